@@ -18,8 +18,8 @@
 enum {
     ROWS = 64,   /* queries per block */
     CHUNK = 512, /* queries per forward task; longer texts are split into several tasks */
-    EDGE =
-        64 /* alignment of a block's first key, so that blocks start at whole panels of packed keys and whole groups of masks */
+    /* alignment of a block's first key, so that blocks start at whole panels of packed keys and whole groups of masks */
+    EDGE = 64
 };
 
 _Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0,

@@ -72,8 +72,8 @@ static void choose_blocks(grid *s) {
     const aoei_product *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
-    const size_t unit =
-        g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL; /* for a single row, kernels process four panels at a time */
+    /* for a single row, kernels process four panels at a time */
+    const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
     s->rows = block_size(g->M, c->rows, c->unit);
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Added tokens. Matching is leftmost, then longest; among equal patterns the
- * special one, then the first in the file. A match refused by single_word is
- * skipped whole: the search goes on behind it, as in the reference.
+ * Matching of added tokens: leftmost, then longest. Of equal patterns, a special token comes first, then the first in the
+ * file. A match that single_word rejects is skipped completely: the search continues after it, as in Hugging Face
+ * tokenizers.
  */
 #include "tokenizer/added_tokens.h"
 
@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-/* The code point that ends before s[i]; i > 0, s valid. */
+/* The code point that ends before s[i]; i > 0, s valid UTF-8. *start receives its position. */
 static uint32_t before(const char *s, size_t i, size_t *start) {
     uint32_t cp = 0;
     size_t at = i - 1;
@@ -50,7 +50,7 @@ static size_t strip_right(const char *s, size_t len, size_t i) {
     return i;
 }
 
-/* The longest pattern at s[0]: its token and length, or NULL. */
+/* The token of the longest pattern at s[at], or NULL. */
 static const aoei_added_token *longest(const aoei_matches *m, size_t at, size_t *len) {
     const aoei_added_token *found = NULL;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -63,7 +63,7 @@ static const aoei_added_token *longest(const aoei_matches *m, size_t at, size_t 
     return found;
 }
 
-/* The next place at or after i where a pattern may start. */
+/* The next position at or after i at which a pattern may start. */
 static size_t candidate(const aoei_matches *m, size_t i) {
     const aoei_patterns *p = m->patterns;
     if (p->n_starts == 1) {
@@ -121,7 +121,8 @@ int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char 
     if (id < 0)
         id = new_id(a, v);
     if (id > AOEI_VOCAB_MAX_ID)
-        return aoei_fail(err, AOE_EFORMAT, "added token \"%.80s\" would have an id above %d", content, AOEI_VOCAB_MAX_ID);
+        return aoei_fail(err, AOE_EFORMAT, "added token \"%.80s\" would have an id above %d; remove unused added tokens",
+                         content, AOEI_VOCAB_MAX_ID);
     if (aoei_grow((void **)&a->token, &a->capacity, a->n, sizeof *a->token))
         return aoei_fail_nomem(err, a->n * 2 * sizeof *a->token);
     char *copy = aoei_strndup(content, len);
@@ -204,7 +205,7 @@ int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, con
             } else if (!(rc = aoei_normalize(n, t->content, t->len, &form, err))) {
                 rc = form.len ? add_pattern(&a->normalized, form.data, form.len, i, err)
                               : aoei_fail(err, AOE_EFORMAT,
-                                          "%s: added token \"%.80s\" is empty after normalisation and would match everywhere; "
+                                          "%s: added token \"%.80s\" is empty after normalization and would match everywhere; "
                                           "set its \"normalized\" to false",
                                           file, t->content);
             }

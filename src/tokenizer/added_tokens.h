@@ -54,7 +54,7 @@ int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char 
                           aoe_error *err);
 /* Reads the "added_tokens" array of tokenizer.json. NULL or null: no tokens. */
 int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json_t *array, const char *file, aoe_error *err);
-/* The flags of one added-token object (as in tokenizer.json and tokenizer_config.json). `flags` holds the defaults. */
+/* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. `flags` contains the defaults. */
 int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const char *file, aoe_error *err);
 /* Builds both sets of patterns. Call it after adding the last token. */
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err);

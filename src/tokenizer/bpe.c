@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Encoding with merges. A short word is a small array whose best pair is looked
- * for anew each time, which nothing beats at that length; a longer one is a linked
- * list with a heap of candidates, of which the outdated are passed over. Both merge in the same order.
+ * BPE encoding. A short word is a small array that is scanned for its best pair before every merge, which is fastest at that
+ * length. A longer word is a linked list with a heap of candidate pairs; outdated candidates are skipped. Both merge in the
+ * same order.
  */
 #include "tokenizer/bpe.h"
 
@@ -13,10 +13,10 @@
 #include "base/utf8.h"
 #include "tokenizer/byte_letters.h"
 
-enum { SHORT = 40 }; /* symbols of a word that is merged in place */
+enum { SHORT = 40 }; /* maximum number of symbols of a word that is merged in place */
 #define NONE UINT32_MAX
 
-/* The unknown characters that are not yet written. */
+/* Unknown characters that have not been written yet. */
 typedef struct unknown {
     int pending;
     size_t start, end;
@@ -24,11 +24,11 @@ typedef struct unknown {
 
 typedef struct word {
     const aoei_bpe *b;
-    const char *s;     /* the text */
-    size_t start, end; /* the word in it */
+    const char *s;     /* text of the word */
+    size_t start, end; /* range of the word in s */
     aoei_bpe_scratch *scratch;
     unknown unk;
-    int drop_unknown; /* as in the list of tokens */
+    int drop_unknown; /* as in aoei_token_list */
     aoe_error *err;
 } word;
 
@@ -48,15 +48,15 @@ static int add_pending(word *w) {
     return u.pending ? add(w, w->b->unk, u.start, u.end) : 0;
 }
 
-/* The node that s[start, end) leads to from another one; 0: nowhere. */
-static uint32_t walk(const aoei_trie *t, uint32_t node, const char *s, size_t len) {
+/* The trie node reached from `node` by the bytes s[0, len); 0 if there is none. */
+static uint32_t descend(const aoei_trie *t, uint32_t node, const char *s, size_t len) {
     for (size_t i = 0; i < len; i++)
         if ((node = aoei_trie_step(t, node, (unsigned char)s[i])) == 0)
             return 0;
     return node;
 }
 
-/* The id of a character with what goes before and behind it in the vocabulary; -1: no token. */
+/* The id of a character, with the prefix or suffix that its position requires; -1 if it is not a token. */
 static int32_t character_id(const aoei_bpe *b, const char *s, size_t len, int first, int last) {
     const aoei_trie *t = &b->vocab.trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -64,9 +64,9 @@ static int32_t character_id(const aoei_bpe *b, const char *s, size_t len, int fi
         return -1;
     if (!first && b->prefix_len && (node = b->prefix_node) == 0)
         return -1;
-    node = walk(t, node, s, len);
+    node = descend(t, node, s, len);
     if (node && last && b->suffix_len)
-        node = walk(t, node, b->suffix, b->suffix_len);
+        node = descend(t, node, b->suffix, b->suffix_len);
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
@@ -93,7 +93,7 @@ static int add_unknown(word *w, size_t start, size_t end) {
     if (b->unk < 0)
         return aoei_fail(
             w->err, AOE_EFORMAT,
-            "character \"%.*s\" is not in the vocabulary, and neither is the unknown token; add it to the vocabulary",
+            "character \"%.*s\" and the unknown token are not in the vocabulary; add the unknown token to the vocabulary",
             (int)(end - start < 16 ? end - start : 16), w->s + start);
     if (w->unk.pending && b->fuse_unk) {
         w->unk.end = end;
@@ -104,7 +104,7 @@ static int add_unknown(word *w, size_t start, size_t end) {
     return rc;
 }
 
-/* Bytes that spell an unknown character go before unknown ones that are still pending, as in the reference. */
+/* Adds the symbols of a character. Byte tokens are written before pending unknown characters, as in Hugging Face tokenizers. */
 static int add_character(word *w, size_t start, size_t end) {
     const aoei_bpe *b = w->b;
     const int first = start == w->start, last = end == w->end;
@@ -122,7 +122,7 @@ static int add_character(word *w, size_t start, size_t end) {
     return suffix ? add_fallback(w, b->suffix, suffix, start, end, 0) : 0;
 }
 
-/* The word as symbols, in the scratch. */
+/* Writes the initial symbols of the word into the scratch. */
 static int spell(word *w) {
     w->scratch->n = 0;
     w->unk.pending = 0;
@@ -150,7 +150,7 @@ static uint32_t pair_at(const aoei_bpe *b, const aoei_bpe_symbol *left, const ao
     return m ? m->rank : NONE;
 }
 
-/* Merges x->symbol[0, n) in place, n up to SHORT. */
+/* Merges x->symbol[0, n) in place; n is at most SHORT. */
 static void merge_short(const aoei_bpe *b, aoei_bpe_scratch *x) {
     uint32_t rank[SHORT];
     int32_t id[SHORT];
@@ -182,7 +182,7 @@ static int before(aoei_bpe_candidate a, aoei_bpe_candidate b) {
     return a.rank != b.rank ? a.rank < b.rank : a.at < b.at;
 }
 
-/* Adds the pair that begins at a symbol, when it can be merged. */
+/* Adds the pair that begins at symbol `at` to the heap, if the pair has a merge. */
 static int offer(const aoei_bpe *b, aoei_bpe_scratch *x, uint32_t at, aoe_error *err) {
     const aoei_bpe_symbol *left = &x->symbol[at];
     aoei_bpe_candidate c = {.at = at};
@@ -227,7 +227,7 @@ static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
         aoei_bpe_symbol *left = &x->symbol[c.at];
         int32_t id;
         if (left->id < 0 || left->next == NONE || pair_at(b, left, &x->symbol[left->next], &id) == NONE || id != c.id)
-            continue; /* one of the two has been merged since */
+            continue; /* one of the two symbols has been merged since */
         aoei_bpe_symbol *right = &x->symbol[left->next];
         left->id = c.id;
         left->end = right->end;
@@ -263,7 +263,8 @@ static int merge_word(const aoei_bpe *b, const char *s, size_t start, size_t end
     return 0;
 }
 
-/* Through the cache, unless spans are wanted, which it does not keep, or what is an error otherwise is left out. */
+/* Encodes part of a word through the cache. The cache is not used if spans are tracked, because it does not store them, or
+ * if unknown words are dropped. */
 static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out, aoei_bpe_scratch *x,
                        aoe_error *err) {
     const size_t len = end - start;
@@ -287,7 +288,7 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
     return rc;
 }
 
-/* The id of a word that is a token, spelled in letters when it comes in bytes; -1: none. */
+/* The id of a word that is a token; -1 if it is not. A word of raw bytes is first mapped to letters. */
 static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     const aoei_trie *t = &b->vocab.trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -296,13 +297,13 @@ static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     for (size_t i = 0; i < len; i++) {
         char letter[4];
         const size_t n = aoei_utf8_encode(aoei_byte_letter((unsigned char)s[i]), letter);
-        if ((node = walk(t, node, letter, n)) == 0)
+        if ((node = descend(t, node, letter, n)) == 0)
             return -1;
     }
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* Where the part of a word that begins at `start` ends: before a letter for spaces that follows another character. */
+/* The end of the part of a word that begins at `start`: before the space letter if it follows another character. */
 static size_t part_end(const aoei_bpe *b, const char *s, size_t start, size_t end) {
     const size_t n = b->apart_len;
     size_t i = start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reading BPE models: from tokenizer.json, and from vocab.json with merges.txt.
- * Every merge is checked here: its two tokens and the one they make are in the vocabulary.
+ * Reads BPE models from tokenizer.json, and from vocab.json and merges.txt. Every merge is checked: its two tokens and the
+ * merged token must be in the vocabulary.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,12 +21,12 @@ static int make_table(aoei_merge_table *t, size_t n, aoe_error *err) {
     const size_t slots = (size_t)1 << log2;
     if (!(t->slot = aoei_malloc_array(slots, sizeof *t->slot)))
         return aoei_fail_nomem(err, slots * sizeof *t->slot);
-    memset(t->slot, 0xFF, slots * sizeof *t->slot); /* ids of -1 */
+    memset(t->slot, 0xFF, slots * sizeof *t->slot); /* sets all ids to -1 */
     t->shift = 64 - log2;
     return 0;
 }
 
-/* Of two merges of one pair the later counts. */
+/* Inserts a merge. If a pair has two merges, the later one is used. */
 static void insert(aoei_merge_table *t, aoei_merge m) {
     const uint64_t mask = UINT64_MAX >> t->shift;
     uint64_t i = (m.pair * UINT64_C(0x9E3779B97F4A7C15)) >> t->shift;
@@ -48,8 +48,8 @@ static int missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right
                      (int)(right.len - skip < 80 ? right.len - skip : 80), right.data + skip);
 }
 
-/* The id of left and what right adds to it, -1: no token. Vocabularies are written in the order of their merges, so `guess`,
- * the id behind the last one, nearly always is it, and spares a walk. */
+/* The id of the concatenation of left and right, or -1 if it is not a token. Vocabularies are written in the order of their
+ * merges, so `guess`, the id after the previous merged token, is nearly always right and avoids a search. */
 static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_text right) {
     const aoei_trie *t = &b->vocab.trie;
     const aoe_text likely = aoei_vocab_token(&b->vocab, guess);
@@ -66,7 +66,7 @@ static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_te
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* *last: the id of the merge before, and then of this one. */
+/* Adds a merge. *last is the merged id of the previous merge, and is updated to that of this one. */
 static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t *last, const char *file, aoe_error *err) {
     const int32_t left_id = aoei_vocab_id(&b->vocab, left.data, left.len);
     const int32_t right_id = aoei_vocab_id(&b->vocab, right.data, right.len);
@@ -78,7 +78,7 @@ static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, in
     return 0;
 }
 
-/* "left right", with exactly one space. */
+/* Splits "left right", which must contain exactly one space. */
 static int split_merge(aoe_text line, aoe_text *left, aoe_text *right) {
     const char *space = line.len ? memchr(line.data, ' ', line.len) : NULL;
     if (!space)
@@ -98,7 +98,7 @@ static aoe_text string_of(const json_t *v) {
     return (aoe_text){json_string_value(v), json_string_length(v)};
 }
 
-/* The array "merges": strings "a b", or pairs ["a", "b"]. */
+/* Reads the array "merges", whose entries are strings "a b" or pairs ["a", "b"]. */
 static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_error *err) {
     const size_t n = json_array_size(merges);
     size_t rank = 0;
@@ -107,7 +107,7 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
     if (!json_is_array(merges))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"merges\" of the model is not an array; fetch the file again", file);
     if (n > MOST_MERGES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges", file, MOST_MERGES);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", file, MOST_MERGES);
     if ((rc = make_table(&b->merges, n, err)))
         return rc;
     for (size_t i = 0; i < n; i++) {
@@ -123,7 +123,7 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
     return 0;
 }
 
-/* The ids of single bytes, in both spellings. */
+/* Finds the ids of single bytes, both as <0x41> and as letters. */
 static void find_bytes(aoei_bpe *b) {
     for (unsigned i = 0; i < 256; i++) {
         char name[8], letter[4];
@@ -140,7 +140,7 @@ static int finish(aoei_bpe *b, aoe_error *err) {
     return aoei_word_cache_create(&b->cache, err);
 }
 
-/* Options in the model's section; null and "" are none. */
+/* Reads an optional prefix or suffix of the model's section; null and "" mean none. */
 static int read_affix(char **affix, size_t *len, const json_t *section, const char *key, const char *file, aoe_error *err) {
     const char *s = NULL;
     int rc = aoei_json_string(section, key, &s, len, file, err);
@@ -197,7 +197,7 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
     if (bad < merges.len)
         return aoei_fail(err, AOE_EFORMAT, "%s: invalid UTF-8 at byte %zu; write the file as UTF-8", merges_file, bad);
     if (most > MOST_MERGES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges", merges_file, MOST_MERGES);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", merges_file, MOST_MERGES);
     if ((rc = make_table(&b->merges, most, err)))
         return rc;
     for (size_t start = 0; start < merges.len;) {
@@ -223,12 +223,12 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
 
 int aoei_bpe_take_bytes(aoei_bpe *b) {
     int all = !b->prefix_len && !b->suffix_len;
-    for (int i = 0; i < 256 && all && b->byte_fallback; i++) /* else a letter would be spelled by its own bytes */
+    for (int i = 0; i < 256 && all && b->byte_fallback; i++) /* otherwise a letter would be encoded by its own bytes */
         all = b->letter_id[i] >= 0;
     return b->raw_bytes = all;
 }
 
-/* 1: the token begins, or ends, with the letter. */
+/* Returns 1 if the token begins (begins) or ends (ends) with the letter. */
 static int begins(aoe_text t, const char *letter, size_t n) {
     return t.len >= n && memcmp(t.data, letter, n) == 0;
 }
@@ -239,7 +239,7 @@ static int ends(aoe_text t, const char *letter, size_t n) {
 
 void aoei_bpe_set_space(aoei_bpe *b, const char *letter) {
     const size_t n = strlen(letter), slots = b->merges.slot ? (size_t)(UINT64_MAX >> b->merges.shift) + 1 : 0;
-    /* affixes depend on where a word ends; and an unknown letter might be fused with what is before it */
+    /* affixes depend on where a word ends, and an unknown letter could be fused with preceding unknown characters */
     if (n == 0 || b->raw_bytes || b->prefix_len || b->suffix_len || aoei_vocab_id(&b->vocab, letter, n) < 0)
         return;
     for (size_t i = 0; i < slots; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * SentencePiece's character map, applied as Hugging Face tokenizers applies it:
- * to a grapheme cluster of fewer than six bytes as a whole, else a character at a
- * time, and the shortest key that begins the piece decides for all of it. The
- * double array has no lengths: a step that leaves it, or leads nowhere, ends the search.
+ * SentencePiece's character map, applied as in Hugging Face tokenizers. A grapheme cluster of fewer than six bytes is looked
+ * up as a whole, and otherwise each character separately. The shortest key that begins the piece determines the replacement
+ * of the whole piece. The double array stores no lengths, so a step outside its bounds or without a valid child ends the
+ * search.
  */
 #include "tokenizer/charsmap.h"
 
@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-enum { LONGEST_CLUSTER = 5 }; /* bytes of a cluster that is looked up as a whole */
+enum { LONGEST_CLUSTER = 5 }; /* maximum length in bytes of a cluster that is looked up as a whole */
 
 static int base64_value(unsigned char c) {
     if (c >= 'A' && c <= 'Z')
@@ -25,7 +25,7 @@ static int base64_value(unsigned char c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Into out[3 * len / 4]; returns the bytes, SIZE_MAX: not base64. */
+/* Decodes base64 into out[3 * len / 4]. Returns the number of bytes, or SIZE_MAX if s is not base64. */
 static size_t decode_base64(unsigned char *out, const char *s, size_t len) {
     size_t n = 0;
     uint32_t bits = 0;
@@ -81,7 +81,7 @@ static size_t offset_of(uint32_t unit) {
     return (size_t)(unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-/* The replacement of the shortest key that s begins with; 0: there is none. */
+/* Finds the replacement of the shortest key that s begins with. Returns 0 if there is none. */
 static int find(const aoei_charsmap *m, const char *s, size_t len, aoe_text *replacement) {
     size_t node = offset_of(m->unit[0]);
     for (size_t i = 0; i < len && s[i] != 0; i++) {
@@ -105,7 +105,7 @@ static int find(const aoei_charsmap *m, const char *s, size_t len, aoe_text *rep
     return 0;
 }
 
-/* Where the grapheme cluster that begins at i ends. */
+/* The end of the grapheme cluster that begins at i. */
 static size_t cluster_end(const char *s, size_t i, size_t len) {
     uint32_t before = 0, cp = 0;
     int32_t state = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The "type" of a component of tokenizer.json.
+ * Reads the "type" of a component of tokenizer.json.
  */
 #include "tokenizer/json_type.h"
 

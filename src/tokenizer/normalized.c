@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Appending to text with origins. Capacity doubles, so that appending is linear.
+ * Appends to text with origins. The capacity doubles, so appending takes linear time.
  */
 #include "tokenizer/normalized.h"
 

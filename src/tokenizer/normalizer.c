@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The list of normalisers: reading it from tokenizer.json, and sending a text
- * through it. A step reads the output of the one before; origins are put together
- * on the way, so that they always count in the raw text.
+ * Reads the list of normalizers from tokenizer.json and applies it to texts. Each step reads the output of the previous one.
+ * Origins are composed from step to step, so they are always relative to the raw text.
  */
 #include "tokenizer/normalizer.h"
 
@@ -17,7 +16,7 @@
 #include "tokenizer/normalizer_unicode.h"
 #include "tokenizer/unicode.h"
 
-enum { DEEPEST = 8 }; /* sequences inside of sequences */
+enum { DEEPEST = 8 }; /* maximum nesting of Sequences */
 
 static int lowercase(const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     for (size_t i = 0; i < len;) {
@@ -57,7 +56,7 @@ static int strip_accents(const char *s, size_t len, aoei_normalized *out, aoe_er
     return 0;
 }
 
-/* Control characters go, and what looks like a space becomes one. */
+/* Removes control characters and replaces characters that look like spaces by a space. */
 static uint32_t nmt_form(uint32_t cp) {
     if ((cp >= 1 && cp <= 8) || cp == 0x0B || (cp >= 0x0E && cp <= 0x1F) || cp == 0x7F || cp == 0x8F || cp == 0x9F)
         return UINT32_MAX;
@@ -143,7 +142,7 @@ static int run(const aoei_normalizer_step *step, const char *s, size_t len, aoei
     return 0;
 }
 
-/* The steps from the second on; they write by turns into two texts. */
+/* Runs all steps except the first. They write alternately to two texts. */
 static int run_more(const aoei_normalizer *n, aoei_normalized *out, aoe_error *err) {
     aoei_normalized before = {.track = out->track};
     int rc = 0;
@@ -228,7 +227,7 @@ static int read_strip(aoei_normalizer *n, const json_t *section, const char *fil
     return 0;
 }
 
-/* The text under a key that must be there, as the content of a step. */
+/* Reads the required string under `key` as the content of a step. */
 static int read_content(aoei_normalizer_step *step, const json_t *section, const char *key, const char *file, aoe_error *err) {
     const char *content = NULL;
     int rc = aoei_json_string(section, key, &content, &step->content_len, file, err);
@@ -273,8 +272,8 @@ static int read_sequence(aoei_normalizer *n, const json_t *section, int depth, c
     if (!json_is_array(list))
         return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer Sequence without \"normalizers\"; fetch the file again", file);
     if (depth == DEEPEST)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: normalizer Sequences more than %d deep are not supported; write one list",
-                         file, DEEPEST);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: normalizer Sequences nested more than %d deep are not supported; use a flat list", file, DEEPEST);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++)
         rc = read_step(n, json_array_get(list, i), depth + 1, file, err);
     return rc;
@@ -312,8 +311,8 @@ static int read_step(aoei_normalizer *n, const json_t *section, int depth, const
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(type, others[i].name) == 0)
             return others[i].read(n, section, file, err);
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: normalizer \"%s\" is not supported (docs/tokenizers.md lists those that are)",
-                     file, type);
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: normalizer \"%s\" is not supported; docs/tokenizers.md lists the supported types", file, type);
 }
 
 int aoei_normalizer_read(aoei_normalizer *n, const json_t *section, const char *file, aoe_error *err) {

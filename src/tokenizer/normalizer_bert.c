@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BertNormalizer in one pass: a character goes through cleaning, spacing of CJK
- * ideographs, NFD without nonspacing marks and lower case before the next one is
- * looked at. Only marks that survive (spacing and enclosing ones with a combining
- * class) wait, until the run of combining characters ends and can be put in order.
- * Invariant of the output: room for the rest of the input and OUT_SLACK bytes.
+ * BertNormalizer in one pass: each character is cleaned, spaced if it is a CJK ideograph, decomposed (NFD) without
+ * nonspacing marks and converted to lower case before the next character is read. Only marks that remain (spacing and
+ * enclosing marks with a combining class) are collected until the run of combining characters ends and can be ordered.
+ * Invariant: the output has capacity for the remaining input and OUT_SLACK bytes.
  */
 #include "tokenizer/normalizer_bert.h"
 
@@ -15,8 +14,8 @@
 #include "tokenizer/unicode.h"
 
 enum {
-    DROPPED = 0x80, /* in the ASCII table */
-    OUT_SLACK = 16  /* bytes one code point can add to the output */
+    DROPPED = 0x80, /* entry of the ASCII table for a dropped character */
+    OUT_SLACK = 16  /* maximum number of bytes that one code point adds to the output */
 };
 
 typedef struct mark {
@@ -29,10 +28,10 @@ typedef struct pass {
     const aoei_bert_normalizer *n;
     aoei_normalized *out;
     size_t remaining; /* input bytes after the current character */
-    mark *marks;      /* [n_marks], owned: combining characters waiting for the end of their run */
+    mark *marks;      /* [n_marks] combining characters of the current run, owned */
     size_t n_marks, marks_capacity;
-    uint64_t present[4]; /* bit ccc: a waiting mark has this class */
-    int failed;          /* out of memory */
+    uint64_t present[4]; /* bit c: a collected mark has combining class c */
+    int failed;          /* 1: out of memory */
 } pass;
 
 static void put(pass *p, uint32_t cp, size_t origin) {
@@ -52,8 +51,8 @@ static void put(pass *p, uint32_t cp, size_t origin) {
     }
 }
 
-/* Ends a run of combining characters: canonical order is a stable sort by class. One sweep a class present keeps it
- * linear in the run. */
+/* Writes the run of combining characters in canonical order, a stable sort by class. One sweep per class that occurs keeps
+ * the time linear in the length of the run. */
 static void flush(pass *p) {
     for (unsigned ccc = 1; ccc < 256 && p->n_marks; ccc++) {
         if (!(p->present[ccc >> 6] >> (ccc & 63) & 1))
@@ -81,7 +80,7 @@ static void hold(pass *p, uint32_t cp, unsigned ccc, size_t origin) {
     p->present[ccc >> 6] |= UINT64_C(1) << (ccc & 63);
 }
 
-/* NFD, less category Mn. A dropped mark of class 0 ends a run as any other starter does. */
+/* NFD without category Mn. A dropped mark of class 0 ends a run like any other starter. */
 static void strip(pass *p, uint32_t cp, size_t origin) {
     uint32_t parts[AOEI_DECOMPOSED_MAX];
     size_t n = aoei_unicode_decompose(cp, parts);
@@ -119,7 +118,7 @@ static void one(pass *p, uint32_t cp, size_t origin) {
         put(p, ' ', origin);
 }
 
-/* The run of ASCII at s[i]; returns where it ends. The invariant holds room for all of it. */
+/* Processes the run of ASCII characters at s[i] and returns its end. The invariant guarantees the capacity. */
 static size_t ascii_run(const aoei_bert_normalizer *n, const char *s, size_t i, size_t len, aoei_normalized *out) {
     size_t at = out->len;
     for (; i < len && (unsigned char)s[i] < 0x80; i++) {
@@ -134,9 +133,9 @@ static size_t ascii_run(const aoei_bert_normalizer *n, const char *s, size_t i, 
 }
 
 int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
-    size_t room;
+    size_t capacity;
     pass p = {.n = n, .out = out, .remaining = len};
-    if (aoei_add_size(len, OUT_SLACK, &room) || aoei_normalized_reserve(out, room))
+    if (aoei_add_size(len, OUT_SLACK, &capacity) || aoei_normalized_reserve(out, capacity))
         return aoei_fail_nomem(err, len);
     for (size_t i = 0; i < len && !p.failed;) {
         if ((unsigned char)s[i] < 0x80 && p.n_marks == 0) {
@@ -146,7 +145,7 @@ int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len
         uint32_t cp = 0;
         size_t bytes = aoei_utf8_decode(s + i, len - i, &cp);
         p.remaining = len - i - bytes;
-        if (cp < 0x80) { /* ends the waiting run, unless cleaning takes it away */
+        if (cp < 0x80) { /* ends the current run, unless cleaning drops the character */
             if (n->ascii[cp] != DROPPED) {
                 flush(&p);
                 put(&p, n->ascii[cp], i);

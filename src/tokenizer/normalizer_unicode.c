@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * NFD, NFKD, NFC and NFKC. Decomposed characters gather in a run until one comes
- * that neither moves nor composes with what is before it; the run is then put in
- * canonical order and, for the composed forms, composed. Text that no form can
- * change is copied without a look at tables. Linear in the text, however long a run of marks.
+ * NFD, NFKD, NFC and NFKC. Decomposed characters are collected in a run until a character follows that neither is reordered
+ * nor composes with the preceding one. Then the run is put in canonical order and, for NFC and NFKC, composed. Text that no
+ * form can change is copied without table lookups. The time is linear in the text, even for long runs of marks.
  */
 #include <string.h>
 
@@ -24,13 +23,13 @@ typedef struct letter {
 typedef struct pass {
     int compatible, composed;
     aoei_normalized *out;
-    letter *run; /* [n], owned */
+    letter *run; /* [n] characters of the current run, owned */
     size_t n, capacity;
-    letter *sorted; /* [sorted_capacity], owned: scratch of order */
+    letter *sorted; /* [sorted_capacity] workspace of order, owned */
     size_t sorted_capacity;
 } pass;
 
-/* Puts the marks run[from, to), none of class 0, in order of their classes; equal classes stay as they are. */
+/* Sorts the marks run[from, to), none of class 0, by class. The sort is stable. */
 static int order(pass *p, size_t from, size_t to) {
     size_t start[257] = {0}, i = from + 1;
     while (i < to && p->run[i - 1].ccc <= p->run[i].ccc)
@@ -56,7 +55,7 @@ static int order(pass *p, size_t from, size_t to) {
 
 static void compose(pass *p) {
     size_t starter = SIZE_MAX, to = 0;
-    unsigned last = 0; /* class of the last letter kept behind the starter */
+    unsigned last = 0; /* combining class of the last letter kept after the starter */
     for (size_t i = 0; i < p->n; i++) {
         const letter l = p->run[i];
         const int blocked = starter == SIZE_MAX || (last != 0 && last >= l.ccc);
@@ -73,7 +72,7 @@ static void compose(pass *p) {
     p->n = to;
 }
 
-/* Writes the run and empties it; -1: no memory. */
+/* Writes the run and empties it. Returns -1 if out of memory. */
 static int flush(pass *p) {
     for (size_t i = 0, from = 0; i <= p->n && p->n > 1; i++) {
         if (i < p->n && p->run[i].ccc != 0)
@@ -104,7 +103,8 @@ static int add(pass *p, uint32_t cp, size_t origin) {
 static int one(pass *p, uint32_t cp, size_t origin) {
     uint32_t parts[AOEI_COMPATIBLE_MAX] = {cp};
     size_t n = 1;
-    if (!(p->composed && cp >= HANGUL_FIRST && cp <= HANGUL_LAST)) /* a syllable is composed already, and can take a final */
+    if (!(p->composed && cp >= HANGUL_FIRST &&
+          cp <= HANGUL_LAST)) /* a Hangul syllable is already composed, and may take a final consonant */
         n = p->compatible ? aoei_unicode_decompose_compatible(cp, parts) : aoei_unicode_decompose(cp, parts);
     for (size_t i = 0; i < n; i++)
         if (add(p, parts[i], origin))
@@ -112,8 +112,8 @@ static int one(pass *p, uint32_t cp, size_t origin) {
     return 0;
 }
 
-/* Where the text from i on stops to be as it is in this form. A character below U+0300 composes only with one from there on
- * behind it; decomposed forms and compatible ones leave ASCII alone. */
+/* The end of the text, starting at i, that this form leaves unchanged. A character below U+0300 composes only with a
+ * following character of at least U+0300. Decomposition does not change ASCII. */
 static size_t unchanged(const pass *p, const char *s, size_t i, size_t len) {
     const unsigned char limit = p->composed && !p->compatible ? FIRST_MARK_LEAD : 0x80;
     size_t end = i;
@@ -121,7 +121,7 @@ static size_t unchanged(const pass *p, const char *s, size_t i, size_t len) {
         end++;
     if (!p->composed || end == len)
         return end;
-    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* the last one may yet take a mark */
+    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* the last character may be followed by a mark */
         end--;
     return end > i ? end - 1 : i;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Incremental pair counts. A merge visits only the words that hold the pair and
- * changes only the counts beside each replacement. Counts that fall are not
- * followed in the heap: an entry that comes out with an old count is put back.
- * Invariant: a pair's count is the sum over all words of count times occurrences.
+ * Incremental pair counts. A merge visits only the words that contain the pair and changes only the counts of pairs next to
+ * each replacement. Counts that decrease are not updated in the heap: an entry that is removed with an outdated count is
+ * reinserted. Invariant: a pair's count is the sum over all words of count times occurrences.
  */
 #include "tokenizer/pair_merger.h"
 
@@ -36,7 +35,7 @@ static int grow_slots(aoei_pair_merger *m, aoe_error *err) {
     return 0;
 }
 
-/* The pair, made when there is none; NULL: no memory. */
+/* The pair, created if it does not exist; NULL if out of memory. */
 static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, aoe_error *err) {
     if ((!m->slot || m->n_pairs * 2 >= m->mask) && grow_slots(m, err))
         return NULL;
@@ -55,7 +54,7 @@ static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, ao
     return &m->pair[m->n_pairs - 1];
 }
 
-/* Counts the pair once more in a word. */
+/* Adds an occurrence of the pair in a word. */
 static int raise(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
@@ -76,7 +75,7 @@ static int raise(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word
 }
 
 static int lower(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
-    aoei_pair *p = pair_of(m, left, right, err); /* always there: its occurrence was counted */
+    aoei_pair *p = pair_of(m, left, right, err); /* always exists, because its occurrence was counted */
     if (!p)
         return AOE_ENOMEM;
     p->count -= m->word[word].count;
@@ -133,7 +132,7 @@ static int push(aoei_pair_merger *m, uint32_t pair, aoe_error *err) {
     return 0;
 }
 
-/* Pairs that became more frequent enter the heap. */
+/* Adds the pairs whose count was raised to the heap. */
 static int push_raised(aoei_pair_merger *m, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < m->n_raised && !rc; i++)
@@ -159,7 +158,7 @@ int aoei_pair_merger_best(aoei_pair_merger *m, uint32_t *left, uint32_t *right, 
     while (m->n_heap > 0) {
         aoei_pair_entry top = m->heap[0];
         uint64_t now = m->pair[top.pair].count;
-        if (now != top.count && now > 0) { /* the order changes, the number of entries does not */
+        if (now != top.count && now > 0) { /* the order changes, but not the number of entries */
             top.count = now;
             sift_down(m, top);
             continue;
@@ -201,7 +200,7 @@ int aoei_pair_merger_merge(aoei_pair_merger *m, uint32_t left, uint32_t right, u
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
         return AOE_ENOMEM;
-    /* taken out: the array of pairs moves while new ones are made */
+    /* detached, because the array of pairs may be reallocated */
     uint32_t *words = p->word;
     size_t n = p->n_words;
     p->word = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * PCRE2 with aoe's memory and aoe's errors. Machine code runs on a small stack of
- * the thread's own; an expression that needs more is interpreted, with PCRE2's
- * limit on steps, so that no expression of a broken file runs for ever.
+ * Regular expressions with PCRE2, using aoe's memory allocation and error codes. Machine code runs on a small stack of the
+ * thread. An expression that needs more stack is interpreted, with PCRE2's match limit, so no expression of a broken file
+ * runs forever.
  */
 #include "tokenizer/pattern.h"
 
@@ -16,12 +16,12 @@
 #include "base/utf8.h"
 #include "tokenizer/pattern_syntax.h"
 
-static _Thread_local int starved; /* PCRE2 was refused memory in this thread since this was cleared */
+static _Thread_local int out_of_memory; /* 1: an allocation by PCRE2 failed in this thread since the flag was cleared */
 
 static void *allocate(size_t bytes, void *unused) {
     (void)unused;
     void *p = aoei_malloc(bytes);
-    starved |= p == NULL;
+    out_of_memory |= p == NULL;
     return p;
 }
 
@@ -31,7 +31,7 @@ static void release(void *p, void *unused) {
 }
 
 int aoei_pattern_literal(aoei_pattern *p, const char *s, size_t len, aoe_error *err) {
-    if (len == 0) /* matches between any two characters */
+    if (len == 0) /* an empty pattern matches between any two characters */
         return aoei_pattern_regex(p, s, 0, err);
     p->literal = aoei_strndup(s, len);
     p->literal_len = len;
@@ -45,7 +45,7 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
     PCRE2_SIZE at = 0;
     pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
     pcre2_compile_context *context = memory ? pcre2_compile_context_create(memory) : NULL;
-    starved = 0;
+    out_of_memory = 0;
     if (!context) {
         rc = aoei_fail_nomem(err, len);
         goto done;
@@ -53,7 +53,7 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     p->code =
         pcre2_compile((PCRE2_SPTR)(translated->data ? translated->data : ""), translated->len, options, &code, &at, context);
-    if (!p->code && starved)
+    if (!p->code && out_of_memory)
         rc = aoei_fail_nomem(err, len);
     else if (!p->code) {
         PCRE2_UCHAR text[120] = {0};
@@ -63,8 +63,8 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
     }
     if (rc)
         goto done;
-    p->jit = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0; /* not on every machine, and where no code may be made */
-    if (starved)
+    p->jit = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0; /* fails where PCRE2 or the system does not support it */
+    if (out_of_memory)
         rc = aoei_fail_nomem(err, len);
 done:
     pcre2_compile_context_free(context);
@@ -139,7 +139,7 @@ static int next_literal(aoei_pattern_search *search, size_t *start, size_t *end)
     return 0;
 }
 
-/* PCRE2's return code: at least 0 for a match. */
+/* The return code of PCRE2: at least 0 for a match. */
 static int match(aoei_pattern_search *search) {
     const aoei_pattern *p = search->pattern;
     const PCRE2_SPTR s = (PCRE2_SPTR)search->s;
@@ -166,13 +166,13 @@ static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, a
         if (rc == PCRE2_ERROR_NOMEMORY || rc == PCRE2_ERROR_HEAPLIMIT)
             return aoei_fail_nomem(err, search->len);
         if (rc < 0)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "a regular expression of the tokenizer gives up on this text (PCRE2 error %d); give shorter texts",
-                             rc);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "a regular expression of the tokenizer exceeds its match limit (PCRE2 error %d); use shorter texts", rc);
         const PCRE2_SIZE *found = pcre2_get_ovector_pointer(search->match);
         *start = found[0];
         *end = found[1];
-        if (*start >= *end && search->n_matches && *end == search->last_end) { /* nothing, right behind the last match */
+        if (*start >= *end && search->n_matches && *end == search->last_end) { /* empty, directly after a match */
             size_t bytes = 1;
             uint32_t cp = 0;
             if (search->at < search->len)

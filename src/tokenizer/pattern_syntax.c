@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * From Oniguruma's regular expressions (its own syntax, UTF-8) to PCRE2's. Most is
- * written alike; classes of characters differ in their members, options and a few
- * escapes in their letters, repetitions in what a second sign behind them means.
- * What has no counterpart is refused by name: nothing is passed on unseen.
+ * Translates Oniguruma's regular expressions (Oniguruma syntax, UTF-8) to PCRE2's. Most syntax is identical. Character
+ * classes differ in their members, options and a few escapes differ in their letters, and a second quantifier has a
+ * different meaning. Constructs without an equivalent are rejected with a reason; nothing unknown is copied.
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "base/error.h"
 #include "tokenizer/pattern_syntax.h"
 
-/* Members of the classes, as they stand between brackets. */
+/* Members of the character classes, as written between brackets. */
 #define SPACES "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 #define NOT_SPACES                                                                                                             \
     "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"         \
@@ -18,21 +17,20 @@
 #define WORDS      "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 #define HEX_DIGITS "0-9A-Fa-f"
 
-enum { DEEPEST = 32 }; /* groups inside of groups */
+enum { DEEPEST = 32 }; /* maximum nesting of groups */
 
 typedef struct translation {
-    const char *s; /* [len] the expression */
-    size_t len, at;
+    const char *s;  /* [len] expression */
+    size_t len, at; /* length and current position in bytes */
     aoei_buffer *out;
-    size_t group[DEEPEST]; /* [depth] where the open groups begin in out */
+    size_t group[DEEPEST]; /* [depth] positions in out at which the open groups begin */
     size_t depth;
-    size_t atom;  /* where the last atom begins in out; SIZE_MAX: there is none to repeat */
-    int repeated; /* the last thing was: 1 a repetition by a sign, 2 by counts, 3 with a sign that makes it lazy or possessive
-                   */
-    const char *why;
+    size_t atom;     /* position in out of the last atom; SIZE_MAX: no atom to repeat */
+    int repeated;    /* kind of the last quantifier: 0 none, 1 a sign, 2 counts, 3 a sign that makes it lazy or possessive */
+    const char *why; /* reason why the expression is rejected */
 } translation;
 
-static int refuse(translation *t, const char *why) {
+static int reject(translation *t, const char *why) {
     t->why = why;
     return AOE_EUNSUPPORTED;
 }
@@ -50,7 +48,7 @@ static int next_is(const translation *t, const char *s) {
     return t->len - t->at >= n && memcmp(t->s + t->at, s, n) == 0;
 }
 
-/* The general categories by their long names; all else is a property or a script. */
+/* The short name of a general category, given its long name. Other names are properties or scripts. */
 static const char *category(const char *name, size_t len) {
     static const char *const names[][2] = {{"letter", "L"},
                                            {"uppercaseletter", "Lu"},
@@ -112,11 +110,11 @@ static const char *category(const char *name, size_t len) {
     return NULL;
 }
 
-/* \p{...} or \P{...}: t->at is behind the letter. */
+/* Translates \p{...} or \P{...}; t->at is after the letter. */
 static int property(translation *t, char letter) {
     const char *close = t->at < t->len && t->s[t->at] == '{' ? memchr(t->s + t->at, '}', t->len - t->at) : NULL;
     if (!close)
-        return refuse(t, "a property is written \\p{...}");
+        return reject(t, "\\p without braces; write \\p{...}");
     const size_t end = (size_t)(close - t->s);
     size_t name = t->at + 1;
     int negative = letter == 'P';
@@ -129,16 +127,17 @@ static int property(translation *t, char letter) {
     const char *known = category(t->s + name, len);
     for (size_t i = name; i < end; i++)
         if (!((t->s[i] | 32) >= 'a' && (t->s[i] | 32) <= 'z') && t->s[i] != '_')
-            return refuse(t, "a property name of other than letters");
+            return reject(t, "a property name with characters other than letters");
     if (put(t, negative ? "\\P{" : "\\p{"))
         return AOE_ENOMEM;
     if (known)
         return put(t, known) || put(t, "}") ? AOE_ENOMEM : 0;
-    /* two letters are a category; longer names are scripts, without those of the script extensions */
+    /* two letters are a category; longer names are scripts, for which sc: excludes script extensions */
     return (len > 2 && put(t, "sc:")) || put_bytes(t, name, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
-/* The hexadecimal digits from t->at on: as \x{...}. `most` 0: they stand in braces, t->at is behind the opening one. */
+/* Translates hexadecimal digits at t->at to \x{...}. `most` is the maximum number of digits; 0 means digits in braces, with
+ * t->at after the opening brace. */
 static int code_point(translation *t, size_t most) {
     const size_t start = t->at;
     while (t->at < t->len && (most == 0 || t->at - start < most) && strchr("0123456789abcdefABCDEF", t->s[t->at]) &&
@@ -146,18 +145,18 @@ static int code_point(translation *t, size_t most) {
         t->at++;
     const size_t end = t->at;
     if (end == start || (most == 4 && end - start != 4) || end - start > 8)
-        return refuse(t, "a character number that is none");
+        return reject(t, "an invalid character number");
     if (most == 2 && end - start == 2 && t->s[start] >= '8')
-        return refuse(t, "bytes above \\x7f; write \\x{...}");
+        return reject(t, "bytes above \\x7f; write \\x{...}");
     if (most == 0 && (t->at == t->len || t->s[t->at++] != '}'))
-        return refuse(t, "\\x{...} with more than one number");
+        return reject(t, "\\x{...} with more than one number");
     return put(t, "\\x{") || put_bytes(t, start, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
-/* An escape; t->at is behind the backslash. */
+/* Translates an escape; t->at is after the backslash. */
 static int escape(translation *t, int in_class) {
     if (t->at == t->len)
-        return refuse(t, "a backslash at its end");
+        return reject(t, "a backslash at the end");
     const char c = t->s[t->at++];
     switch (c) {
     case 's':
@@ -167,7 +166,7 @@ static int escape(translation *t, int in_class) {
     case 'w':
         return put(t, in_class ? WORDS : "[" WORDS "]");
     case 'W':
-        return in_class ? refuse(t, "\\W between brackets") : put(t, "[^" WORDS "]");
+        return in_class ? reject(t, "\\W between brackets") : put(t, "[^" WORDS "]");
     case 'h':
         return put(t, in_class ? HEX_DIGITS : "[" HEX_DIGITS "]");
     case 'd':
@@ -190,7 +189,7 @@ static int escape(translation *t, int in_class) {
             return put(t, "\\x{8}");
         return put(t, "(?:(?<=[" WORDS "])(?![" WORDS "])|(?<![" WORDS "])(?=[" WORDS "]))");
     case 'B':
-        return in_class ? refuse(t, "\\B between brackets")
+        return in_class ? reject(t, "\\B between brackets")
                         : put(t, "(?:(?<=[" WORDS "])(?=[" WORDS "])|(?<![" WORDS "])(?![" WORDS "]))");
     case 't':
     case 'n':
@@ -204,22 +203,21 @@ static int escape(translation *t, int in_class) {
     case 'z':
     case 'Z':
     case 'G':
-        return in_class ? refuse(t, "an anchor between brackets") : put_bytes(t, t->at - 2, t->at);
+        return in_class ? reject(t, "an anchor between brackets") : put_bytes(t, t->at - 2, t->at);
     default:
         break;
     }
     if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-        return refuse(
-            t,
-            "an escape by a letter or a digit beside \\a\\A\\b\\B\\d\\D\\e\\f\\G\\h\\n\\p\\P\\r\\s\\S\\t\\u\\v\\w\\W\\x\\z\\Z");
-    if ((unsigned char)c >= 0x80) { /* an escaped character is itself */
+        return reject(t, "an escape of a letter or digit other than "
+                         "\\a\\A\\b\\B\\d\\D\\e\\f\\G\\h\\n\\p\\P\\r\\s\\S\\t\\u\\v\\w\\W\\x\\z\\Z");
+    if ((unsigned char)c >= 0x80) { /* other escaped characters stand for themselves */
         t->at--;
         return 0;
     }
     return put_bytes(t, t->at - 2, t->at);
 }
 
-/* [:name:] inside a class; t->at is behind "[:". */
+/* Translates [:name:] inside a class; t->at is after "[:". */
 static int posix_class(translation *t) {
     static const char *const classes[][2] = {{"alpha:]", "\\p{Alphabetic}"},
                                              {"digit:]", "\\p{Nd}"},
@@ -235,22 +233,23 @@ static int posix_class(translation *t) {
             return put(t, classes[i][1]);
         }
     }
-    return refuse(t, "a [:class:] beside alpha, digit, alnum, space, upper, lower, xdigit and word");
+    return reject(t, "a [:class:] other than alpha, digit, alnum, space, upper, lower, xdigit and word");
 }
 
-/* An escape between brackets. */
+/* Translates an escape between brackets. */
 static int class_escape(translation *t) {
     const int set = t->at + 1 < t->len && t->s[t->at + 1] && strchr("sSwhdDpP", t->s[t->at + 1]);
     t->at++;
     int rc = escape(t, 1);
-    if (!rc && set && next_is(t, "-")) { /* behind a set it is no range */
+    if (!rc && set && next_is(t, "-")) { /* a hyphen after a set does not form a range */
         t->at++;
         rc = put(t, "\\-");
     }
     return rc;
 }
 
-/* A class; t->at is behind its opening bracket. Classes inside, which PCRE2 does not have, are their members. */
+/* Translates a class; t->at is after its opening bracket. PCRE2 has no nested classes, so their members are added to the
+ * class. */
 static int class(translation *t) {
     size_t inside = 0;
     int rc = put(t, "[");
@@ -259,12 +258,12 @@ static int class(translation *t) {
         rc = put(t, "^");
     }
     if (!rc && next_is(t, "]"))
-        return refuse(t, "a closing bracket at the start of a class; write \\]");
+        return reject(t, "a closing bracket at the start of a class; write \\]");
     while (!rc && t->at < t->len && (t->s[t->at] != ']' || inside > 0)) {
         if (next_is(t, "&&"))
-            return refuse(t, "&& between brackets");
+            return reject(t, "&& between brackets");
         if (next_is(t, "[^") || next_is(t, "[]") || next_is(t, "-[") || (next_is(t, "]-") && inside))
-            return refuse(t, "such brackets between brackets; write \\[");
+            return reject(t, "nested brackets of this form; write \\[");
         if (next_is(t, "[:")) {
             t->at += 2;
             rc = posix_class(t);
@@ -284,11 +283,11 @@ static int class(translation *t) {
     if (rc)
         return rc;
     if (t->at++ == t->len)
-        return refuse(t, "a class without its closing bracket");
+        return reject(t, "a class without its closing bracket");
     return put(t, "]");
 }
 
-/* (?...: t->at is behind the question mark. Leaves it before what is inside. */
+/* Translates the kind of a group, (?...; t->at is after the question mark, and then at the group's content. */
 static int group_kind(translation *t) {
     static const char *const same[] = {":", "=", "!", ">", "<=", "<!"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
@@ -305,23 +304,25 @@ static int group_kind(translation *t) {
             t->at++;
             return put(t, ":");
         }
-        if (c == ')' && t->group[t->depth - 1] == 0) /* they hold to the end of the expression; the caller closes the group */
+        /* the options apply to the end of the expression; the caller closes the group */
+        if (c == ')' && t->group[t->depth - 1] == 0)
             return 0;
-        if (c == ')') /* further in, the two disagree on how far they hold */
-            return refuse(t, "options that are not at its start; write (?i:...)");
+        if (c == ')') /* in nested groups, the two syntaxes differ in how far options apply */
+            return reject(t, "options that are not at the start; write (?i:...)");
         if (c != 'i' && c != 'm' && c != '-')
             break;
         if (put(t, c == 'm' ? "s" : c == 'i' ? "i" : "-")) /* Oniguruma's m lets the dot match line ends */
             return AOE_ENOMEM;
     }
-    return refuse(t, "a group beside (...), (?:...), (?=...), (?!...), (?>...), (?<=...), (?<!...) and the options i and m");
+    return reject(t,
+                  "a group other than (...), (?:...), (?=...), (?!...), (?>...), (?<=...), (?<!...) and the options i and m");
 }
 
 static int open_group(translation *t) {
     if (t->depth == DEEPEST)
-        return refuse(t, "groups more than 32 deep");
+        return reject(t, "groups nested more than 32 deep");
     if (next_is(t, "*"))
-        return refuse(t, "(*...)");
+        return reject(t, "(*...)");
     t->group[t->depth++] = t->out->len;
     t->atom = SIZE_MAX;
     if (put(t, "("))
@@ -332,7 +333,7 @@ static int open_group(translation *t) {
     return group_kind(t);
 }
 
-/* {n}, {n,}, {,m}, {n,m} at t->at - 1, the brace; 0 digits on both sides: no repetition. */
+/* Translates {n}, {n,}, {,m} or {n,m}; t->at - 1 is the brace. Braces without digits are not a quantifier. */
 static int counts(translation *t, int *is_repetition) {
     size_t i = t->at, first = t->at;
     while (i < t->len && t->s[i] >= '0' && t->s[i] <= '9')
@@ -348,14 +349,14 @@ static int counts(translation *t, int *is_repetition) {
         return 0;
     t->at = i + 1;
     if (!comma && next_is(t, "?"))
-        return refuse(t, "{n}?");
+        return reject(t, "{n}?");
     return put(t, "{") || put(t, low ? "" : "0") || put_bytes(t, first, i + 1) ? AOE_ENOMEM : 0;
 }
 
-/* Puts a group around the last atom with its repetition, so that another one can follow: PCRE2 would read a sign behind
- * counts, or a third sign, in another way. */
+/* Puts a group around the last atom and its quantifier, so that another quantifier can follow. PCRE2 would interpret a sign
+ * after counts, or a third sign, differently. */
 static int wrap(translation *t) {
-    if (put(t, "    ")) /* room for the parentheses */
+    if (put(t, "    ")) /* space for the parentheses */
         return AOE_ENOMEM;
     memmove(t->out->data + t->atom + 3, t->out->data + t->atom, t->out->len - 4 - t->atom);
     memcpy(t->out->data + t->atom, "(?:", 3);
@@ -363,12 +364,12 @@ static int wrap(translation *t) {
     return 0;
 }
 
-/* *, +, ? or the counts that were read before. */
+/* Translates *, + or ?, or a quantifier after counts. */
 static int repeat(translation *t, char sign) {
     const int modifies = (t->repeated == 1 && (sign == '?' || sign == '+')) || (t->repeated == 2 && sign == '?');
     int rc = 0;
     if (t->atom == SIZE_MAX)
-        return refuse(t, "a repetition of nothing");
+        return reject(t, "a quantifier without an expression to repeat");
     if (t->repeated && !modifies && (rc = wrap(t)))
         return rc;
     const char text[2] = {sign, 0};
@@ -397,7 +398,7 @@ static int read_character(translation *t) {
 
 static int close_group(translation *t) {
     if (t->depth == 0)
-        return refuse(t, "a closing parenthesis without its opening one");
+        return reject(t, "a closing parenthesis without its opening one");
     t->atom = t->group[--t->depth];
     t->repeated = 0;
     return put(t, ")");
@@ -405,7 +406,7 @@ static int close_group(translation *t) {
 
 static int brace(translation *t) {
     int is_repetition = 0, rc;
-    if (t->repeated && t->atom != SIZE_MAX) { /* counts behind a repetition: see wrap */
+    if (t->repeated && t->atom != SIZE_MAX) { /* counts after another quantifier: see wrap */
         if ((rc = wrap(t)))
             return rc;
         t->repeated = 0;
@@ -414,7 +415,7 @@ static int brace(translation *t) {
     if (rc)
         return rc;
     if (is_repetition && t->atom == SIZE_MAX)
-        return refuse(t, "a repetition of nothing");
+        return reject(t, "a quantifier without an expression to repeat");
     if (is_repetition) {
         t->repeated = 2;
         return 0;
@@ -436,7 +437,7 @@ static int translate_one(translation *t) {
     case '(':
         t->at++;
         if (next_is(t, "?#"))
-            return refuse(t, "comments");
+            return reject(t, "comments");
         return open_group(t);
     case ')':
         t->at++;
@@ -470,7 +471,7 @@ int aoei_pattern_translate(aoei_buffer *out, const char *expression, size_t len,
     while (t.at < len && !rc)
         rc = translate_one(&t);
     if (!rc && t.depth)
-        rc = refuse(&t, "a parenthesis that is not closed");
+        rc = reject(&t, "a parenthesis that is not closed");
     *why = t.why;
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Post-processors. Only the template of a single text is read; pairs are
- * encoded as two texts. Token types are not kept: they are 0 in a single text.
+ * Reads post-processors. Only the template of a single text is used, because pairs are encoded as two texts. Token types are
+ * not stored, because they are 0 in a single text.
  */
 #include "tokenizer/postprocessor.h"
 
@@ -13,7 +13,7 @@
 #include "tokenizer/json_type.h"
 #include "tokenizer/vocab.h"
 
-enum { DEEPEST = 8 }; /* sequences inside of sequences */
+enum { DEEPEST = 8 }; /* maximum nesting of Sequences */
 
 int aoei_postprocessor_add(aoei_postprocessor *p, int after, int32_t id, aoe_error *err) {
     size_t n = p->n_before + p->n_after;
@@ -35,7 +35,7 @@ static int add_json_id(aoei_postprocessor *p, int after, const json_t *id, const
     return aoei_postprocessor_add(p, after, (int32_t)json_integer_value(id), err);
 }
 
-/* {"SpecialToken": {"id": NAME}}: its ids stand in "special_tokens". */
+/* Adds {"SpecialToken": {"id": NAME}}. Its ids are in "special_tokens". */
 static int add_special(aoei_postprocessor *p, int after, const json_t *special, const json_t *table, const char *file,
                        aoe_error *err) {
     const char *name = NULL;
@@ -70,11 +70,11 @@ static int read_template(aoei_postprocessor *p, const json_t *section, const cha
     }
     if (texts != 1)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the \"single\" template of TemplateProcessing must hold the sequence A exactly once", file);
+                         "%s: the \"single\" template of TemplateProcessing must contain the sequence A exactly once", file);
     return 0;
 }
 
-/* BertProcessing and RobertaProcessing: {"cls": [NAME, ID], "sep": [NAME, ID]} */
+/* Reads BertProcessing or RobertaProcessing: {"cls": [NAME, ID], "sep": [NAME, ID]}. */
 static int read_bert(aoei_postprocessor *p, const json_t *section, const char *file, aoe_error *err) {
     int rc = add_json_id(p, 0, json_array_get(json_object_get(section, "cls"), 1), file, err);
     return rc ? rc : add_json_id(p, 1, json_array_get(json_object_get(section, "sep"), 1), file, err);
@@ -107,7 +107,8 @@ static int read_sequence(aoei_postprocessor *p, const json_t *section, int depth
         return aoei_fail(err, AOE_EFORMAT, "%s: a post_processor Sequence without \"processors\"; fetch the file again", file);
     if (depth == DEEPEST)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: post_processor Sequences more than %d deep are not supported; write one list", file, DEEPEST);
+                         "%s: post_processor Sequences nested more than %d deep are not supported; use a flat list", file,
+                         DEEPEST);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
         aoei_postprocessor next = {.n_before = 0};
         rc = read_step(&next, json_array_get(list, i), depth + 1, file, err);
@@ -127,7 +128,7 @@ static int read_step(aoei_postprocessor *p, const json_t *section, int depth, co
         return read_template(p, section, file, err);
     if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0)
         return read_bert(p, section, file, err);
-    if (strcmp(type, "ByteLevel") == 0) /* it moves offsets, not tokens */
+    if (strcmp(type, "ByteLevel") == 0) /* it changes offsets, not tokens */
         return 0;
     if (strcmp(type, "Sequence") == 0)
         return read_sequence(p, section, depth, file, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Running a list of pre-tokenizers. The first step is a walk that stops when a
- * batch is full, so that a long text is not cut beyond what is needed; the batch
- * then goes through the other steps as a list. Text is copied only by steps that change it.
+ * Runs a list of pre-tokenizers. The first step stops when a batch of pieces is full, so a long text is not split further
+ * than needed. The batch then passes through the other steps as a list. Only steps that change text copy it.
  */
 #include "tokenizer/pretokenizer.h"
 
@@ -30,7 +29,8 @@ static int begins_with(const aoei_pretokenizer_step *step, const char *s, size_t
     return len >= step->letter_len && memcmp(s, step->letter, step->letter_len) == 0;
 }
 
-/* Appends the piece s[start, end), not empty, to out with the letter in front where it belongs, and in the place of spaces. */
+/* Appends the non-empty piece s[start, end) to out, with the letter as prefix and in place of spaces where the step requires
+ * it. */
 static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, const size_t *origin,
                    aoei_span piece, aoei_normalized *out) {
     size_t at = piece.start;
@@ -50,7 +50,7 @@ static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *st
     return aoei_normalized_copy(out, s, at, piece.end, origin);
 }
 
-/* Appends the letters of the bytes of a piece. */
+/* Appends the letters that represent the bytes of a piece. */
 static int spell(const char *s, const size_t *origin, aoei_span piece, aoei_normalized *out) {
     for (size_t i = piece.start; i < piece.end; i++)
         if (aoei_normalized_put_cp(out, aoei_byte_letter((unsigned char)s[i]), origin ? origin[i] : 0))
@@ -58,7 +58,7 @@ static int spell(const char *s, const size_t *origin, aoei_span piece, aoei_norm
     return 0;
 }
 
-/* The text that comes next; the one written last, g->s may be in it, stays. */
+/* The buffer to write next. The buffer written last is kept, because g->s may point into it. */
 static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     aoei_normalized *out = &g->text[g->which_text ^= 1];
     out->track = track;
@@ -66,7 +66,7 @@ static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     return out;
 }
 
-/* Sends all pieces of the batch through `step`, rewritten or spelled, into another text. */
+/* Applies the rewriting or byte mapping of `step` to all pieces of the batch and writes them to the other buffer. */
 static int change(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int spelled, const char **s,
                   const size_t **origin) {
     aoei_normalized *out = other_text(g, *origin != NULL);
@@ -102,7 +102,7 @@ static int cut(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const 
     return 0;
 }
 
-/* The first step: fills the list with up to a batch of pieces of the text, which is g->front where it is rewritten. */
+/* The first step: fills the list with up to a batch of pieces of the text. If the step rewrites text, the text is g->front. */
 static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer_step *step = &g->p->step[0];
     aoei_piece_list *l = &g->list[g->which_list];
@@ -129,7 +129,7 @@ static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     return rc < 0 ? rc : 0;
 }
 
-/* Sends the next batch through all steps. Its words are in the list then, empty at the end of the text. */
+/* Runs all steps on the next batch. The words are in the list, which is empty at the end of the text. */
 static int run_steps(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer *p = g->p;
     g->used = 1;
@@ -178,7 +178,7 @@ int aoei_pretokenizing_next(aoei_pretokenizing *g, aoei_words *words, aoe_error 
     const aoei_piece_list *l = &g->list[g->which_list];
     if (g->at >= g->end)
         return 0;
-    while (g->handed == l->n) { /* all pieces of a batch may have been taken away */
+    while (g->handed == l->n) { /* a step may have removed all pieces of a batch */
         const int rc = run_steps(g, err);
         l = &g->list[g->which_list];
         if (rc)

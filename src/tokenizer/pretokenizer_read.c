@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The pre-tokenizers of tokenizer.json as steps. Names and defaults are those of
- * Hugging Face tokenizers; what their options mean is spelled out in the steps.
+ * Reads the pre-tokenizers of tokenizer.json and converts them to steps. Names and defaults are those of Hugging Face
+ * tokenizers.
  */
 #include <string.h>
 
@@ -13,9 +13,9 @@
 #include "tokenizer/json_type.h"
 #include "tokenizer/pretokenizer_read.h"
 
-enum { DEEPEST = 8 }; /* sequences inside of sequences */
+enum { DEEPEST = 8 }; /* maximum nesting of Sequences */
 
-/* How GPT-2 cuts texts into words. */
+/* GPT-2's regular expression for words. */
 static const char gpt2[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 static aoei_pretokenizer_step *append(aoei_pretokenizer *p, aoe_error *err) {
@@ -70,7 +70,7 @@ static int read_byte_level(aoei_pretokenizer *p, const json_t *section, const ch
     return aoei_pretokenizer_add_byte_level(p, prefix, regex, err);
 }
 
-/* A string of one character. */
+/* Reads a string of one character. */
 static int read_character(char out[5], size_t *len, const json_t *section, const char *key, const char *file, aoe_error *err) {
     const char *s = NULL;
     uint32_t cp;
@@ -85,7 +85,7 @@ static int read_character(char out[5], size_t *len, const json_t *section, const
     return 0;
 }
 
-/* "prepend_scheme", or the older "add_prefix_space" alone. */
+/* Reads "prepend_scheme", or the older "add_prefix_space" if it is the only one. */
 static int read_scheme(aoei_prefix *prefix, const json_t *section, const char *file, aoe_error *err) {
     static const char *const names[] = {
         [AOEI_PREFIX_NEVER] = "never", [AOEI_PREFIX_ALWAYS] = "always", [AOEI_PREFIX_FIRST] = "first"};
@@ -103,7 +103,7 @@ static int read_scheme(aoei_prefix *prefix, const json_t *section, const char *f
         if (!add && i != AOEI_PREFIX_NEVER)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s: Metaspace with \"add_prefix_space\" false and \"prepend_scheme\" \"%s\"; take one of them out", file,
+                "%s: Metaspace: \"add_prefix_space\" false contradicts \"prepend_scheme\" \"%s\"; remove one of them", file,
                 scheme);
         *prefix = (aoei_prefix)i;
         return 0;
@@ -178,7 +178,7 @@ static int read_whitespace_split(aoei_pretokenizer *p, const json_t *section, co
     return append_split(p, AOEI_SPLIT_SPACE, AOEI_SPLIT_REMOVED, err);
 }
 
-/* Runs of word characters, and runs of what is neither these nor white space. */
+/* Whitespace: splits into runs of word characters and runs of characters that are neither word characters nor white space. */
 static int read_whitespace(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err) {
     int rc = read_whitespace_split(p, section, file, err);
     return rc ? rc : append_split(p, AOEI_SPLIT_WORD, AOEI_SPLIT_CONTIGUOUS, err);
@@ -200,7 +200,8 @@ static int read_sequence(aoei_pretokenizer *p, const json_t *section, int depth,
                          file);
     if (depth == DEEPEST)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: pre_tokenizer Sequences more than %d deep are not supported; write one list", file, DEEPEST);
+                         "%s: pre_tokenizer Sequences nested more than %d deep are not supported; use a flat list", file,
+                         DEEPEST);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++)
         rc = read_step(p, json_array_get(list, i), depth + 1, file, err);
     return rc;
@@ -225,7 +226,7 @@ static int read_step(aoei_pretokenizer *p, const json_t *section, int depth, con
         if (strcmp(type, kinds[i].name) == 0)
             return kinds[i].read(p, section, file, err);
     return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: pre_tokenizer \"%s\" is not supported (docs/tokenizers.md lists those that are)", file, type);
+                     "%s: pre_tokenizer \"%s\" is not supported; docs/tokenizers.md lists the supported types", file, type);
 }
 
 int aoei_pretokenizer_read(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompts. The whole formatted string is tokenised, so that nothing differs from
- * writing the prompt by hand; which tokens are the text's is read off their spans.
+ * Prompt templates. The whole formatted string is tokenized, so the result equals that of writing the prompt by hand. The
+ * spans of the tokens tell which of them belong to the text.
  */
 #include "tokenizer/prompt.h"
 
@@ -64,11 +64,10 @@ int aoei_prompt_cut(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span,
         of_text += (size_t)is_of_text(p, span[i]);
     size_t of_template = tokens - of_text;
     if (of_template >= budget)
-        return aoei_fail(
-            err, AOE_EARG,
-            "max_length %zu leaves no room for the text: the prompt takes %zu tokens and %zu are left for prompt and "
-            "text; raise max_length or shorten the prompt",
-            max_length, of_template, budget);
+        return aoei_fail(err, AOE_EARG,
+                         "max_length %zu is too small: the prompt takes %zu tokens and %zu are available for prompt and "
+                         "text; raise max_length or shorten the prompt",
+                         max_length, of_template, budget);
     size_t keep = budget - of_template, to = first;
     for (size_t i = first; i < ids->n; i++) {
         if (is_of_text(p, span[i])) {

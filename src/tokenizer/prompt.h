@@ -11,9 +11,9 @@
 
 /* The formatted string and the position of the text in it. */
 typedef struct aoei_prompted {
-    char *data;        /* length in bytes */
-    size_t len;        /* [len] formatted string, owned */
-    size_t text_start; /* length in bytes */
+    char *data;        /* [len] formatted string, owned */
+    size_t len;        /* length in bytes */
+    size_t text_start; /* the text is data[text_start, text_end) */
     size_t text_end;
 } aoei_prompted;
 

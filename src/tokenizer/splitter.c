@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A text as a row of parts, matches and what is between them; a part waits until
- * the next one tells whether they belong together.
+ * Splits a text into matches and the parts between them. A part is held back until the next part shows whether they belong
+ * together.
  */
 #include "tokenizer/splitter.h"
 
@@ -43,7 +43,7 @@ static int is_match(aoei_split_at at, uint32_t cp) {
     }
 }
 
-/* The next matching character; 0: there is none. */
+/* Finds the next matching character. Returns 0 if there is none. */
 static int next_character(aoei_splitter *p) {
     for (size_t i = p->split->at == AOEI_SPLIT_NOWHERE ? p->len : p->at; i < p->len;) {
         uint32_t cp = 0;
@@ -58,7 +58,7 @@ static int next_character(aoei_splitter *p) {
     return 0;
 }
 
-/* The next part and what it is; 0: the text is at its end. */
+/* Finds the next part and sets *match if it is a match. Returns 0 at the end of the text. */
 static int next_part(aoei_splitter *p, size_t *start, size_t *end, int *match, aoe_error *err) {
     if (!p->matched) {
         const int rc = p->split->at == AOEI_SPLIT_PATTERN ? aoei_pattern_next(&p->search, &p->match_start, &p->match_end, err)

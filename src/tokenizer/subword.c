@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Which of the models is asked.
+ * Calls the model of the selected type.
  */
 #include "tokenizer/subword.h"
 
@@ -9,7 +9,7 @@
 #include "tokenizer/bpe_read.h"
 #include "tokenizer/json_type.h"
 
-/* Files before tokenizers 0.8 leave the type out. */
+/* The type of a model without "type", as written before tokenizers 0.8. */
 static const char *type_by_keys(const json_t *section) {
     if (json_object_get(section, "merges"))
         return "BPE";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Growing the lists of tokens and spans.
+ * Enlarges the lists of tokens and spans.
  */
 #include "tokenizer/token_list.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A tokenizer as a whole: opening, encoding, looking tokens up, saving. The
- * text goes through added tokens, normaliser, added tokens again, pre-tokenizer
- * and model a piece at a time; encoding allocates its own scratch, so that one
- * tokenizer serves any number of threads.
+ * The tokenizer as a whole: opening, encoding, token lookup and saving. A text passes through added tokens, normalizer,
+ * added tokens again, pre-tokenizer and model, one piece at a time. Encoding allocates its own scratch memory, so several
+ * threads can share a tokenizer.
  */
 #include "tokenizer/tokenizer.h"
 
@@ -17,7 +16,7 @@
 #include "tokenizer/prompt.h"
 #include "tokenizer/tokenizer_parts.h"
 
-/* What is not the text's at both ends of the ids. */
+/* Numbers of tokens before and after the text's own tokens. */
 typedef struct ends {
     size_t before, after;
 } ends;
@@ -27,11 +26,11 @@ typedef struct encoder {
     aoei_token_list tokens;
     aoei_normalized normalized;
     aoei_pretokenizing pretokenizing;
-    aoei_words *words; /* borrowed: the batch at hand */
+    aoei_words *words; /* current batch of words, borrowed */
     aoei_subword_scratch scratch;
-    size_t stop;   /* no more tokens are needed once there are this many ids */
+    size_t stop;   /* encoding may stop once there are this many ids */
     size_t origin; /* byte offset of the current raw piece in the whole text */
-    ends *ends;    /* wanted, or NULL */
+    ends *ends;    /* receives the numbers of tokens at both ends; NULL: not needed */
     aoe_error *err;
 } encoder;
 
@@ -39,12 +38,12 @@ static int enough(const encoder *e) {
     return e->tokens.ids->n >= e->stop;
 }
 
-/* Turns the spans of the tokens from `first` on, which count in a text whose bytes come from `origin` in the raw piece, into
- * bytes of the whole text. */
+/* Converts the spans of the tokens starting at index `first` into byte ranges of the whole text. The spans are relative to a
+ * text whose bytes have the given origins in the raw piece. */
 static void to_original(encoder *e, size_t first, const size_t *origin, const char *raw, size_t len) {
     for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
         aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
-        for (size_t b = span->start; b < span->end; b++) { /* a reordered mark can stand before its letter */
+        for (size_t b = span->start; b < span->end; b++) { /* a reordered mark can precede its letter */
             size_t from = origin[b];
             size_t to = from + 1;
             while (to < len && ((unsigned char)raw[to] & 0xC0) == 0x80)
@@ -56,7 +55,7 @@ static void to_original(encoder *e, size_t first, const size_t *origin, const ch
     }
 }
 
-/* Takes the unknown token out of the tokens from `first` on. */
+/* Removes unknown tokens from the tokens starting at index `first`. */
 static void drop_unknown(encoder *e, size_t first) {
     aoei_token_list *l = &e->tokens;
     size_t to = first;
@@ -80,7 +79,7 @@ static int push_added(encoder *e, const aoei_match *match) {
     return rc;
 }
 
-/* The words of normalised text between added tokens; it is the form of raw[len]. */
+/* Encodes the words of normalized text between added tokens, which is the normalized form of raw[len]. */
 static int encode_words(encoder *e, size_t start, size_t end, const char *raw, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_pretokenizing *g = &e->pretokenizing;
@@ -96,7 +95,7 @@ static int encode_words(encoder *e, size_t start, size_t end, const char *raw, s
     return rc;
 }
 
-/* A piece of raw text between added tokens that are looked for in raw text. */
+/* Encodes a piece of raw text between the added tokens that are matched in raw text. */
 static int encode_piece(encoder *e, const char *s, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_match match;
@@ -141,19 +140,19 @@ static int push_specials(encoder *e, const int32_t *id, size_t n) {
     return rc;
 }
 
-/* The text between the specials, at most `room` tokens. */
-static int encode_limited(encoder *e, const char *s, size_t len, size_t room) {
+/* Encodes the text without special tokens, up to `limit` tokens. */
+static int encode_limited(encoder *e, const char *s, size_t len, size_t limit) {
     size_t first = e->tokens.ids->n;
-    e->stop = room == SIZE_MAX ? SIZE_MAX : first + room + 1; /* one more tells that the text was cut */
+    e->stop = limit == SIZE_MAX ? SIZE_MAX : first + limit + 1; /* one additional token shows that the text was truncated */
     int rc = encode_text(e, s, len);
-    if (rc == 0 && e->tokens.ids->n - first > room) {
-        e->tokens.ids->n = first + room;
+    if (rc == 0 && e->tokens.ids->n - first > limit) {
+        e->tokens.ids->n = first + limit;
         e->tokens.ids->truncated = 1;
     }
     return rc;
 }
 
-static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *o, size_t room) {
+static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *o, size_t limit) {
     aoei_prompted p;
     size_t first = e->tokens.ids->n;
     int rc = aoei_prompt_format(&p, o->prompt, text, e->err);
@@ -162,19 +161,19 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     e->tokens.track = e->ends != NULL;
     rc = aoei_token_list_reserve(&e->tokens, 0, e->err);
     if (rc == 0)
-        rc = encode_limited(e, p.data, p.len, room);
+        rc = encode_limited(e, p.data, p.len, limit);
     if (rc == 0 && e->ends)
         aoei_prompt_ends(&p, e->tokens.ids, e->tokens.span, first, &e->ends->before, &e->ends->after);
     if (rc == 0 && e->tokens.ids->truncated) {
-        /* too long: once more with spans, and all of it, because the template may go on behind the text */
+        /* too long: encode again with spans, and completely, because the template may continue after the text */
         e->tokens.ids->n = first;
         e->tokens.ids->truncated = 0;
-        aoei_normalized_free(&e->normalized); /* it has no origins */
+        aoei_normalized_free(&e->normalized); /* it was built without origins */
         aoei_pretokenizing_end(&e->pretokenizing);
         e->tokens.track = 1;
         e->stop = SIZE_MAX;
         if ((rc = aoei_token_list_reserve(&e->tokens, 0, e->err)) == 0 && (rc = encode_text(e, p.data, p.len)) == 0)
-            rc = aoei_prompt_cut(&p, e->tokens.ids, e->tokens.span, first, room, o->max_length, e->err);
+            rc = aoei_prompt_cut(&p, e->tokens.ids, e->tokens.span, first, limit, o->max_length, e->err);
     }
     aoei_prompt_free(&p);
     return rc;
@@ -185,22 +184,22 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     static const aoe_encode_options defaults = {0};
     const aoei_postprocessor *post = &t->post;
     o = o ? o : &defaults;
-    aoei_words words; /* not zeroed: the largest part of it is not needed */
+    aoei_words words; /* not zeroed: most of it is never used */
     encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = around, .err = err};
     size_t n_specials = o->no_special_tokens ? 0 : post->n_before + post->n_after;
-    size_t room = o->max_length ? o->max_length - n_specials : SIZE_MAX;
+    size_t limit = o->max_length ? o->max_length - n_specials : SIZE_MAX;
     int rc;
     ids->n = 0;
     ids->truncated = 0;
     if (o->max_length && o->max_length <= n_specials)
-        return aoei_fail(err, AOE_EARG, "max_length %zu leaves no room for the text beside %zu special tokens; raise it",
+        return aoei_fail(err, AOE_EARG, "max_length %zu is too small for the text and %zu special tokens; increase it",
                          o->max_length, n_specials);
     size_t bad = text.len ? aoei_utf8_valid(text.data, text.len) : 0;
     if (bad < text.len)
         return aoei_fail(err, AOE_EFORMAT, "invalid UTF-8 at byte %zu of the text; convert it to UTF-8", bad);
     if (n_specials && (rc = push_specials(&e, post->id, post->n_before)))
         goto done;
-    rc = o->prompt ? encode_prompted(&e, text, o, room) : encode_limited(&e, text.data, text.len, room);
+    rc = o->prompt ? encode_prompted(&e, text, o, limit) : encode_limited(&e, text.data, text.len, limit);
     if (rc == 0 && n_specials)
         rc = push_specials(&e, post->id + post->n_before, post->n_after);
 done:

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers and directories: which files there are, reading them, keeping
- * their bytes, writing them again.
+ * Tokenizer files in directories: finds and reads them, keeps their bytes in memory, and writes them again.
  */
 #include "tokenizer/tokenizer_files.h"
 
@@ -48,16 +47,17 @@ static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     return aoei_tokenizer_read_vocab(t, &files, dir, err);
 }
 
-/* Refuses a tokenizer that exists only in files that are not read; 0: there is none of these either. */
-static int refuse_other(const char *dir, aoe_error *err) {
+/* Fails if the directory has only a tokenizer of an unsupported format; returns 0 if it has none of them. */
+static int reject_other(const char *dir, aoe_error *err) {
     static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char *path = aoei_path_join(dir, others[i]);
         if (!path)
             return aoei_fail_nomem(err, strlen(dir));
-        int rc = aoei_exists(path) ? aoei_fail(err, AOE_EUNSUPPORTED,
-                                               "%s: this kind of tokenizer file is not read; save it as tokenizer.json", path)
-                                   : 0;
+        int rc = aoei_exists(path)
+                     ? aoei_fail(err, AOE_EUNSUPPORTED,
+                                 "%s: this tokenizer format is not supported; save the tokenizer as tokenizer.json", path)
+                     : 0;
         aoei_free(path);
         if (rc)
             return rc;
@@ -78,8 +78,8 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error
     if (rc)
         goto fail;
     if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data) {
-        rc = refuse_other(dir, err);
-        goto fail; /* with rc 0: no tokenizer, no error */
+        rc = reject_other(dir, err);
+        goto fail; /* with rc 0: no tokenizer and no error */
     }
     if ((rc = read_kept(t, dir, err)))
         goto fail;
@@ -97,11 +97,10 @@ int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
     int rc = aoei_tokenizer_open_optional(t, dir, err);
     if (rc || *t)
         return rc;
-    return aoei_fail(
-        err, AOE_ENOENT,
-        "%s: no tokenizer here; tokenizer.json is expected, or vocab.txt with tokenizer_config.json, or vocab.json with "
-        "merges.txt",
-        dir);
+    return aoei_fail(err, AOE_ENOENT,
+                     "%s: no tokenizer found; add tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with "
+                     "merges.txt",
+                     dir);
 }
 
 static int keep_copy(aoei_kept_file *f, aoe_text text, aoe_error *err) {

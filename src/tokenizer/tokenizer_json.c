@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * tokenizer.json of Hugging Face tokenizers, version 1.0. The decoder does not
- * matter for encoding; "truncation" and "padding" are ignored: the caller says
- * how long a text may be, and nothing is ever padded. The vocabulary, most of
- * the file, is read beside the JSON parser where it can be.
+ * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The decoder is not needed for encoding. "truncation" and
+ * "padding" are ignored, because the caller sets the maximum length and texts are never padded. The vocabulary, most of the
+ * file, is read without the JSON parser if possible.
  */
 #include "tokenizer/tokenizer_json.h"
 
@@ -24,7 +23,8 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, 
     if ((rc = aoei_json_string(root, "version", &version, NULL, path, err)))
         return rc;
     if (strcmp(version, "1.0") != 0)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported (1.0 is)", path, version);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported; save the tokenizer as version 1.0", path,
+                         version);
     if ((rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
         (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
         (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||
@@ -35,8 +35,8 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, 
     return aoei_tokenizer_finish(t, path, err);
 }
 
-/* The file without its vocabulary, which is data[begin, end). *root NULL and no error: it is left to the reader of the whole
- * file, whose messages count lines and bytes as they are there. */
+/* Parses the file without its vocabulary, data[begin, end). *root NULL without an error means that the whole file must be
+ * parsed, so that messages have the right lines and bytes. */
 static int parse_rest(json_t **root, const char *data, size_t len, size_t begin, size_t end, const char *path, aoe_error *err) {
     aoei_buffer rest = {0};
     int rc = AOE_ENOMEM;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The older files of a tokenizer: vocab.txt (WordPiece), or vocab.json with
- * merges.txt (byte-level BPE), beside tokenizer_config.json, special_tokens_map.json
- * and added_tokens.json, put together as transformers does for the fast tokenizer of
- * the class. Only the vocabulary and the merges are needed; the others change defaults.
+ * Reads the older tokenizer files: vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level BPE), with
+ * tokenizer_config.json, special_tokens_map.json and added_tokens.json. They are combined as in transformers for the fast
+ * tokenizer of the class. Only the vocabulary and the merges are required; the other files change defaults.
  */
 #include "tokenizer/tokenizer_vocab.h"
 
@@ -24,7 +23,7 @@ enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, N_SPECIALS };
 static const char *const special_keys[N_SPECIALS] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                      "pad_token", "cls_token", "mask_token"};
 
-/* What the classes of tokenizers that these files are for have in common. */
+/* Families of tokenizer classes that share defaults. */
 typedef enum family { BERT, ROBERTA, GPT2, QWEN2, N_FAMILIES } family;
 static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
     [BERT] = {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"},
@@ -32,7 +31,7 @@ static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
     [GPT2] = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", NULL, NULL, NULL, NULL},
     [QWEN2] = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>", NULL, NULL}};
 static const struct {
-    const char *name; /* "Fast" may follow */
+    const char *name; /* class name, optionally followed by "Fast" */
     family family;
 } classes[] = {{"BertTokenizer", BERT},       {"DistilBertTokenizer", BERT},  {"ElectraTokenizer", BERT},
                {"MobileBertTokenizer", BERT}, {"SqueezeBertTokenizer", BERT}, {"ConvBertTokenizer", BERT},
@@ -40,12 +39,12 @@ static const struct {
                {"BartTokenizer", ROBERTA},    {"LEDTokenizer", ROBERTA},      {"GPT2Tokenizer", GPT2},
                {"Qwen2Tokenizer", QWEN2}};
 
-/* How Qwen2 cuts texts into words. */
+/* Qwen2's regular expression for words. */
 static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
                             "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 typedef struct special {
-    const char *content; /* [len], borrowed from a JSON value or static; NULL: none */
+    const char *content; /* [len] token, borrowed from a JSON value or static; NULL: none */
     size_t len;
     aoei_added_flags flags;
 } special;
@@ -53,10 +52,10 @@ typedef struct special {
 typedef struct reader {
     aoe_tokenizer *t;
     const char *dir;
-    json_t *config, *map, *added;  /* owned; NULL: no such file */
-    char *config_path, *map_path;  /* for messages, owned */
-    char *added_path, *vocab_path; /* likewise */
-    char *merges_path;             /* likewise */
+    json_t *config, *map, *added;  /* parsed files, owned; NULL: no such file */
+    char *config_path, *map_path;  /* paths for messages, owned */
+    char *added_path, *vocab_path; /* paths for messages, owned */
+    char *merges_path;             /* path for messages, owned */
     family family;
     special special[N_SPECIALS];
     aoe_error *err;
@@ -74,7 +73,8 @@ static int load(json_t **root, char **path, const reader *r, int which, aoe_text
     return rc;
 }
 
-/* The family by the class's name. Without one: BERT's from vocab.txt, else what the vocabulary looks like. */
+/* Sets the family from the class name. Without a class name, vocab.txt means BERT, and vocab.json means RoBERTa or GPT-2,
+ * depending on its tokens. */
 static int find_family(reader *r, int from_txt) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     const char *class = NULL;
@@ -91,12 +91,12 @@ static int find_family(reader *r, int from_txt) {
         }
     }
     return aoei_fail(r->err, AOE_EUNSUPPORTED,
-                     "%s: tokenizer_class \"%s\" is not read from %s (%s); save it with a tokenizer.json", r->config_path,
-                     class, from_txt ? "vocab.txt" : "vocab.json and merges.txt",
-                     from_txt ? "BertTokenizer is" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer are");
+                     "%s: tokenizer_class \"%s\" is not supported with %s (only %s); save the tokenizer as tokenizer.json",
+                     r->config_path, class, from_txt ? "vocab.txt" : "vocab.json and merges.txt",
+                     from_txt ? "BertTokenizer" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer");
 }
 
-/* Normaliser and pre-tokenizer. */
+/* Builds the normalizer and the pre-tokenizer. */
 static int read_bert(const reader *r) {
     int lowercase = 1, strip_accents = -1, chinese = 1, rc;
     if ((rc = aoei_json_bool(r->config, "do_lower_case", &lowercase, r->config_path, r->err)) ||
@@ -119,7 +119,7 @@ static int read_byte_level(const reader *r) {
     return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 0, r->err);
 }
 
-/* A token as a string, with the flags given, or as an object with "content" and flags. */
+/* Reads a token, either a string, which gets `flags`, or an object with "content" and flags. */
 static int read_token(special *s, const json_t *value, aoei_added_flags flags, const char *key, const char *path,
                       aoe_error *err) {
     const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;
@@ -137,8 +137,8 @@ static int read_token(special *s, const json_t *value, aoei_added_flags flags, c
     return 0;
 }
 
-/* Later sources win: the default, tokenizer_config.json, then special_tokens_map.json unless the configuration is of the
- * newer kind that lists its added tokens. */
+/* Reads the special tokens. Later sources override earlier ones: the default, tokenizer_config.json, then
+ * special_tokens_map.json unless the configuration is of the newer kind that lists its added tokens. */
 static int read_specials(reader *r) {
     int newer = json_object_get(r->config, "added_tokens_decoder") != NULL;
     for (int i = 0; i < N_SPECIALS; i++) {
@@ -190,7 +190,7 @@ static int add(const reader *r, const char *content, size_t len, aoei_added_flag
 }
 
 typedef struct listed {
-    long long id; /* in the file: gives the order */
+    long long id; /* id in the file, which determines the order */
     special token;
 } listed;
 
@@ -206,7 +206,7 @@ static int is_special(const reader *r, const char *content, size_t len) {
     return 0;
 }
 
-/* An entry of added_tokens_decoder {"id": {"content": ...}}, or of the older added_tokens.json {token: id}. */
+/* Reads an entry of added_tokens_decoder {"id": {"content": ...}}, or of the older added_tokens.json {token: id}. */
 static int read_listed(const reader *r, listed *l, const char *key, const json_t *value, int newer, const char *path) {
     if (!newer) {
         size_t len = strlen(key);
@@ -252,7 +252,7 @@ static int add_listed(const reader *r) {
     return rc;
 }
 
-/* The special tokens that are not listed, as far as the vocabulary has them, and additional_special_tokens. */
+/* Adds the special tokens that are not listed but are in the vocabulary, and additional_special_tokens. */
 static int add_specials(const reader *r) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     int rc;
@@ -287,7 +287,7 @@ static int32_t special_id(const reader *r, int which) {
     return s->content ? aoei_tokenizer_id(r->t, s->content, s->len) : -1;
 }
 
-/* [CLS] text [SEP]; nothing around the text when the vocabulary has neither (static models). */
+/* Sets the template [CLS] text [SEP], or an empty one if the vocabulary has neither token (static models). */
 static int add_bert_template(const reader *r) {
     const special *cls = &r->special[CLS], *sep = &r->special[SEP];
     const int32_t cls_id = special_id(r, CLS), sep_id = special_id(r, SEP);
@@ -300,7 +300,7 @@ static int add_bert_template(const reader *r) {
     return rc ? rc : aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err);
 }
 
-/* GPT-2's kind has nothing around a text, unless the configuration wants the first token of all texts there. */
+/* Sets the template. GPT-2's family adds no tokens, unless the configuration requests the BOS token. */
 static int add_template(const reader *r) {
     int bos = 0;
     if (r->family == BERT || r->family == ROBERTA)
@@ -318,7 +318,7 @@ static int read_bpe(const reader *r, const aoei_vocab_files *files) {
     json_t *vocab = NULL;
     int rc;
     if (!files->merges.data)
-        return aoei_fail(r->err, AOE_ENOENT, "%s: no such file, and vocab.json needs it; fetch it, or a tokenizer.json",
+        return aoei_fail(r->err, AOE_ENOENT, "%s: file not found, but vocab.json needs it; add merges.txt or a tokenizer.json",
                          r->merges_path);
     r->t->model.type = AOEI_SUBWORD_BPE;
     rc = aoei_json_parse(&vocab, files->vocab_json.data, files->vocab_json.len, r->vocab_path, r->err);
@@ -328,7 +328,7 @@ static int read_bpe(const reader *r, const aoei_vocab_files *files) {
     return rc;
 }
 
-/* Everything between the files and the tokens they list. */
+/* Reads all components between parsing the files and adding the listed tokens. */
 static int read_parts(reader *r, const aoei_vocab_files *files) {
     const int from_txt = files->vocab.data || !files->vocab_json.data;
     int rc;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Building and exact look-up of the byte trie. The table is at most half full,
- * so that the probe for an absent edge is short.
+ * Construction and exact lookup of the byte trie. The table is at most half full, so a probe for a missing edge is short.
  */
 #include "tokenizer/trie.h"
 
@@ -36,10 +35,11 @@ static int grow_edges(aoei_trie *t, aoe_error *err) {
     return 0;
 }
 
-/* Room for one more node and its edge. */
+/* Reserves memory for one more node and its edge. */
 static int reserve(aoei_trie *t, aoe_error *err) {
     if (t->n + 1 >= AOEI_TRIE_MAX_NODES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "a vocabulary of more than %u trie nodes", AOEI_TRIE_MAX_NODES);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "the vocabulary needs more than %u trie nodes, which is not supported",
+                         AOEI_TRIE_MAX_NODES);
     if (aoei_grow((void **)&t->value, &t->capacity, (size_t)t->n + 1, sizeof *t->value))
         return aoei_fail_nomem(err, 2 * t->capacity * sizeof *t->value);
     return !t->edge || (size_t)t->n * 2 >= t->mask ? grow_edges(t, err) : 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Character classes over utf8proc. What utf8proc does not know (the derived
- * properties White_Space, Alphabetic and Join_Control, and the full lower-case
- * mapping) is spelled out here; each list is complete for Unicode 15. Where the
- * reference has older tables, unicode_tables.h says what to leave out.
+ * Character classes based on utf8proc. The properties that utf8proc lacks (White_Space, Alphabetic, Join_Control, and the
+ * full lower-case mapping) are listed here, completely for Unicode 15. Where Hugging Face tokenizers use older tables,
+ * unicode_tables.h lists the characters to exclude.
  */
 #include "tokenizer/unicode.h"
 
@@ -25,7 +24,7 @@ static int in_ranges(uint32_t cp, const aoei_range *r, size_t n) {
     return low < n && cp >= r[low].first;
 }
 
-/* The character has a class in Unicode 15 that the reference does not know. */
+/* Returns 1 if the character has a class in Unicode 15 that the tables of Hugging Face tokenizers lack. */
 static int is_newer(uint32_t cp) {
     return cp >= class_since_9[0].first && in_ranges(cp, class_since_9, COUNT(class_since_9));
 }
@@ -115,7 +114,7 @@ int aoei_unicode_is_word(uint32_t cp) {
 }
 
 int aoei_unicode_is_cjk(uint32_t cp) {
-    /* 2B920 is how the reference has it (the block begins at 2B820): its first 256 characters stay joined */
+    /* Hugging Face's range starts at 2B920 although the block starts at 2B820, so the first 256 characters are not separated */
     static const aoei_range cjk[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},   {0x20000, 0x2A6DF},
                                      {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
     return cp >= cjk[0].first && in_ranges(cp, cjk, COUNT(cjk));
@@ -127,7 +126,7 @@ unsigned aoei_unicode_combining_class(uint32_t cp) {
 }
 
 size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
-    if (cp == 0x130) { /* the one unconditional entry of SpecialCasing.txt that makes two characters */
+    if (cp == 0x130) { /* the only unconditional entry of SpecialCasing.txt with two characters */
         out[0] = 'i';
         out[1] = 0x307;
         return 2;
@@ -151,7 +150,7 @@ static size_t decompose(uint32_t cp, uint32_t *out, size_t most, utf8proc_option
 }
 
 size_t aoei_unicode_decompose(uint32_t cp, uint32_t out[AOEI_DECOMPOSED_MAX]) {
-    if (cp == 0x11938) { /* decomposes since Unicode 13 */
+    if (cp == 0x11938) { /* has a decomposition since Unicode 13 */
         out[0] = cp;
         return 1;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Viterbi over the places of a word: each place holds the best score of the text
- * before it. A token that is found later must be better to win. Time is the length
- * of the word times that of the longest token.
+ * Viterbi algorithm over the positions of a word. Each position has the best score of the text before it. If scores are
+ * equal, the token that was found first is kept. The time is the length of the word times the length of the longest token.
  */
 #include "tokenizer/unigram.h"
 
@@ -17,7 +16,7 @@
 
 static const double unknown_penalty = 10.0;
 
-#define NO_TOKEN INT32_MAX /* in the place of an id: unknown, and the model has no token for it */
+#define NO_TOKEN INT32_MAX /* used as an id: the character is unknown and the model has no token for it */
 
 static int reserve(aoei_unigram_scratch *x, size_t n, aoe_error *err) {
     if (n <= x->capacity)
@@ -35,7 +34,7 @@ static void offer(aoei_unigram_node *node, double score, size_t start, int32_t i
         *node = (aoei_unigram_node){.score = score, .start = start, .id = id};
 }
 
-/* Fills x->node[0, len]. */
+/* Computes x->node[0, len]. */
 static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_unknown, aoei_unigram_scratch *x,
                      aoe_error *err) {
     const aoei_trie *t = &u->vocab.trie;
@@ -47,7 +46,7 @@ static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_
     for (size_t start = 0, bytes; start < len; start += bytes) {
         const double before = x->node[start].score;
         uint32_t cp, node = AOEI_TRIE_ROOT;
-        int known = 0; /* the character alone is a token */
+        int known = 0; /* 1: the character itself is a token */
         bytes = aoei_utf8_decode(s + start, len - start, &cp);
         for (size_t i = start; i < len && t->edge && (node = aoei_trie_step(t, node, (unsigned char)s[i])) != 0; i++) {
             if (!(node & AOEI_TRIE_END))
@@ -74,7 +73,7 @@ static int push_part(aoei_unigram_scratch *x, size_t start, size_t end, aoe_erro
     return 0;
 }
 
-/* Goes back along the best way; unknown parts in a row become one. */
+/* Follows the best segmentation backwards. Consecutive unknown parts become one. */
 static int trace(const aoei_unigram *u, size_t len, aoei_unigram_scratch *x, aoe_error *err) {
     int was_unknown = 0, rc = 0;
     x->n_parts = 0;
@@ -152,7 +151,7 @@ void aoei_unigram_scratch_free(aoei_unigram_scratch *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* "vocab": [[token, score], ...]. */
+/* Reads "vocab": [[token, score], ...]. */
 static int read_vocab(aoei_unigram *u, const json_t *list, const char *file, aoe_error *err) {
     const size_t n = json_array_size(list);
     double lowest = HUGE_VAL;
@@ -174,7 +173,7 @@ static int read_vocab(aoei_unigram *u, const json_t *list, const char *file, aoe
             return rc;
         }
     }
-    u->vocab.n_tokens = n; /* from which added tokens are numbered on, a token given twice counts twice */
+    u->vocab.n_tokens = n; /* added tokens are numbered from n_tokens; duplicate tokens count twice */
     u->unk_score = lowest - unknown_penalty;
     return 0;
 }
@@ -187,8 +186,8 @@ int aoei_unigram_read(aoei_unigram *u, const json_t *section, const char *file, 
         (rc = aoei_json_bool(section, "byte_fallback", &u->byte_fallback, file, err)))
         return rc;
     if (unk != SIZE_MAX && unk >= u->vocab.n_ids)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"unk_id\" %zu is beyond the vocabulary of %zu; correct the value", file, unk,
-                         u->vocab.n_ids);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"unk_id\" %zu is not an id of the vocabulary of %zu tokens; correct the value",
+                         file, unk, u->vocab.n_ids);
     u->unk = unk == SIZE_MAX ? -1 : (int32_t)unk;
     for (unsigned i = 0; i < 256; i++) {
         char name[8];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Vocabularies as read from files: every id and every text is checked here, so
- * that the models need no checks.
+ * Vocabularies read from files. Every id and every text is validated here, so the models do not need to check them.
  */
 #include "tokenizer/vocab.h"
 
@@ -30,8 +29,8 @@ static int reserve_ids(aoei_vocab *v, size_t n, aoe_error *err) {
 int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe_error *err) {
     int rc;
     if (id < 0 || id > AOEI_VOCAB_MAX_ID)
-        return aoei_fail(err, AOE_EFORMAT, "token \"%.*s\" has id %" PRId64 "; ids go from 0 to %d", (int)(len < 80 ? len : 80),
-                         token, id, AOEI_VOCAB_MAX_ID);
+        return aoei_fail(err, AOE_EFORMAT, "token \"%.*s\" has id %" PRId64 "; ids must be between 0 and %d",
+                         (int)(len < 80 ? len : 80), token, id, AOEI_VOCAB_MAX_ID);
     size_t bad = aoei_utf8_valid(token, len);
     if (bad < len)
         return aoei_fail(err, AOE_EFORMAT,
@@ -66,7 +65,7 @@ int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_e
     if (!json_is_object(object))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"vocab\" of the model is not an object of token and id; fetch the file again",
                          file);
-    /* the iterator of jansson wants a mutable object but does not change it */
+    /* jansson's iterator needs a mutable object but does not change it */
     json_t *o = (json_t *)object;
     for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
         const char *token = json_object_iter_key(it);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Looks for the object "vocab" of the object "model" and reads its tokens and
- * ids. Not a JSON parser: it gives up where a file is not as every writer writes
- * it (escapes by number, a key or a token twice, ids that are no plain numbers),
- * and what lies around the vocabulary is only skipped.
+ * Finds the object "vocab" of the object "model" and reads its tokens and ids. This is not a JSON parser: it gives up if the
+ * file has an unusual form (numeric escapes, duplicate keys or tokens, ids that are not plain numbers), and skips everything
+ * outside the vocabulary without checking it.
  */
 #include "tokenizer/vocab_scan.h"
 
@@ -11,25 +10,25 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-enum { GIVE_UP = 1 }; /* beside 0 and AOE_ENOMEM */
+enum { GIVE_UP = 1 }; /* return code besides 0 and AOE_ENOMEM: use the JSON parser */
 
 typedef struct scan {
-    const char *s; /* [len] the file */
+    const char *s; /* [len] contents of the file */
     size_t at, len;
     aoei_vocab *vocab;
-    aoei_buffer token; /* one whose escapes are resolved */
-    size_t begin, end; /* of the vocabulary's object */
+    aoei_buffer token; /* token whose escapes are resolved */
+    size_t begin, end; /* byte range of the vocabulary's object */
     aoe_error *err;
 } scan;
 
-/* The next character that is not white space, which stays; 0 at the end. */
+/* Returns the next character that is not white space without consuming it; 0 at the end. */
 static char peek(scan *p) {
     while (p->at < p->len && (p->s[p->at] == ' ' || p->s[p->at] == '\n' || p->s[p->at] == '\r' || p->s[p->at] == '\t'))
         p->at++;
     return p->at < p->len ? p->s[p->at] : 0;
 }
 
-/* Steps over the character c; 0, or GIVE_UP when another one is there. */
+/* Consumes the character c. Returns 0, or GIVE_UP if the next character is different. */
 static int take(scan *p, char c) {
     if (peek(p) != c)
         return GIVE_UP;
@@ -37,7 +36,7 @@ static int take(scan *p, char c) {
     return 0;
 }
 
-/* Steps over a string; *s, *n: what is between its quotes. */
+/* Consumes a string; *s and *n are the bytes between its quotes. */
 static int take_string(scan *p, const char **s, size_t *n, int *escaped) {
     *escaped = 0;
     if (take(p, '"'))
@@ -81,7 +80,7 @@ static int skip_value(scan *p) {
     return 0;
 }
 
-/* Steps over an object; `inside` reads the value of the key, which must be there once. */
+/* Consumes an object. `inside` reads the value of `key`, which must occur exactly once. */
 static int scan_object(scan *p, const char *key, int (*inside)(scan *p)) {
     int found = 0, more;
     if (take(p, '{'))
@@ -102,7 +101,7 @@ static int scan_object(scan *p, const char *key, int (*inside)(scan *p)) {
     return take(p, '}') || !found ? GIVE_UP : 0;
 }
 
-/* A whole number of at most nine digits. */
+/* Reads a non-negative integer of at most nine digits. */
 static int take_id(scan *p, int64_t *id) {
     const char first = peek(p);
     const size_t start = p->at;
@@ -115,7 +114,7 @@ static int take_id(scan *p, int64_t *id) {
     return p->at == start || (first == '0' && p->at > start + 1) ? GIVE_UP : 0;
 }
 
-/* Puts the string s[n], which holds escapes, into p->token as it is meant. */
+/* Resolves the escapes of the string s[n] into p->token. */
 static int resolve(scan *p, const char *s, size_t n) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     aoei_buffer_clear(&p->token);

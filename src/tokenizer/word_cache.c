@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Open addressing over a fixed number of places. The words that come first stay:
- * among them are nearly all that are frequent. Memory is touched as it fills.
+ * Open addressing over a fixed number of slots. Words are never evicted; the first words of a text include nearly all
+ * frequent ones. Memory pages are touched only as the cache fills.
  */
 #include "tokenizer/word_cache.h"
 
@@ -17,7 +17,7 @@ int aoei_word_cache_create(aoei_word_cache *c, aoe_error *err) {
     c->tag = aoei_calloc(SLOTS + PROBES, sizeof *c->tag);
     if (!c->memory || !c->tag)
         return aoei_fail_nomem(err, (SLOTS + PROBES + 1) * sizeof *c->slot);
-    /* a word on one cache line */
+    /* aligns each word to one cache line */
     const size_t past = (size_t)((uintptr_t)c->memory % sizeof *c->slot);
     c->slot = (aoei_cached_word *)(void *)((char *)c->memory + (past ? sizeof *c->slot - past : 0));
     return 0;

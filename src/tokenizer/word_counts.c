@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Counting words with a hash table of indices (open addressing, linear probing).
+ * Counts words with a hash table of indices (open addressing, linear probing).
  */
 #include "tokenizer/word_counts.h"
 
@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 1 << 12 };
 
-/* FNV-1a over eight bytes at a time, folded: words are short and this is not a defence. */
+/* FNV-1a over eight bytes at a time, folded. Words are short, and resistance to crafted collisions is not needed. */
 static uint32_t hash_of(const char *s, size_t len) {
     uint64_t h = 0xCBF29CE484222325u ^ len;
     while (len > 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Building the table of short words. At most three quarters of it are in use.
- * Words go in by their ids: vocabularies begin with what is frequent, which so
- * lies where it is looked for first.
+ * Builds the table of short words, at most three quarters full. Words are inserted in the order of their ids. Vocabularies
+ * begin with frequent tokens, which are therefore found at the first probe.
  */
 #include "tokenizer/word_table.h"
 
@@ -28,7 +27,7 @@ int aoei_word_table_build(aoei_word_table *t, const aoei_vocab *v, size_t longes
     unsigned log2 = SMALLEST_LOG2;
     if (longest > AOEI_WORD_TABLE_LONGEST)
         longest = AOEI_WORD_TABLE_LONGEST;
-    for (int fill = 0; fill < 2; fill++) { /* counts, then fills */
+    for (int fill = 0; fill < 2; fill++) { /* first counts, then fills */
         for (size_t id = 0; id < v->n_ids; id++) {
             const aoe_text token = aoei_vocab_token(v, (int32_t)id);
             if (token.len == 0 || token.len > longest ||

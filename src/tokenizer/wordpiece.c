@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * WordPiece: the table of short words first, which answers for most of them,
- * then the vocabulary's byte trie. The pieces of a vocabulary and the words are
- * valid UTF-8, so a match in bytes always ends between characters.
+ * WordPiece encoding: first the table of short words, which covers most of them, then the vocabulary's byte trie. The tokens
+ * and the words are valid UTF-8, so a byte-wise match always ends between characters.
  */
 #include "tokenizer/wordpiece.h"
 
@@ -19,7 +18,8 @@ static int too_long(const aoei_wordpiece *w, const char *s, size_t len) {
     return chars > w->max_chars;
 }
 
-/* Appends the pieces of a word; 0: it does not come out even and nothing was appended. Room for its bytes is there. */
+/* Appends the pieces of a word. Returns 0 and appends nothing if the word cannot be split completely. The capacity for one
+ * token per byte must be reserved. */
 static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out) {
     const aoei_trie *trie = &w->vocab.trie;
     size_t n_before = out->ids->n;
@@ -44,7 +44,7 @@ static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t e
     return 1;
 }
 
-/* A word that the table does not hold: pieces, or unknown. */
+/* Encodes a word that is not in the table: as pieces, or as unknown. */
 static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out, aoe_error *err) {
     const size_t len = end - start;
     const int unknown = !w->vocab.trie.edge || too_long(w, s + start, len);
@@ -57,7 +57,7 @@ static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, siz
         return 0;
     if (w->unk < 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "word \"%.*s\" is not in the vocabulary, which has no unknown token either; add [UNK] to it",
+                         "word \"%.*s\" is not in the vocabulary, and the vocabulary has no unknown token; add [UNK] to it",
                          (int)(len < 80 ? len : 80), s + start);
     aoei_token_push(out, w->unk, start, end);
     return 0;
@@ -67,7 +67,8 @@ int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_wor
                           aoe_error *err) {
     aoei_word_place place[AOEI_WORDS];
     int rc = 0;
-    for (size_t i = 0; i < words->n; i++) /* apart from the look-up: neither waits for the other's wrong guesses */
+    /* in a separate loop, so that a mispredicted branch does not delay the next table load */
+    for (size_t i = 0; i < words->n; i++)
         place[i] = aoei_word_table_place(&w->words, s + words->start[i], words->end[i] - words->start[i]);
     for (size_t i = 0; i < words->n && !rc && out->ids->n < stop; i++) {
         const int32_t id = aoei_word_table_at(place[i]);

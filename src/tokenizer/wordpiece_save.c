@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A trained vocabulary as the four files of a BERT tokenizer, such that Hugging
- * Face tokenizers and transformers open the directory with or without tokenizer.json.
+ * Saves a trained vocabulary as the four files of a BERT tokenizer. Hugging Face tokenizers and transformers can open the
+ * directory with or without tokenizer.json.
  */
 #include "tokenizer/wordpiece_save.h"
 
@@ -16,7 +16,7 @@
 
 static const char *const special_keys[AOEI_SPECIAL_COUNT] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 
-/* What a failed step leaves behind: nothing. */
+/* Returns the value, or frees it and returns NULL if a step failed. */
 static json_t *complete(json_t *value, int failed) {
     if (!failed)
         return value;
@@ -53,7 +53,7 @@ static json_t *post_processor(void) {
                      template_special(AOEI_CLS), sep, template_special(AOEI_SEP));
 }
 
-/* {token: id} in the order of ids; NULL: no memory. Tokens hold no NUL: cleaning takes it out of the texts. */
+/* {token: id} in the order of ids; NULL if out of memory. Tokens contain no NUL, because cleaning removes it from texts. */
 static json_t *vocab_object(const aoei_vocab *v) {
     json_t *object = json_object();
     aoei_buffer key = {0};
@@ -102,7 +102,7 @@ static json_t *config_json(const aoei_wordpiece_trainer *tr) {
     return complete(object, failed);
 }
 
-/* Takes the value over. */
+/* Writes the value and takes ownership of it. */
 static int save_json(json_t *value, const char *dir, int which, aoe_error *err) {
     char *path = aoei_path_join(dir, aoei_tokenizer_file_name(which));
     int rc = value && path ? aoei_json_save(value, path, err) : aoei_fail_nomem(err, 0);
@@ -128,7 +128,7 @@ static int save_vocab_txt(const aoei_vocab *v, const char *dir, aoe_error *err) 
 int aoei_wordpiece_save(const aoei_wordpiece_trainer *tr, const char *dir, aoe_error *err) {
     aoei_json_init();
     if (tr->vocab.n_ids == 0)
-        return aoei_fail(err, AOE_EARG, "the vocabulary is not trained yet; train it first");
+        return aoei_fail(err, AOE_EARG, "the vocabulary is not trained; call aoei_wordpiece_train first");
     int rc = save_vocab_txt(&tr->vocab, dir, err);
     if (!rc)
         rc = save_json(tokenizer_json(tr), dir, AOEI_FILE_TOKENIZER_JSON, err);

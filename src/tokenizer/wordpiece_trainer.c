@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Training a WordPiece vocabulary: specials, then the alphabet as initial and as
- * continuing ("##") pieces, then merged pieces, most frequent pair first. Words
- * of more than 100 characters, or with a character outside the alphabet, take no
- * part: the model would make them [UNK] anyway.
+ * Trains a WordPiece vocabulary: special tokens, then the alphabet as initial and as continuation ("##") pieces, then merged
+ * pieces in the order of pair frequency. Words of more than 100 characters, and words with a character outside the alphabet,
+ * are ignored, because the model would encode them as [UNK].
  */
 #include "tokenizer/wordpiece_trainer.h"
 
@@ -19,17 +18,17 @@ enum { MAX_WORD_CHARS = 100, CODE_POINTS = 0x110000 };
 static const char prefix[] = "##";
 
 typedef struct letter {
-    uint64_t count; /* occurrences, initial and inner */
+    uint64_t count; /* occurrences at the start of words and inside words */
     int32_t cp;
     int32_t initial; /* id as the first piece of a word; -1: not in the alphabet */
     int32_t inner;   /* id with the prefix; -1: none */
-    int seen_inner;  /* occurs behind the first place */
+    int seen_inner;  /* 1: occurs inside a word */
 } letter;
 
 typedef struct alphabet {
-    letter *letter; /* [n], owned, by count and then by code point */
+    letter *letter; /* [n] sorted by count, then by code point; owned */
     size_t n, capacity;
-    uint32_t *index; /* [CODE_POINTS], owned: index in letter + 1 */
+    uint32_t *index; /* [CODE_POINTS] index in letter + 1, owned */
 } alphabet;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o) {
@@ -47,8 +46,8 @@ int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **out, const aoei_wordp
     o = o ? o : &defaults;
     *out = NULL;
     if (o->vocab_size < AOEI_SPECIAL_COUNT + 2 || o->vocab_size > AOEI_VOCAB_MAX_ID)
-        return aoei_fail(err, AOE_EARG, "vocabulary size %zu; give one from %d to %d", o->vocab_size, AOEI_SPECIAL_COUNT + 2,
-                         AOEI_VOCAB_MAX_ID);
+        return aoei_fail(err, AOE_EARG, "vocabulary size %zu; it must be between %d and %d", o->vocab_size,
+                         AOEI_SPECIAL_COUNT + 2, AOEI_VOCAB_MAX_ID);
     aoei_wordpiece_trainer *tr = aoei_calloc(1, sizeof *tr);
     if (!tr)
         return aoei_fail_nomem(err, sizeof *tr);
@@ -130,7 +129,7 @@ static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *
     return 0;
 }
 
-/* Keeps the most frequent letters, as many as fit twice, and puts them in code-point order. */
+/* Keeps the most frequent letters, as many as fit with both of their pieces, and sorts them by code point. */
 static void limit_letters(alphabet *a, const aoei_wordpiece_options *o) {
     size_t limit = (o->vocab_size - AOEI_SPECIAL_COUNT) / 2;
     if (limit > o->limit_alphabet)
@@ -168,7 +167,7 @@ static int add_alphabet(aoei_wordpiece_trainer *tr, alphabet *a, aoe_error *err)
     return rc;
 }
 
-/* Hands the words to the merger as sequences of token ids. */
+/* Passes the words to the merger as sequences of token ids. */
 static int add_words(aoei_wordpiece_trainer *tr, const alphabet *a, aoe_error *err) {
     int rc = 0;
     for (size_t w = 0; w < tr->words.n && !rc; w++) {
@@ -191,10 +190,10 @@ static int add_words(aoei_wordpiece_trainer *tr, const alphabet *a, aoe_error *e
     return rc;
 }
 
-/* The token that a pair makes, new or known. */
+/* The token of a merged pair, created if it does not exist. */
 static int join(aoei_wordpiece_trainer *tr, uint32_t left, uint32_t right, int32_t *id, aoe_error *err) {
     aoe_text l = aoei_vocab_token(&tr->vocab, (int32_t)left), r = aoei_vocab_token(&tr->vocab, (int32_t)right);
-    char text[2 + MAX_WORD_CHARS * 4]; /* part of one word */
+    char text[2 + MAX_WORD_CHARS * 4]; /* at most the text of one word */
     memcpy(text, l.data, l.len);
     memcpy(text + l.len, r.data + 2, r.len - 2); /* a right piece always has the prefix */
     size_t len = l.len + r.len - 2;
@@ -219,7 +218,7 @@ int aoei_wordpiece_train(aoei_wordpiece_trainer *tr, aoe_error *err) {
     alphabet a = {0};
     int rc;
     if (tr->words.n == 0)
-        return aoei_fail(err, AOE_EARG, "the texts to train a vocabulary on hold no word; give more text");
+        return aoei_fail(err, AOE_EARG, "the texts for vocabulary training contain no words; add texts");
     if ((rc = count_letters(&a, &tr->words, err)))
         goto done;
     limit_letters(&a, &tr->options);

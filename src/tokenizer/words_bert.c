@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * BertPreTokenizer as an iterator over batches of words, so that encoding can
- * stop early and nothing is allocated. A table answers for ASCII, which is most of most texts;
- * starts and ends are written without asking, and counted when they are ones:
- * where a word ends cannot be predicted, and a branch on it would cost more than all else.
+ * BertPreTokenizer as an iterator over batches of words, so that encoding can stop early without allocating memory. A table
+ * gives the class of ASCII characters, the most frequent ones. Starts and ends are written unconditionally and counted only
+ * if they are real: word boundaries are unpredictable, and a branch on them would dominate the time.
  */
 #include "tokenizer/words_bert.h"
 
@@ -35,7 +34,7 @@ static int class_at(const char *s, size_t len, size_t *bytes) {
 }
 
 size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words) {
-    /* by the classes before and at a place: a word starts here, a word ends here */
+    /* indexed by the classes of the previous and the current character: 1 if a word starts, or ends, here */
     static const unsigned char starts[3][3] = {[WORD] = {0, 0, 1}, [SPACE] = {1, 0, 1}, [PUNCTUATION] = {1, 0, 1}};
     static const unsigned char ends[3][3] = {[WORD] = {0, 1, 1}, [PUNCTUATION] = {1, 1, 1}};
     size_t i = *pos, bytes = 1, n_starts = 0, n_ends = 0;
@@ -47,7 +46,7 @@ size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words
         n_ends += ends[before][class];
         before = class;
     }
-    if (n_starts > AOEI_WORDS) { /* one too many has begun: the next call finds it again */
+    if (n_starts > AOEI_WORDS) { /* one word more than fits has begun; the next call finds it again */
         n_starts--;
         i = words->start[n_starts];
     } else if (n_ends < n_starts) {

@@ -39,7 +39,7 @@ static void test_truncation(void **state) {
     expect(t, NULL, "abc d", 4, "[CLS] a ##b [SEP]"); /* in the middle of a word too */
     expect(t, NULL, "a b", 3, "[CLS] a [SEP]");
     expect(t, NULL, "", 3, "[CLS] [SEP]");
-    expect_error(t, NULL, "a", 2, AOE_EARG, "max_length 2 leaves no room for the text beside 2 special tokens");
+    expect_error(t, NULL, "a", 2, AOE_EARG, "max_length 2 is too small for the text and 2 special tokens");
     expect_error(t, NULL, "", 1, AOE_EARG, "max_length 1");
     assert_string_equal(
         test_tokens(t, "a b",
@@ -90,7 +90,7 @@ static void test_refused(void **state) {
     expect_error(t, "{text} {text}", "a", 0, AOE_EARG, "more than once");
     expect_error(t, "q\xff {text}", "a", 0, AOE_EFORMAT, "byte 1");
     expect_error(t, "q: {text}", "a\xff", 0, AOE_EFORMAT, "byte 1 of the text");
-    expect_error(t, "q: a b {text}", "c", 6, AOE_EARG, "the prompt takes 4 tokens and 4 are left");
+    expect_error(t, "q: a b {text}", "c", 6, AOE_EARG, "the prompt takes 4 tokens and 4 are available");
     expect_error(t, "q: a b {text}", "c", 4, AOE_EARG, "max_length 4 ");
     expect_error(t, NULL, "ab\xed\xa0\x80", 0, AOE_EFORMAT, "byte 2");
     aoe_tokenizer_close(t);
