@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_train.h: loss functions, LoRA, training, pretraining, memory plans and new models. docs/training.md is the manual.
+ * aoe_train.h: loss functions, LoRA, training, pretraining, memory plans, new models
+ * and experiments. docs/training.md and docs/experiments.md are the manuals.
  */
 #ifndef AOE_TRAIN_H
 #define AOE_TRAIN_H
 
 #include "aoe.h"
 #include "aoe_data.h"
+#include "aoe_eval.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -381,6 +383,152 @@ AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
  * layer already). */
 AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *AOE_NULLABLE o,
                        aoe_whiten_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
+
+/* ------------------------------------------------------------- experiments */
+
+/* An experiment trains several configurations with several seeds, evaluates the models, and records every run in a
+ * directory (docs/experiments.md). aoe_grid ranks configurations; aoe_compare tests whether they differ from one of them by
+ * more than chance. Runs are child processes of the calling process: fork() is called while these functions work, so no
+ * thread of the caller may hold a lock that the library needs. Calling the function again with the same options resumes:
+ * finished runs are not repeated, and interrupted ones continue from their newest checkpoint. */
+
+/* A table of pairs or a SentEval folder on which models are evaluated (Spearman correlation of cosine and gold score). */
+typedef struct aoe_evaluation_file {
+    const char *path;
+    aoe_table_options table;
+} aoe_evaluation_file;
+
+/* A way of training. Not used in `train`: output, seed, resume, force, event, evaluate and what belongs to them; the
+ * experiment sets these for each run. */
+typedef struct aoe_configuration {
+    const char *name;        /* unique; part of the directory name of each run */
+    const char *label;       /* name in messages; NULL: `name` */
+    const char *values;      /* aoe_grid: JSON object that is recorded with each run, {"lr":1e-05}; NULL: {} */
+    aoe_train_options train; /* resolved options; train.args.model is required */
+    int untrained;           /* 1: the start model is evaluated once, nothing is trained */
+} aoe_configuration;
+
+typedef enum aoe_keep {
+    AOE_KEEP_NONE, /* no trained model stays on disk */
+    AOE_KEEP_BEST, /* the model of the run with the highest score */
+    AOE_KEEP_ALL
+} aoe_keep;
+
+typedef enum aoe_experiment_event_kind {
+    AOE_EXPERIMENT_NOTE,     /* message: for example that the directory is locked by another process */
+    AOE_EXPERIMENT_START,    /* all inputs were checked, and runs start now */
+    AOE_EXPERIMENT_PROGRESS, /* several times per second */
+    AOE_EXPERIMENT_FINISHED, /* a run has a record: label, score, seconds */
+    AOE_EXPERIMENT_FAILED    /* a run failed: label, message, seconds */
+} aoe_experiment_event_kind;
+
+typedef struct aoe_experiment_event {
+    aoe_experiment_event_kind kind;
+    size_t runs, finished, failed; /* of the whole experiment; finished runs of earlier calls included */
+    size_t running;                /* PROGRESS: processes at work */
+    double done;                   /* finished and failed runs, and the finished fractions of the running ones */
+    size_t jobs, threads;          /* runs at a time; threads per run */
+    const char *label;             /* name of the run; NULL: the event is not about a run */
+    const double *score;           /* FINISHED: [n_scores], NaN where undefined; else NULL */
+    size_t n_scores;
+    double seconds;
+    const char *message; /* NOTE, FAILED: one line; else NULL. All pointers are valid during the call */
+} aoe_experiment_event;
+
+/* Returns 0 to continue; otherwise running trainings write a checkpoint, and the function returns AOE_ECANCELLED. */
+typedef int (*aoe_experiment_fn)(void *user, const aoe_experiment_event *event);
+
+typedef struct aoe_experiment_options {
+    const char *output;                      /* directory; required */
+    const aoe_configuration *configurations; /* [n_configurations] */
+    size_t n_configurations;
+    const aoe_train_options *shared; /* options before the changes of each configuration: a later call in the same directory
+                                        must have equal ones; NULL: not compared */
+    const uint64_t *seeds;           /* [n_seeds] distinct; default {42} */
+    size_t n_seeds;
+    const aoe_evaluation_file *dev;   /* pairs on which each run chooses its best model; NULL: the last model is used */
+    const aoe_evaluation_file *files; /* [n_files] evaluation files for the finished models */
+    size_t n_files;
+    size_t jobs;             /* runs at a time; default 1 */
+    size_t threads;          /* of all runs together; 0: the CPUs this process may use */
+    size_t memory;           /* bytes of all runs together; a run that does not fit waits. 0: the free memory */
+    aoe_keep keep;           /* default: aoe_grid AOE_KEEP_BEST, aoe_compare AOE_KEEP_NONE */
+    aoe_experiment_fn event; /* NULL: none */
+    void *event_user;
+} aoe_experiment_options;
+
+typedef struct aoe_grid_options {
+    size_t struct_size;
+    aoe_experiment_options experiment; /* at most one evaluation file; without one the score is the best one on `dev` */
+} aoe_grid_options;
+
+typedef struct aoe_grid_row {
+    size_t configuration;
+    const double *score;          /* [n_seeds] in the order of options.seeds; NaN: no score */
+    aoe_t_test_result statistics; /* n, mean and sd of the scores that are defined */
+} aoe_grid_row;
+
+typedef struct aoe_grid_result {
+    aoe_grid_row *rows; /* [n] one per configuration, highest mean first, configurations without a score last */
+    size_t n;
+    size_t best;                /* row with the highest mean among those with a score for every seed; n: there is none */
+    size_t best_seed;           /* index of the seed with the highest score in that row */
+    const char *best_run_label; /* run with the highest score whose model is on disk; NULL: there is none. The best run may
+                                   belong to another configuration than the best row */
+    size_t best_run_configuration;
+    uint64_t best_run_seed;
+    double best_run_score;
+    const char *best_run_model;    /* its model directory */
+    size_t runs, finished, failed; /* failed: in this call */
+    void *memory;                  /* private */
+} aoe_grid_result;
+
+AOE_API void aoe_grid_options_defaults(aoe_grid_options *o);
+/* Trains every configuration with every seed and ranks the configurations by their mean score. The result is filled when
+ * runs have ended, even if some failed or AOE_ECANCELLED is returned; aoe_grid_result_free it in any case.
+ * Errors: AOE_EARG, AOE_EEXIST (the directory is in use or not that of an experiment), those of the input files and of the
+ * start models, AOE_ECANCELLED, I/O. A failing run is not an error: result.failed counts it. */
+AOE_API int aoe_grid(const aoe_grid_options *o, aoe_grid_result *result, aoe_error *err);
+AOE_API void aoe_grid_result_free(aoe_grid_result *r); /* accepts a zeroed one */
+
+typedef struct aoe_compare_options {
+    size_t struct_size;
+    aoe_experiment_options experiment; /* at least two configurations and one evaluation file */
+    size_t against;                    /* index of the configuration that the others are compared with; default 0 */
+    aoe_bootstrap_options bootstrap;
+} aoe_compare_options;
+
+typedef enum aoe_verdict {
+    AOE_VERDICT_NONE,        /* of the configuration that the others are compared with */
+    AOE_VERDICT_BETTER,      /* p < 0.05, and the interval of the difference is above 0 */
+    AOE_VERDICT_WORSE,       /* p < 0.05, and the interval is below 0 */
+    AOE_VERDICT_INCONCLUSIVE /* all other cases */
+} aoe_verdict;
+
+typedef struct aoe_compare_row {
+    size_t file, configuration;
+    const double *scores; /* [n_scores] one per seed, NaN: no score; of an untrained configuration one */
+    size_t n_scores;
+    aoe_t_test_result score;      /* n, mean and sd of the scores that are defined; sd NaN for an untrained configuration */
+    aoe_interval mean;            /* bootstrap interval of the mean, over pairs and seeds */
+    aoe_t_test_result difference; /* from the configuration `against`, paired by seed; NaN for that configuration itself */
+    aoe_interval shift;           /* bootstrap interval of the difference */
+    aoe_verdict verdict;
+} aoe_compare_row;
+
+typedef struct aoe_compare_result {
+    aoe_compare_row *rows; /* [n] all configurations of the first evaluation file, then of the next */
+    size_t n;
+    size_t runs, finished, failed; /* failed: in this call */
+    void *memory;                  /* private */
+} aoe_compare_result;
+
+AOE_API void aoe_compare_options_defaults(aoe_compare_options *o);
+/* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from one
+ * configuration. The result is filled as by aoe_grid; aoe_compare_result_free it in any case. Errors: those of aoe_grid. */
+AOE_API int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_error *err);
+AOE_API void aoe_compare_result_free(aoe_compare_result *r); /* accepts a zeroed one */
+AOE_API const char *aoe_verdict_name(aoe_verdict v); /* "-", "better", "worse", "inconclusive"; static, NULL if unknown */
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,7 @@ annotate: base net table dataset
 eval: base nn model table stats
 train: base nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
+experiment: base
 cli: base cli
 '
 

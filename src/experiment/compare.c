@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_compare: differences between configurations, with a paired t test over the seeds and bootstrap intervals over pairs
+ * and seeds.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "aoe_train.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "experiment/experiment.h"
+
+typedef struct comparison {
+    const aoe_compare_options *o;
+    const aoei_experiment *e;
+    double *x, *y; /* [n_seeds] owned; scores of the two sides */
+    size_t *which; /* [n_seeds] owned; seeds that both sides have a score for */
+} comparison;
+
+void aoe_compare_options_defaults(aoe_compare_options *o) {
+    *o = (aoe_compare_options){.struct_size = sizeof *o};
+    aoei_experiment_options_defaults(&o->experiment);
+    o->experiment.keep = AOE_KEEP_NONE;
+    aoe_bootstrap_options_defaults(&o->bootstrap);
+}
+
+void aoe_compare_result_free(aoe_compare_result *r) {
+    if (!r)
+        return;
+    aoei_free(r->memory);
+    aoei_free(r->rows);
+    *r = (aoe_compare_result){0};
+}
+
+const char *aoe_verdict_name(aoe_verdict v) {
+    static const char *const names[] = {"-", "better", "worse", "inconclusive"};
+    return (size_t)v < sizeof names / sizeof *names ? names[v] : NULL;
+}
+
+/* ---- statistics */
+
+static double score_of(const comparison *c, size_t configuration, size_t s, size_t file) {
+    return aoei_trial_score(&c->o->experiment, aoei_experiment_trial(c->e, configuration, s), file);
+}
+
+/* Scores of the seeds for which configuration a, and b unless it is a, have one: fills x, y and which; returns how many. */
+static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file) {
+    size_t n = 0;
+    for (size_t s = 0; s < c->o->experiment.n_seeds; s++) {
+        c->x[n] = score_of(c, a, s, file);
+        c->y[n] = a == b ? 0 : score_of(c, b, s, file);
+        c->which[n] = s;
+        n += !isnan(c->x[n]) && !isnan(c->y[n]);
+    }
+    return n;
+}
+
+/* Cosines [n, *pairs] of the first n seeds of c->which, and gold scores [*pairs]; aoei_free both. */
+static int load_cosines(const comparison *c, size_t configuration, size_t file, size_t n, double **cosines, double **gold,
+                        size_t *pairs, aoe_error *err) {
+    int code = 0;
+    *cosines = *gold = NULL;
+    *pairs = 0;
+    for (size_t i = 0; i < n && !code; i++) {
+        const aoei_trial *t = aoei_experiment_trial(c->e, configuration, c->which[i]);
+        double *cosine, *again;
+        size_t count;
+        code = aoei_trial_read_pairs(&c->o->experiment, t, file, &cosine, &again, &count, err);
+        if (!code && i && count != *pairs)
+            code = aoei_fail(err, AOE_EFORMAT,
+                             "%s has scores of %zu pairs, other runs have %zu; remove its directory to repeat the run",
+                             t->label, count, *pairs);
+        if (!code) {
+            double *longer = aoei_realloc_array(*cosines, (i + 1) * count, sizeof *longer);
+            *pairs = count;
+            if (longer) {
+                memcpy(longer + i * count, cosine, count * sizeof *cosine);
+                *cosines = longer;
+            } else {
+                code = aoei_fail_nomem(err, (i + 1) * count * sizeof *longer);
+            }
+        }
+        aoei_free(cosine);
+        aoei_free(*gold);
+        *gold = again;
+    }
+    return code;
+}
+
+/* The bootstrap interval of the mean of configuration a, or of its difference from b, over the first n seeds of c->which. */
+static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t n, aoe_interval *interval, aoe_error *err) {
+    const aoe_configuration *configuration = c->o->experiment.configurations;
+    double *x = NULL, *y = NULL, *gold = NULL, *again = NULL;
+    size_t pairs = 0, pairs_b = 0;
+    *interval = (aoe_interval){.low = NAN, .high = NAN};
+    if (!n)
+        return 0;
+    int code = load_cosines(c, a, file, n, &x, &gold, &pairs, err);
+    if (!code && a != b)
+        code = load_cosines(c, b, file, n, &y, &again, &pairs_b, err);
+    if (!code && a != b && pairs_b != pairs)
+        code = aoei_fail(err, AOE_EFORMAT, "%s was evaluated on %zu pairs, %s on %zu; use another options.output",
+                         configuration[a].name, pairs, configuration[b].name, pairs_b);
+    if (!code)
+        code = aoe_bootstrap_spearman(gold, pairs, x, y, n, &c->o->bootstrap, interval, err);
+    aoei_free(x);
+    aoei_free(y);
+    aoei_free(gold);
+    aoei_free(again);
+    return code;
+}
+
+/* A difference is accepted when t test and bootstrap agree. */
+static aoe_verdict verdict_of(const aoe_compare_row *r) {
+    if (!(r->difference.p < 0.05))
+        return AOE_VERDICT_INCONCLUSIVE;
+    return r->shift.low > 0 ? AOE_VERDICT_BETTER : r->shift.high < 0 ? AOE_VERDICT_WORSE : AOE_VERDICT_INCONCLUSIVE;
+}
+
+/* Fills the row of r->configuration and r->file. */
+static int judge(const comparison *c, aoe_compare_row *r, aoe_error *err) {
+    const size_t a = r->configuration, b = c->o->against;
+    const int untrained = c->o->experiment.configurations[a].untrained;
+    size_t n = paired_scores(c, a, a, r->file);
+    aoe_t_test(c->x, NULL, untrained && n ? 1 : n, &r->score);
+    int code = resample(c, a, a, r->file, untrained && n ? 1 : n, &r->mean, err);
+    aoe_t_test(c->x, c->y, 0, &r->difference);
+    r->shift = (aoe_interval){.low = NAN, .high = NAN};
+    if (code || a == b)
+        return code;
+    n = paired_scores(c, a, b, r->file);
+    aoe_t_test(c->x, c->y, n, &r->difference);
+    code = resample(c, a, b, r->file, n, &r->shift, err);
+    r->verdict = verdict_of(r);
+    return code;
+}
+
+/* ---- result */
+
+static int fill_rows(const comparison *c, aoe_compare_result *r, aoe_error *err) {
+    const aoe_experiment_options *x = &c->o->experiment;
+    double *scores = r->memory;
+    int code = 0;
+    for (size_t f = 0; f < x->n_files && !code; f++) {
+        for (size_t a = 0; a < x->n_configurations && !code; a++) {
+            aoe_compare_row *row = &r->rows[r->n];
+            *row =
+                (aoe_compare_row){.file = f, .configuration = a, .scores = scores, .n_scores = aoei_experiment_seeds(c->e, a)};
+            for (size_t s = 0; s < row->n_scores; s++)
+                scores[s] = score_of(c, a, s, f);
+            scores += x->n_seeds;
+            code = judge(c, row, err);
+            r->n += !code;
+        }
+    }
+    return code;
+}
+
+static int fill_result(const aoe_compare_options *o, const aoei_experiment *e, aoe_compare_result *r, aoe_error *err) {
+    const size_t n_seeds = o->experiment.n_seeds, rows = o->experiment.n_files * o->experiment.n_configurations;
+    comparison c = {.o = o, .e = e};
+    c.x = aoei_malloc_array(n_seeds, sizeof *c.x);
+    c.y = aoei_malloc_array(n_seeds, sizeof *c.y);
+    c.which = aoei_malloc_array(n_seeds, sizeof *c.which);
+    r->memory = aoei_malloc_array(rows * n_seeds, sizeof(double));
+    r->rows = aoei_calloc(rows, sizeof *r->rows);
+    r->runs = aoei_experiment_runs(e);
+    r->finished = aoei_experiment_finished(e);
+    r->failed = aoei_experiment_failed(e);
+    const int code = c.x && c.y && c.which && r->memory && r->rows ? fill_rows(&c, r, err) : aoei_fail_nomem(err, 0);
+    aoei_free(c.x);
+    aoei_free(c.y);
+    aoei_free(c.which);
+    return code;
+}
+
+int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_error *err) {
+    aoei_experiment *e = NULL;
+    *result = (aoe_compare_result){0};
+    const aoe_experiment_options *x = &o->experiment;
+    if (x->n_configurations < 2)
+        return aoei_fail(err, AOE_EARG, "a comparison needs at least two configurations in options.configurations");
+    if (!x->n_files)
+        return aoei_fail(err, AOE_EARG, "a comparison needs an evaluation file in options.files");
+    if (o->against >= x->n_configurations)
+        return aoei_fail(err, AOE_EARG, "options.against is %zu, but there are %zu configurations", o->against,
+                         x->n_configurations);
+    int code = aoei_experiment_create(&e, "compare", x, 1, err);
+    if (code)
+        return code;
+    code = aoei_experiment_run(e, err);
+    const int fill_code = fill_result(o, e, result, code ? NULL : err);
+    aoei_experiment_free(e);
+    return code ? code : fill_code;
+}

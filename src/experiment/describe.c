@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ * Descriptions of training options: a table of fields, and the training files.
+ */
+#include "experiment/describe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+typedef enum kind { TEXT, COUNT, INTEGER, REAL } kind;
+
+typedef struct field {
+    const char *name; /* of the option */
+    kind kind;
+    size_t offset; /* in aoe_train_options; enums are INTEGER */
+} field;
+
+#define FIELD(name, kind, member)                                                                                              \
+    { name, kind, offsetof(aoe_train_options, member) }
+
+static const field fields[] = {
+    FIELD("model", TEXT, args.model),
+    FIELD("base", TEXT, args.model_options.base),
+    FIELD("dtype", INTEGER, args.model_options.dtype),
+    FIELD("pooling", INTEGER, args.model_options.pooling),
+    FIELD("prompt", TEXT, args.model_options.prompt),
+    FIELD("max_length", COUNT, args.model_options.max_length),
+    FIELD("normalize", INTEGER, args.model_options.normalize),
+    FIELD("bidirectional", INTEGER, args.model_options.bidirectional),
+    FIELD("bidirectional_from", COUNT, args.model_options.bidirectional_from),
+    FIELD("epochs", COUNT, args.epochs),
+    FIELD("max_steps", COUNT, args.max_steps),
+    FIELD("max_minutes", REAL, args.max_minutes),
+    FIELD("lr", REAL, args.lr),
+    FIELD("warmup", REAL, args.warmup),
+    FIELD("weight_decay", REAL, args.weight_decay),
+    FIELD("max_grad_norm", REAL, args.max_grad_norm),
+    FIELD("dropout", REAL, args.dropout),
+    FIELD("eval_every", COUNT, args.eval_every),
+    FIELD("patience", COUNT, args.patience),
+    FIELD("method", INTEGER, method),
+    FIELD("w_cosine", REAL, objective.w_cosine),
+    FIELD("w_ibn", REAL, objective.w_ibn),
+    FIELD("w_angle", REAL, objective.w_angle),
+    FIELD("w_cln", REAL, objective.w_cln),
+    FIELD("tau_cosine", REAL, objective.tau_cosine),
+    FIELD("tau_ibn", REAL, objective.tau_ibn),
+    FIELD("tau_angle", REAL, objective.tau_angle),
+    FIELD("hard_negative", REAL, objective.hard_negative),
+    FIELD("isp", INTEGER, objective.isp),
+    FIELD("angle_form", INTEGER, objective.angle_form),
+    FIELD("ibn_threshold", REAL, objective.ibn_threshold),
+    FIELD("label_max", REAL, label_max),
+    FIELD("classes", COUNT, classes),
+    FIELD("no_projection", INTEGER, no_projection),
+    FIELD("allow_duplicates", INTEGER, allow_duplicates),
+    FIELD("batch_size", COUNT, batch_size),
+    FIELD("accumulate", COUNT, accumulate),
+    FIELD("cache_chunk", COUNT, cache_chunk),
+    FIELD("teacher", TEXT, teacher),
+    FIELD("w_teacher", REAL, w_teacher),
+    FIELD("distill", INTEGER, distill),
+    FIELD("lora_r", COUNT, lora.r),
+    FIELD("lora_alpha", REAL, lora.alpha),
+    FIELD("lora_dropout", REAL, lora.dropout),
+    FIELD("lora_targets", TEXT, lora.targets),
+    FIELD("load_8bit", INTEGER, lora.load_8bit),
+};
+
+static json_t *real(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *field_value(const field *f, const aoe_train_options *o) {
+    const char *at = (const char *)o + f->offset;
+    switch (f->kind) {
+    case TEXT:
+        return aoei_name_json(*(const char *const *)at);
+    case COUNT:
+        return json_integer((json_int_t) * (const size_t *)at);
+    case INTEGER:
+        return json_integer(*(const int *)at);
+    case REAL:
+        return real(*(const double *)at);
+    }
+    return NULL;
+}
+
+/* Adds the options of a table that differ from their defaults. Not 0: no memory. */
+static int add_table(json_t *o, const aoe_table_options *t) {
+    int bad = 0;
+    if (t->columns)
+        bad |= json_object_set_new(o, "columns", aoei_name_json(t->columns));
+    if (t->label_map)
+        bad |= json_object_set_new(o, "label_map", aoei_name_json(t->label_map));
+    if (t->skip_bad_rows)
+        bad |= json_object_set_new(o, "skip_bad_rows", json_true());
+    return bad;
+}
+
+static json_t *training_file(const aoe_train_data *d) {
+    json_t *o = json_object();
+    int bad = !o;
+    bad |= json_object_set_new(o, "path", aoei_name_json(d->path));
+    bad |= json_object_set_new(o, "kind", json_integer(d->kind));
+    bad |= json_object_set_new(o, "weight", real(d->weight));
+    bad |= json_object_set_new(o, "prompt", aoei_name_json(d->prompt));
+    bad |= json_object_set_new(o, "doc_prompt", aoei_name_json(d->doc_prompt));
+    bad |= json_object_set_new(o, "ibn_threshold", real(d->ibn_threshold));
+    if (!bad && !add_table(o, &d->table))
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+json_t *aoei_describe_options(const aoe_train_options *o) {
+    aoei_json_init();
+    json_t *r = json_object(), *data = json_array();
+    int bad = !r || !data;
+    for (size_t i = 0; i < o->n_data && !bad; i++)
+        bad |= json_array_append_new(data, training_file(&o->data[i]));
+    bad |= json_object_set_new(r, "data", data);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields && !bad; i++)
+        bad |= json_object_set_new(r, fields[i].name, field_value(&fields[i], o));
+    if (!bad)
+        return r;
+    json_decref(r);
+    return NULL;
+}
+
+json_t *aoei_describe_file(const aoe_evaluation_file *f) {
+    aoei_json_init();
+    if (!f)
+        return json_null();
+    const aoe_table_options *t = &f->table;
+    if (!t->columns && !t->label_map && !t->skip_bad_rows)
+        return aoei_name_json(f->path);
+    json_t *o = json_object();
+    if (o && !json_object_set_new(o, "path", aoei_name_json(f->path)) && !add_table(o, t))
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size) {
+    const char *name;
+    const json_t *value;
+    json_object_foreach((json_t *)now, name, value) {
+        const json_t *old = json_object_get(before, name);
+        if (old && json_equal(old, value))
+            continue;
+        char *was = old ? json_dumps(old, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
+        char *is = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        snprintf(text, size, "options.%s was %.200s and is now %.200s", name, was ? was : "not recorded",
+                 is ? is : "different");
+        aoei_free(was);
+        aoei_free(is);
+        return 1;
+    }
+    return 0;
+}

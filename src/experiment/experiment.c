@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ * Running the trials of an experiment.
+ */
+#include "experiment/experiment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dir.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "base/pool.h"
+#include "experiment/directory.h"
+#include "experiment/inputs.h"
+#include "experiment/keep.h"
+#include "experiment/plan.h"
+#include "experiment/process.h"
+#include "experiment/work.h"
+
+enum { MOST_RUNS = 100000, MOST_JOBS = 1024 };
+
+struct aoei_experiment {
+    const aoe_experiment_options *o; /* borrowed */
+    const char *kind;                /* borrowed */
+    aoei_trial *trial;               /* [n] owned */
+    size_t *first;                   /* [n_configurations] owned; first trial of each configuration */
+    size_t n, finished, failed;
+    size_t best;    /* trial; n: none */
+    size_t memory;  /* bytes for all running trials */
+    size_t threads; /* per trial */
+    aoei_inputs inputs;
+    aoei_plans *plans; /* owned */
+    aoei_lock lock;
+};
+
+void aoei_experiment_options_defaults(aoe_experiment_options *o) {
+    static const uint64_t seed = 42;
+    *o = (aoe_experiment_options){.seeds = &seed, .n_seeds = 1, .jobs = 1, .keep = AOE_KEEP_BEST};
+}
+
+/* ---- create */
+
+static int check_seeds(const aoe_experiment_options *o, aoe_error *err) {
+    if (!o->seeds || !o->n_seeds)
+        return aoei_fail(err, AOE_EARG, "options.seeds is empty; give at least one seed");
+    for (size_t i = 1; i < o->n_seeds; i++)
+        for (size_t k = 0; k < i; k++)
+            if (o->seeds[i] == o->seeds[k])
+                return aoei_fail(err, AOE_EARG, "options.seeds has %llu twice; give distinct seeds",
+                                 (unsigned long long)o->seeds[i]);
+    return 0;
+}
+
+static int check_options(const aoe_experiment_options *o, aoe_error *err) {
+    if (!o->output || !*o->output)
+        return aoei_fail(err, AOE_EARG, "options.output is missing; name the directory of the experiment");
+    if (!o->configurations || !o->n_configurations)
+        return aoei_fail(err, AOE_EARG, "options.configurations is empty; give at least one");
+    if (!o->jobs || o->jobs > MOST_JOBS)
+        return aoei_fail(err, AOE_EARG, "options.jobs must be 1 to %d", MOST_JOBS);
+    if (o->threads && o->threads < o->jobs)
+        return aoei_fail(err, AOE_EARG, "options.threads must be at least options.jobs, %zu: each run needs a thread", o->jobs);
+    if (o->n_seeds > MOST_RUNS || o->n_configurations > MOST_RUNS / (o->n_seeds ? o->n_seeds : 1))
+        return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds", MOST_RUNS);
+    for (size_t i = 0; i < o->n_configurations; i++)
+        if (!o->configurations[i].name || !*o->configurations[i].name)
+            return aoei_fail(err, AOE_EARG, "configuration %zu has no name", i + 1);
+    return check_seeds(o, err);
+}
+
+/* Two trials must not share a directory. */
+static int check_names(const aoei_experiment *e, aoe_error *err) {
+    json_t *names = json_object();
+    int code = names ? 0 : aoei_fail_nomem(err, 0);
+    for (size_t i = 0; i < e->n && !code; i++) {
+        if (json_object_get(names, e->trial[i].name))
+            code = aoei_fail(err, AOE_EARG, "%s: two configurations have this name; rename or remove one", e->trial[i].label);
+        else if (json_object_set_new_nocheck(names, e->trial[i].name, json_true()))
+            code = aoei_fail_nomem(err, 0);
+    }
+    json_decref(names);
+    return code;
+}
+
+static int create_trials(aoei_experiment *e, int by_file, aoe_error *err) {
+    const aoe_experiment_options *o = e->o;
+    e->trial = aoei_calloc(o->n_configurations * o->n_seeds, sizeof *e->trial);
+    e->first = aoei_malloc_array(o->n_configurations, sizeof *e->first);
+    int code = e->trial && e->first ? aoei_inputs_create(&e->inputs, err) : aoei_fail_nomem(err, 0);
+    if (!code)
+        code = aoei_plans_create(&e->plans, err);
+    for (size_t c = 0; c < o->n_configurations && !code; c++) {
+        e->first[c] = e->n;
+        for (size_t s = 0; s < aoei_experiment_seeds(e, c) && !code; s++)
+            code = aoei_trial_create(&e->trial[e->n++], &o->configurations[c], o->seeds[s], by_file, err);
+    }
+    e->best = e->n;
+    return code ? code : check_names(e, err);
+}
+
+int aoei_experiment_create(aoei_experiment **out, const char *kind, const aoe_experiment_options *o, int by_file,
+                           aoe_error *err) {
+    *out = NULL;
+    int code = check_options(o, err);
+    if (code)
+        return code;
+    aoei_experiment *e = aoei_calloc(1, sizeof *e);
+    if (!e)
+        return aoei_fail_nomem(err, sizeof *e);
+    e->o = o;
+    e->kind = kind;
+    code = create_trials(e, by_file, err);
+    if (code)
+        aoei_experiment_free(e);
+    else
+        *out = e;
+    return code;
+}
+
+void aoei_experiment_free(aoei_experiment *e) {
+    if (!e)
+        return;
+    for (size_t i = 0; i < e->n; i++)
+        aoei_trial_free(&e->trial[i]);
+    aoei_free(e->trial);
+    aoei_free(e->first);
+    aoei_inputs_free(&e->inputs);
+    aoei_plans_free(e->plans);
+    aoei_unlock(&e->lock);
+    aoei_free(e);
+}
+
+/* ---- trials */
+
+size_t aoei_experiment_runs(const aoei_experiment *e) {
+    return e->n;
+}
+
+size_t aoei_experiment_finished(const aoei_experiment *e) {
+    return e->finished;
+}
+
+size_t aoei_experiment_failed(const aoei_experiment *e) {
+    return e->failed;
+}
+
+size_t aoei_experiment_seeds(const aoei_experiment *e, size_t configuration) {
+    return e->o->configurations[configuration].untrained ? 1 : e->o->n_seeds;
+}
+
+const aoei_trial *aoei_experiment_trial(const aoei_experiment *e, size_t configuration, size_t s) {
+    return &e->trial[e->first[configuration] + (e->o->configurations[configuration].untrained ? 0 : s)];
+}
+
+const aoei_trial *aoei_experiment_best(const aoei_experiment *e) {
+    return e->best < e->n ? &e->trial[e->best] : NULL;
+}
+
+/* ---- events */
+
+static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_event_kind kind) {
+    return (aoe_experiment_event){.kind = kind,
+                                  .runs = e->n,
+                                  .finished = e->finished,
+                                  .failed = e->failed,
+                                  .done = (double)(e->finished + e->failed),
+                                  .jobs = e->o->jobs,
+                                  .threads = e->threads};
+}
+
+/* Returns what the callback returns: not 0 stops the experiment. */
+static int send(const aoei_experiment *e, const aoe_experiment_event *event) {
+    return e->o->event ? e->o->event(e->o->event_user, event) : 0;
+}
+
+static void send_note(const aoei_experiment *e, const char *message) {
+    aoe_experiment_event event = new_event(e, AOE_EXPERIMENT_NOTE);
+    event.message = message;
+    send(e, &event);
+}
+
+static void on_waiting(void *user) {
+    const aoei_experiment *e = user;
+    char message[600];
+    snprintf(message, sizeof message, "%.500s is in use; waiting up to 10 seconds", e->o->output);
+    send_note(e, message);
+}
+
+/* ---- check */
+
+static int add_files(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
+    const aoe_experiment_options *o = e->o;
+    const aoe_train_options *train = &t->configuration->train;
+    int code = train->args.model ? 0 : aoei_fail(err, AOE_EARG, "%s: options.model is missing", t->label);
+    if (!code)
+        code = aoei_inputs_add(&e->inputs, t->files, train->args.model, err);
+    for (size_t i = 0; i < train->n_data && !code; i++)
+        code = aoei_inputs_add(&e->inputs, t->files, train->data[i].path, err);
+    if (!code && o->dev)
+        code = aoei_inputs_add(&e->inputs, t->files, o->dev->path, err);
+    if (!code)
+        code = aoei_inputs_add(&e->inputs, t->files, train->teacher, err);
+    for (size_t i = 0; i < o->n_files && !code; i++)
+        code = aoei_inputs_add(&e->inputs, t->files, o->files[i].path, err);
+    return code;
+}
+
+/* The files and the memory of every trial. Trials of a configuration share them. */
+static int check_trials(aoei_experiment *e, aoe_error *err) {
+    int code = 0;
+    for (size_t i = 0; i < e->n && !code; i++) {
+        aoei_trial *t = &e->trial[i];
+        code = add_files(e, t, err);
+        if (!code && i && t->configuration == t[-1].configuration) {
+            t->memory = t[-1].memory;
+        } else if (!code) {
+            if (e->o->dev)
+                code = aoei_inputs_check(&e->inputs, e->o->dev, err);
+            for (size_t k = 0; k < e->o->n_files && !code; k++)
+                code = aoei_inputs_check(&e->inputs, &e->o->files[k], err);
+            if (!code)
+                code = aoei_plan_memory(e->plans, &t->configuration->train, e->o->dev != NULL, t->configuration->untrained,
+                                        &t->memory, err);
+        }
+    }
+    return code;
+}
+
+/* MemAvailable of /proc/meminfo, bytes; 0: unknown. */
+static size_t free_memory(void) {
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[256];
+    unsigned long long kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (size_t)kib << 10;
+}
+
+static int check_memory(aoei_experiment *e, aoe_error *err) {
+    e->memory = e->o->memory ? e->o->memory : free_memory();
+    for (size_t i = 0; e->o->memory && i < e->n; i++)
+        if (e->trial[i].memory > e->o->memory)
+            return aoei_fail(err, AOE_EARG,
+                             "%s needs about %.1f MiB, more than options.memory; raise it, or use a smaller "
+                             "options.batch_size, options.max_length or options.cache_chunk, or options.recompute",
+                             e->trial[i].label, (double)e->trial[i].memory / (1 << 20));
+    return 0;
+}
+
+/* Threads per trial. The pool only counts the CPUs; its threads have ended before the first fork. */
+static int divide_threads(aoei_experiment *e, aoe_error *err) {
+    size_t threads = e->o->threads;
+    if (!threads) {
+        aoei_pool *pool;
+        const int code = aoei_pool_create(&pool, 0, err);
+        if (code)
+            return code;
+        threads = aoei_pool_threads(pool);
+        aoei_pool_destroy(pool);
+    }
+    e->threads = threads > e->o->jobs ? threads / e->o->jobs : 1;
+    return 0;
+}
+
+/* ---- run */
+
+static int run_trial(void *user, size_t i, aoei_child *child, aoe_error *err) {
+    const aoei_experiment *e = user;
+    return aoei_trial_work(e->o, &e->trial[i], e->threads, child, err);
+}
+
+static void send_end(const aoei_experiment *e, size_t i, double seconds, const char *error) {
+    const aoei_trial *t = &e->trial[i];
+    const size_t n = aoei_trial_scores(e->o);
+    double *score = error ? NULL : aoei_malloc_array(n, sizeof *score);
+    aoe_experiment_event event = new_event(e, error ? AOE_EXPERIMENT_FAILED : AOE_EXPERIMENT_FINISHED);
+    event.label = t->label;
+    event.seconds = seconds;
+    event.message = error;
+    for (size_t k = 0; k < n && score; k++)
+        score[k] = aoei_trial_score(e->o, t, k);
+    event.score = score;
+    event.n_scores = score ? n : 0;
+    send(e, &event);
+    aoei_free(score);
+}
+
+static void on_ended(void *user, size_t i, const aoei_job_end *end) {
+    aoei_experiment *e = user;
+    aoei_trial *t = &e->trial[i];
+    aoe_error err = {0};
+    const char *failure = end->error ? end->error->message : NULL;
+    if (!failure && aoei_trial_read_record(e->o, t, &err))
+        failure = err.message;
+    if (!failure && !t->record)
+        failure = "the process ended without a record";
+    if (failure) {
+        e->failed++;
+        send_end(e, i, end->seconds, failure);
+        return;
+    }
+    e->finished++;
+    if (aoei_keep_clean_up(e->o, e->trial, e->n, i, &e->best, &err) || aoei_directory_write_results(e->o, e->trial, e->n, &err))
+        send_note(e, err.message);
+    send_end(e, i, end->seconds, NULL);
+}
+
+static int on_tick(void *user, size_t running, double done) {
+    const aoei_experiment *e = user;
+    aoe_experiment_event event = new_event(e, AOE_EXPERIMENT_PROGRESS);
+    event.running = running;
+    event.done += done;
+    return send(e, &event);
+}
+
+static int make_run_directories(const aoei_experiment *e, aoe_error *err) {
+    int code = 0;
+    for (size_t i = 0; i < e->n && !code; i++) {
+        char *path = aoei_trial_path(e->o, &e->trial[i], "");
+        code = path ? aoei_make_dir(path, err) : aoei_fail_nomem(err, 0);
+        aoei_free(path);
+    }
+    return code;
+}
+
+static int run_jobs(aoei_experiment *e, aoei_job *job, aoe_error *err) {
+    const aoei_processes p = {.job = job,
+                              .n = e->n,
+                              .at_once = e->o->jobs,
+                              .memory = e->memory,
+                              .run = run_trial,
+                              .ended = on_ended,
+                              .tick = on_tick,
+                              .user = e};
+    int code = make_run_directories(e, err);
+    for (size_t i = 0; i < e->n && !code; i++) {
+        char *log = aoei_trial_path(e->o, &e->trial[i], "errors.txt");
+        job[i] = (aoei_job){.memory = e->trial[i].memory, .log = log, .skip = e->trial[i].record != NULL};
+        code = log ? 0 : aoei_fail_nomem(err, 0);
+    }
+    if (!code)
+        code = aoei_processes_run(&p, err);
+    for (size_t i = 0; i < e->n; i++)
+        aoei_free((char *)job[i].log);
+    return code;
+}
+
+static int open_directory(aoei_experiment *e, aoe_error *err) {
+    int code = aoei_directory_open(&e->lock, e->kind, e->o, on_waiting, e, err);
+    for (size_t i = 0; i < e->n && !code; i++) {
+        code = aoei_trial_read_record(e->o, &e->trial[i], err);
+        e->finished += e->trial[i].record != NULL;
+    }
+    e->best = aoei_keep_find_best(e->o, e->trial, e->n);
+    return code;
+}
+
+int aoei_experiment_run(aoei_experiment *e, aoe_error *err) {
+    int code = check_trials(e, err);
+    if (!code)
+        code = check_memory(e, err);
+    if (!code)
+        code = divide_threads(e, err);
+    if (!code)
+        code = open_directory(e, err);
+    if (code)
+        return code;
+    const aoe_experiment_event start = new_event(e, AOE_EXPERIMENT_START);
+    if (send(e, &start))
+        return aoei_fail(err, AOE_ECANCELLED, "stopped by the caller");
+    aoei_job *job = aoei_calloc(e->n, sizeof *job);
+    if (!job)
+        return aoei_fail_nomem(err, e->n * sizeof *job);
+    code = run_jobs(e, job, err);
+    aoei_free(job);
+    return code ? code : aoei_directory_write_results(e->o, e->trial, e->n, err);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * Choice of the best trial, and removal of the other models.
+ */
+#include "experiment/keep.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/dir.h"
+#include "base/error.h"
+#include "base/path.h"
+
+/* Whether trial i has a score that is higher than that of the best trial so far. */
+static int is_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t best) {
+    const double x = aoei_trial_score(o, &trial[i], 0);
+    if (isnan(x) || best == n)
+        return !isnan(x);
+    const double y = aoei_trial_score(o, &trial[best], 0);
+    return x > y || (!(x < y) && i < best);
+}
+
+size_t aoei_keep_find_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n) {
+    size_t best = n;
+    for (size_t i = 0; i < n; i++) {
+        char *model = trial[i].record ? aoei_trial_path(o, &trial[i], "model") : NULL;
+        if (model && !trial[i].configuration->untrained && aoei_exists(model) && is_best(o, trial, n, i, best))
+            best = i;
+        aoei_free(model);
+    }
+    return best;
+}
+
+static int remove_part(const aoe_experiment_options *o, const aoei_trial *t, const char *part, aoe_error *err) {
+    char *path = aoei_trial_path(o, t, part);
+    const int code = path ? aoei_remove_tree(path, err) : aoei_fail_nomem(err, 0);
+    aoei_free(path);
+    return code;
+}
+
+int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
+                       aoe_error *err) {
+    size_t loser = i;
+    if (trial[i].configuration->untrained)
+        return 0;
+    int code = remove_part(o, &trial[i], "model/checkpoints", err);
+    if (o->keep != AOE_KEEP_NONE && is_best(o, trial, n, i, *best)) {
+        loser = *best;
+        *best = i;
+    }
+    if (!code && o->keep != AOE_KEEP_ALL && loser < n)
+        code = remove_part(o, &trial[loser], "model", err);
+    return code;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Which trained models stay on disk, and which of them is the best. A trial whose score is undefined is never the best.
+ * If scores are equal, the trial that comes first is the better one.
+ */
+#ifndef AOEI_EXPERIMENT_KEEP_H
+#define AOEI_EXPERIMENT_KEEP_H
+
+#include "aoe_train.h"
+#include "experiment/trial.h"
+
+/* The index of the finished trial with the highest first score among those whose model is on disk; n: there is none. */
+size_t aoei_keep_find_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n);
+
+/* Removes the checkpoints of trial i, which has finished, and the models that options.keep does not keep. *best: the best
+ * trial so far, updated. */
+int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
+                       aoe_error *err);
+
+#endif

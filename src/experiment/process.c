@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ * Child processes. Each child has a pipe to the parent, through which it reports progress and its error; the end of
+ * file tells the parent that the child has ended. Messages are shorter than PIPE_BUF, so each is written whole.
+ */
+#include "experiment/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#define TICK_MILLISECONDS 200
+#define REPORT_SECONDS    0.1 /* between two reports of progress */
+
+typedef struct report {
+    double done;     /* fraction of the job */
+    aoe_error error; /* code 0: none */
+} report;
+
+struct aoei_child {
+    int fd;          /* of the pipe */
+    double reported; /* time of the newest report */
+};
+
+typedef struct process {
+    pid_t pid;
+    int fd; /* of the pipe, read end */
+    size_t job;
+    double start;  /* seconds */
+    report newest; /* received so far */
+} process;
+
+typedef struct scheduler {
+    const aoei_processes *p;
+    process *running;   /* [n_running] owned */
+    struct pollfd *fds; /* [n_running] owned */
+    size_t n_running;
+    size_t memory;    /* of the running jobs */
+    size_t next;      /* job to start */
+    int stop;         /* 1: no further job is started, and the running ones were told */
+    int code;         /* first error */
+    aoe_error *error; /* of the caller */
+} scheduler;
+
+/* ---- in the child */
+
+static volatile sig_atomic_t stop_requested;
+
+static void on_stop(int number) {
+    stop_requested = 1;
+    signal(number, SIG_DFL); /* a second signal ends the process */
+}
+
+static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+
+static void set_handlers(void (*handler)(int)) {
+    for (size_t i = 0; i < sizeof stop_signals / sizeof *stop_signals; i++)
+        signal(stop_signals[i], handler);
+}
+
+int aoei_child_stopped(void) {
+    return stop_requested != 0;
+}
+
+void aoei_child_stop_at_once(void) {
+    set_handlers(SIG_DFL);
+    if (stop_requested)
+        raise(SIGTERM);
+}
+
+void aoei_child_progress(aoei_child *c, double done) {
+    const report r = {.done = done};
+    const double now = aoei_now();
+    if (now - c->reported < REPORT_SECONDS)
+        return;
+    c->reported = now;
+    if (write(c->fd, &r, sizeof r) < 0) /* the pipe is full, or the parent is gone: the next report will do */
+        return;
+}
+
+void aoei_child_log(const char *message) {
+    dprintf(STDERR_FILENO, "%s\n", message);
+}
+
+static int redirect(const char *log) {
+    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    return in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0;
+}
+
+/* The life of a child. before: the signal mask to restore. */
+static void live(const scheduler *s, size_t i, int fd, pid_t parent, const sigset_t *before) {
+    const aoei_job *job = &s->p->job[i];
+    aoei_child child = {.fd = fd};
+    report last = {.done = 1};
+    setpgid(0, 0);
+    stop_requested = 0;
+    set_handlers(on_stop);
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(1);
+    for (size_t k = 0; k < s->n_running; k++)
+        close(s->running[k].fd);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    int code = redirect(job->log) ? aoei_fail_errno(&last.error, errno, "cannot write %s", job->log)
+                                  : s->p->run(s->p->user, i, &child, &last.error);
+    if (code) {
+        last.error.code = code;
+        aoei_child_log(last.error.message);
+    } else {
+        last.error = (aoe_error){0};
+    }
+    fcntl(fd, F_SETFL, 0); /* the last report may wait for the parent */
+    if (write(fd, &last, sizeof last) < 0)
+        code = AOE_EIO;
+    _exit(code != 0);
+}
+
+/* ---- in the parent */
+
+static int fail(scheduler *s, const char *what) {
+    if (!s->code)
+        s->code = aoei_fail_errno(s->error, errno, "cannot start a process (%s)", what);
+    return s->code;
+}
+
+/* Signals are blocked until the child has handlers of its own: none that is sent to it is lost. */
+static int start(scheduler *s, size_t i) {
+    const pid_t parent = getpid();
+    sigset_t blocked, before;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+        return fail(s, "pipe");
+    sigemptyset(&blocked);
+    for (size_t k = 0; k < sizeof stop_signals / sizeof *stop_signals; k++)
+        sigaddset(&blocked, stop_signals[k]);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        live(s, i, ends[1], parent, &before);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return fail(s, "fork; use fewer options.jobs or end other programs");
+    }
+    setpgid(pid, pid); /* parent or child, whichever runs first */
+    s->running[s->n_running++] = (process){.pid = pid, .fd = ends[0], .job = i, .start = aoei_now()};
+    s->memory += s->p->job[i].memory;
+    return 0;
+}
+
+/* Starts the jobs for which there is capacity. Jobs keep their order: one that does not fit blocks those after it. */
+static int start_jobs(scheduler *s) {
+    const aoei_processes *p = s->p;
+    while (!s->stop && s->n_running < p->at_once && s->next < p->n) {
+        const size_t more = p->job[s->next].memory;
+        if (p->job[s->next].skip) {
+            s->next++;
+            continue;
+        }
+        if (p->memory && s->n_running && (s->memory > p->memory || more > p->memory - s->memory))
+            return 0;
+        const int code = start(s, s->next);
+        if (code)
+            return code;
+        s->next++;
+    }
+    return 0;
+}
+
+static void stop_jobs(scheduler *s) {
+    if (s->stop)
+        return;
+    s->stop = 1;
+    for (size_t k = 0; k < s->n_running; k++)
+        kill(s->running[k].pid, SIGTERM);
+}
+
+/* Reads what a child has reported. Returns 1 at the end of file: the child has ended. */
+static int read_reports(process *c) {
+    report r;
+    for (;;) {
+        const ssize_t n = read(c->fd, &r, sizeof r);
+        if (n == (ssize_t)sizeof r)
+            c->newest = r;
+        else if (n == 0)
+            return 1;
+        else if (n > 0 || errno != EINTR)
+            return 0;
+    }
+}
+
+/* The error of a child that ended without reporting one. */
+static void explain_status(int status, const char *log, aoe_error *err) {
+    if (WIFSIGNALED(status))
+        aoei_fail(err, AOE_EIO, "the process was ended by signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
+                  WTERMSIG(status) == SIGKILL ? "; if memory ran out, use fewer options.jobs or less options.memory" : "");
+    else
+        aoei_fail(err, AOE_EIO, "the process ended with exit code %d and without a message; see %s", WEXITSTATUS(status), log);
+}
+
+static void remove_process(scheduler *s, size_t k) {
+    const aoei_processes *p = s->p;
+    process c = s->running[k];
+    int status = 0;
+    while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    close(c.fd);
+    memmove(&s->running[k], &s->running[k + 1], (s->n_running - k - 1) * sizeof *s->running);
+    s->n_running--;
+    s->memory -= p->job[c.job].memory;
+    if (status && s->stop)
+        return;
+    if (status && !c.newest.error.code)
+        explain_status(status, p->job[c.job].log, &c.newest.error);
+    const aoei_job_end end = {.error = status ? &c.newest.error : NULL, .seconds = aoei_now() - c.start};
+    p->ended(p->user, c.job, &end);
+}
+
+/* Waits for reports, a signal or the next tick. Returns whether a child has ended. */
+static int wait_for_reports(scheduler *s) {
+    int ended = 0;
+    for (size_t k = 0; k < s->n_running; k++)
+        s->fds[k] = (struct pollfd){.fd = s->running[k].fd, .events = POLLIN};
+    if (poll(s->fds, s->n_running, TICK_MILLISECONDS) <= 0)
+        return 0;
+    for (size_t k = s->n_running; k-- > 0;) {
+        if (s->fds[k].revents && read_reports(&s->running[k])) {
+            remove_process(s, k);
+            ended = 1;
+        }
+    }
+    return ended;
+}
+
+static int tick(const scheduler *s) {
+    double done = 0;
+    for (size_t k = 0; k < s->n_running; k++)
+        done += s->running[k].newest.done;
+    return s->p->tick(s->p->user, s->n_running, done);
+}
+
+int aoei_processes_run(const aoei_processes *p, aoe_error *err) {
+    scheduler s = {.p = p, .error = err};
+    double last_tick = 0;
+    int cancelled = 0;
+    s.running = aoei_malloc_array(p->at_once, sizeof *s.running);
+    s.fds = aoei_malloc_array(p->at_once, sizeof *s.fds);
+    if (!s.running || !s.fds)
+        s.code = aoei_fail_nomem(err, p->at_once * sizeof *s.running);
+    while (!s.code || s.n_running) {
+        if (!s.code && start_jobs(&s))
+            stop_jobs(&s);
+        if (!s.n_running)
+            break;
+        wait_for_reports(&s);
+        if (aoei_now() - last_tick < 1e-3 * TICK_MILLISECONDS)
+            continue;
+        last_tick = aoei_now();
+        if (tick(&s)) {
+            cancelled = 1;
+            stop_jobs(&s);
+        }
+    }
+    aoei_free(s.running);
+    aoei_free(s.fds);
+    if (!s.code && cancelled)
+        return aoei_fail(err, AOE_ECANCELLED, "stopped by the caller");
+    return s.code;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ * Training and evaluation of a trial, in the child process.
+ */
+#include "experiment/work.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/dir.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/path.h"
+
+typedef struct work {
+    const aoe_experiment_options *o;
+    const aoei_trial *t;
+    aoei_child *child;
+    aoe_context *ctx;              /* owned; created in the child */
+    aoe_pairs *dev;                /* owned; NULL: no dev set */
+    FILE *log;                     /* owned; train.jsonl */
+    double *score;                 /* [scores] owned */
+    double dev_score, dev_pearson; /* of the newest evaluation */
+    int told;                      /* 1: truncated texts of the dev set were reported */
+    size_t file;                   /* evaluation file in progress */
+    int write_code;                /* of the scored pairs */
+    aoe_error *error;              /* borrowed */
+} work;
+
+static void on_log(void *user, aoe_log_level level, const char *message) {
+    char line[1100];
+    (void)user;
+    snprintf(line, sizeof line, "%s%s", level == AOE_LOG_WARNING ? "warning: " : "", message);
+    aoei_child_log(line);
+}
+
+static void warn(const char *path, const char *what) {
+    char line[1100];
+    snprintf(line, sizeof line, "warning: %.900s: %s", path, what);
+    aoei_child_log(line);
+}
+
+/* ---- training */
+
+/* Loads the dev set. Its gold scores must differ, or models could not be compared on it. */
+static int load_dev(work *w, aoe_error *err) {
+    const aoe_evaluation_file *dev = w->o->dev;
+    aoe_table_options table = dev->table;
+    table.allow_empty = 1;
+    int code = aoe_pairs_load(&w->dev, dev->path, &table, err);
+    if (!code && aoe_pairs_skipped(w->dev))
+        warn(dev->path, "bad rows were skipped");
+    return code;
+}
+
+static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
+    work *w = user;
+    aoe_sts_result result;
+    const int code = aoe_eval_pairs(e, w->dev, &result, err);
+    if (code)
+        return code;
+    if (result.truncated && !w->told++)
+        warn(w->o->dev->path, "some texts were truncated to the maximum length; options.max_length sets it");
+    w->dev_pearson = result.pearson;
+    *score = result.spearman;
+    if (isfinite(result.spearman))
+        return 0;
+    warn(w->o->dev->path, "all cosines are equal, so the Spearman correlation is undefined; it counts as -1");
+    *score = -1;
+    return 0;
+}
+
+static json_t *real(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+/* Appends an evaluation, or the end of the training, to train.jsonl. A failed write is no reason to end the run. */
+static void log_event(const work *w, const aoe_train_event *e) {
+    const int done = e->kind == AOE_TRAIN_DONE;
+    json_t *o = json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", done ? "done" : "eval", "step", (json_int_t)e->step,
+                          "steps", (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", real(e->score), "dev_pearson",
+                          real(w->dev_pearson), "best_dev_spearman", real(e->best_score), "best_step", (json_int_t)e->best_step,
+                          "seconds", e->seconds);
+    char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (w->log && line) {
+        fprintf(w->log, "%s\n", line);
+        fflush(w->log);
+    }
+    aoei_free(line);
+    json_decref(o);
+}
+
+static int on_event(void *user, const aoe_train_event *e) {
+    work *w = user;
+    if (e->kind == AOE_TRAIN_EVAL || e->kind == AOE_TRAIN_DONE)
+        log_event(w, e);
+    if (e->kind == AOE_TRAIN_STEP && e->steps)
+        aoei_child_progress(w->child, (double)e->step / (double)e->steps);
+    if (e->kind == AOE_TRAIN_DONE) {
+        w->dev_score = e->best_score;
+        return 0;
+    }
+    return aoei_child_stopped();
+}
+
+/* 1: an interrupted training can be resumed from OUTPUT/checkpoints. */
+static int has_checkpoint(const char *output) {
+    char *dir = aoei_path_join(output, "checkpoints"), **names;
+    size_t n;
+    int found = 0;
+    if (dir && !aoei_list_dir(&names, &n, dir, NULL)) {
+        for (size_t i = 0; i < n; i++)
+            found |= strncmp(names[i], "step-", 5) == 0;
+        aoei_list_free(names, n);
+    }
+    aoei_free(dir);
+    return found;
+}
+
+static int train(work *w, const char *output, aoe_error *err) {
+    aoe_train_options t = w->t->configuration->train;
+    int code = w->o->dev ? load_dev(w, err) : 0;
+    if (code)
+        return code;
+    char *path = aoei_trial_path(w->o, w->t, "train.jsonl");
+    const int resume = has_checkpoint(output);
+    w->log = path ? fopen(path, resume ? "a" : "w") : NULL;
+    aoei_free(path);
+    t.args.output = output;
+    t.args.seed = w->t->seed;
+    t.args.resume = resume;
+    t.args.force = !resume;
+    t.args.event = on_event;
+    t.args.event_user = w;
+    t.evaluate = w->dev ? evaluate : NULL;
+    t.evaluate_user = w;
+    t.dev_name = w->dev ? w->o->dev->path : NULL;
+    t.dev_fingerprint = w->dev ? aoe_pairs_fingerprint(w->dev) : 0;
+    code = aoe_train(w->ctx, &t, err);
+    if (w->log)
+        fclose(w->log);
+    w->log = NULL;
+    return code;
+}
+
+/* ---- evaluation */
+
+/* The result of a whole file or folder: keeps the pairs and their correlation. */
+static void on_result(void *user, const aoe_sts_result *r) {
+    work *w = user;
+    if ((r->row != AOE_STS_FILE && r->row != AOE_STS_FOLDER) || w->write_code)
+        return;
+    w->score[w->file] = aoe_spearman(r->cosine, r->gold, r->pairs);
+    w->write_code = aoei_trial_write_pairs(w->o, w->t, w->file, r->cosine, r->gold, r->pairs, w->error);
+}
+
+/* Evaluates the trained model, or for an untrained configuration the start model with its options. */
+static int evaluate_files(work *w, const char *output, aoe_error *err) {
+    const aoe_configuration *c = w->t->configuration;
+    aoe_embedder_options options;
+    aoe_model_options stored; /* of a trained model: the other options are saved with it */
+    aoe_model *m = NULL;
+    aoe_embedder *e = NULL;
+    aoe_model_options_defaults(&stored);
+    stored.dtype = c->train.args.model_options.dtype;
+    aoe_embedder_options_defaults(&options);
+    options.batch_tokens = c->train.args.batch_tokens;
+    w->error = err;
+    int code = c->untrained ? aoe_model_open(&m, w->ctx, c->train.args.model, &c->train.args.model_options, err)
+                            : aoe_model_open(&m, w->ctx, output, &stored, err);
+    if (!code)
+        code = aoe_embedder_create(&e, m, &options, err);
+    for (w->file = 0; !code && w->file < w->o->n_files; w->file++) {
+        const aoe_evaluation_file *f = &w->o->files[w->file];
+        code = aoe_eval_sts(e, &f->path, 1, &f->table, on_result, w, err);
+        if (!code)
+            code = w->write_code;
+    }
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    return code;
+}
+
+/* ---- both */
+
+static int run(work *w, const char *output, size_t threads, aoe_error *err) {
+    const double start = aoei_now();
+    const aoe_context_options options = {.threads = threads, .log = on_log};
+    int code = aoe_context_create(&w->ctx, &options, err);
+    if (!code && !w->t->configuration->untrained)
+        code = train(w, output, err);
+    if (!code && w->o->n_files) {
+        aoei_child_stop_at_once(); /* the model is saved; evaluation has no checkpoint */
+        code = evaluate_files(w, output, err);
+    } else if (!code) {
+        w->score[0] = w->dev_score;
+    }
+    return code ? code : aoei_trial_write_record(w->o, w->t, w->score, aoei_now() - start, err);
+}
+
+int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t threads, aoei_child *child, aoe_error *err) {
+    const size_t scores = aoei_trial_scores(o);
+    work w = {.o = o, .t = t, .child = child, .dev_score = NAN, .dev_pearson = NAN};
+    aoei_json_init();
+    w.score = aoei_malloc_array(scores, sizeof *w.score);
+    char *output = aoei_trial_path(o, t, "model");
+    int code = w.score && output ? 0 : aoei_fail_nomem(err, scores * sizeof *w.score);
+    for (size_t i = 0; i < scores && !code; i++)
+        w.score[i] = NAN;
+    if (!code)
+        code = run(&w, output, threads, err);
+    aoe_pairs_free(w.dev);
+    aoe_context_destroy(w.ctx);
+    aoei_free(w.score);
+    aoei_free(output);
+    return code;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ * tags: threads
+ * Experiments as library functions: ranking and records, resumption after an interruption, failed runs, other options in the
+ * same directory, and the choice of the best model when scores are undefined.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "aoe_train.h"
+#include "base/alloc.h"
+#include "base/atomic_write.h"
+#include "base/dir.h"
+#include "base/path.h"
+#include "experiment/describe.h"
+#include "experiment/keep.h"
+#include "experiment/process.h"
+#include "experiment/trial.h"
+
+static char *model, *train_path, *dev_path;
+
+static int set_up(void **state) {
+    test_dir_set_up(state);
+    const tiny_model m = tiny_defaults();
+    model = test_path(test_dir, "start");
+    tiny_model_write(model, &m);
+    train_path = tiny_table(test_dir, "train.tsv", 16, 1);
+    dev_path = tiny_table(test_dir, "dev.tsv", 12, 2);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    free(model);
+    free(train_path);
+    free(dev_path);
+    return test_dir_tear_down(state);
+}
+
+/* ---- a small experiment: two learning rates, two seeds */
+
+typedef struct experiment {
+    aoe_train_data data;
+    aoe_evaluation_file dev;
+    aoe_configuration configuration[2];
+    uint64_t seeds[2];
+    char *output;
+    size_t started, finished, failed; /* events */
+    size_t stop_after;                /* finished runs, after which the callback stops the experiment; 0: never */
+    char message[1024];               /* of the newest failure */
+} experiment;
+
+static int on_event(void *user, const aoe_experiment_event *e) {
+    experiment *x = user;
+    x->started += e->kind == AOE_EXPERIMENT_START;
+    x->finished += e->kind == AOE_EXPERIMENT_FINISHED;
+    x->failed += e->kind == AOE_EXPERIMENT_FAILED;
+    if (e->kind == AOE_EXPERIMENT_FAILED)
+        snprintf(x->message, sizeof x->message, "%s", e->message);
+    return e->kind == AOE_EXPERIMENT_PROGRESS && x->stop_after && e->finished >= x->stop_after;
+}
+
+static void create(experiment *x, const char *output, aoe_experiment_options *o) {
+    static const char *const names[] = {"lr=0.001", "lr=0.01"}, *const values[] = {"{\"lr\":0.001}", "{\"lr\":0.01}"};
+    memset(x, 0, sizeof *x);
+    aoe_train_data_defaults(&x->data, train_path);
+    x->dev.path = dev_path;
+    for (size_t i = 0; i < 2; i++) {
+        aoe_configuration *c = &x->configuration[i];
+        c->name = names[i];
+        c->values = values[i];
+        aoe_train_options_defaults(&c->train);
+        c->train.args.model = model;
+        c->train.args.model_options.dtype = AOE_DTYPE_F32;
+        c->train.args.lr = i ? 1e-2 : 1e-3;
+        c->train.data = &x->data;
+        c->train.n_data = 1;
+        c->train.batch_size = 8;
+    }
+    x->seeds[0] = 7;
+    x->seeds[1] = 8;
+    x->output = test_path(test_dir, output);
+    o->output = x->output;
+    o->configurations = x->configuration;
+    o->n_configurations = 2;
+    o->shared = &x->configuration[0].train;
+    o->seeds = x->seeds;
+    o->n_seeds = 2;
+    o->dev = &x->dev;
+    o->threads = 2;
+    o->event = on_event;
+    o->event_user = x;
+}
+
+static void grid_ranks_and_resumes(void **state) {
+    (void)state;
+    experiment x;
+    aoe_grid_options o;
+    aoe_grid_result first, again;
+    aoe_error err = {0};
+    aoe_grid_options_defaults(&o);
+    create(&x, "grid", &o.experiment);
+    o.experiment.jobs = 2;
+    assert_int_equal(aoe_grid(&o, &first, &err), 0);
+    assert_int_equal(first.n, 2);
+    assert_int_equal(first.runs, 4);
+    assert_int_equal(first.finished, 4);
+    assert_int_equal(x.finished, 4);
+    assert_int_equal(first.best, 0);
+    assert_true(first.rows[0].statistics.mean >= first.rows[1].statistics.mean);
+    assert_int_equal(first.rows[0].statistics.n, 2);
+    assert_string_equal(first.best_run_model + strlen(first.best_run_model) - 6, "/model");
+    assert_true(aoei_exists(first.best_run_model));
+    for (size_t i = 0; i < 2; i++)
+        for (size_t s = 0; s < 2; s++)
+            assert_true(first.rows[i].score[s] <= first.best_run_score);
+
+    x.finished = 0; /* nothing is repeated, and the result is equal */
+    assert_int_equal(aoe_grid(&o, &again, &err), 0);
+    assert_int_equal(x.finished, 0);
+    assert_string_equal(first.best_run_model, again.best_run_model);
+    assert_memory_equal(first.rows[0].score, again.rows[0].score, 2 * sizeof(double));
+    aoe_grid_result_free(&first);
+    aoe_grid_result_free(&again);
+
+    x.configuration[1].train.args.epochs = 2;
+    assert_int_equal(aoe_grid(&o, &again, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.epochs was 1 and is now 2"));
+    aoe_grid_result_free(&again);
+    x.configuration[1].train.args.epochs = 1;
+    x.configuration[0].train.batch_size = 4; /* o.experiment.shared */
+    assert_int_equal(aoe_grid(&o, &again, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.batch_size was 8 and is now 4"));
+    aoe_grid_result_free(&again);
+    free(x.output);
+}
+
+/* An interrupted experiment has the scores of one that was not, and repeats no finished run. */
+static void interrupted_resumes(void **state) {
+    (void)state;
+    experiment x;
+    aoe_grid_options o;
+    aoe_grid_result whole, result;
+    aoe_error err = {0};
+    aoe_grid_options_defaults(&o);
+    create(&x, "whole", &o.experiment);
+    for (size_t i = 0; i < 2; i++)
+        x.configuration[i].train.args.epochs = 200; /* longer than the interval between two events */
+    assert_int_equal(aoe_grid(&o, &whole, &err), 0);
+    free(x.output);
+    x.output = test_path(test_dir, "interrupted");
+    o.experiment.output = x.output;
+    x.finished = 0;
+    x.stop_after = 1;
+    assert_int_equal(aoe_grid(&o, &result, &err), AOE_ECANCELLED);
+    assert_in_range(result.finished, 1, 3);
+    assert_int_equal(result.failed, 0);
+    const size_t before = result.finished;
+    aoe_grid_result_free(&result);
+    x.finished = x.stop_after = 0;
+    assert_int_equal(aoe_grid(&o, &result, &err), 0);
+    assert_int_equal(x.finished, 4 - before);
+    for (size_t i = 0; i < 2; i++)
+        assert_memory_equal(whole.rows[i].score, result.rows[i].score, 2 * sizeof(double));
+    aoe_grid_result_free(&whole);
+    aoe_grid_result_free(&result);
+    free(x.output);
+}
+
+static void failed_runs_are_counted(void **state) {
+    (void)state;
+    experiment x;
+    aoe_grid_options o;
+    aoe_grid_result result;
+    aoe_error err = {0};
+    aoe_grid_options_defaults(&o);
+    create(&x, "failed", &o.experiment);
+    x.configuration[1].train.args.warmup = -1; /* only aoe_train checks it */
+    assert_int_equal(aoe_grid(&o, &result, &err), 0);
+    assert_int_equal(result.failed, 2);
+    assert_int_equal(x.failed, 2);
+    assert_int_equal(result.finished, 2);
+    assert_non_null(strstr(x.message, "warmup"));
+    assert_int_equal(result.rows[0].configuration, 0);
+    assert_int_equal(result.best, 0);
+    assert_true(isnan(result.rows[1].score[0]));
+    aoe_grid_result_free(&result);
+    free(x.output);
+}
+
+static void compare_tests_differences(void **state) {
+    (void)state;
+    experiment x;
+    aoe_compare_options o;
+    aoe_compare_result r;
+    aoe_error err = {0};
+    aoe_compare_options_defaults(&o);
+    create(&x, "compare", &o.experiment);
+    x.configuration[0].untrained = 1;
+    o.experiment.files = &x.dev;
+    o.experiment.n_files = 1;
+    o.bootstrap.replicates = 50;
+    assert_int_equal(aoe_compare(&o, &r, &err), 0);
+    assert_int_equal(r.n, 2);
+    assert_int_equal(r.runs, 3);
+    assert_int_equal(r.rows[0].n_scores, 1);
+    assert_int_equal(r.rows[0].score.n, 1);
+    assert_true(isnan(r.rows[0].score.sd));
+    assert_int_equal(r.rows[0].verdict, AOE_VERDICT_NONE);
+    assert_int_equal(r.rows[1].difference.n, 2);
+    const double mean = (r.rows[1].scores[0] + r.rows[1].scores[1]) / 2;
+    assert_true(fabs(r.rows[1].difference.mean - (mean - r.rows[0].scores[0])) < 1e-12);
+    assert_true(r.rows[1].shift.low <= r.rows[1].difference.mean && r.rows[1].difference.mean <= r.rows[1].shift.high);
+    assert_int_not_equal(r.rows[1].verdict, AOE_VERDICT_NONE);
+    char *kept = test_path(x.output, "runs/lr=0.01_seed=7/model");
+    assert_false(aoei_exists(kept));
+    free(kept);
+    aoe_compare_result_free(&r);
+    free(x.output);
+}
+
+/* ---- records and the best model, without training */
+
+typedef struct fake {
+    aoe_experiment_options o;
+    aoe_configuration configuration[3];
+    aoei_trial trial[3];
+} fake;
+
+/* Three finished trials with these scores, each with a model directory. */
+static void create_fake(fake *f, const char *output, const double score[3]) {
+    static const char *const names[] = {"a", "b", "c"};
+    aoe_error err;
+    memset(f, 0, sizeof *f);
+    f->o.output = output;
+    f->o.keep = AOE_KEEP_BEST;
+    for (size_t i = 0; i < 3; i++) {
+        f->configuration[i].name = names[i];
+        aoe_train_options_defaults(&f->configuration[i].train);
+        assert_int_equal(aoei_trial_create(&f->trial[i], &f->configuration[i], 1, 0, &err), 0);
+        char *path = aoei_trial_path(&f->o, &f->trial[i], "model/checkpoints");
+        assert_int_equal(aoei_make_dir(path, &err), 0);
+        aoei_free(path);
+        assert_int_equal(aoei_trial_write_record(&f->o, &f->trial[i], &score[i], 1.0, &err), 0);
+        assert_int_equal(aoei_trial_read_record(&f->o, &f->trial[i], &err), 0);
+    }
+}
+
+static int has_model(const fake *f, size_t i) {
+    char *path = aoei_trial_path(&f->o, &f->trial[i], "model");
+    const int found = aoei_exists(path);
+    aoei_free(path);
+    return found;
+}
+
+static void free_fake(fake *f, char *output) {
+    for (size_t i = 0; i < 3; i++)
+        aoei_trial_free(&f->trial[i]);
+    free(output);
+}
+
+static void undefined_scores_are_never_best(void **state) {
+    (void)state;
+    aoe_error err;
+    fake f;
+    char *output = test_path(test_dir, "undefined");
+    create_fake(&f, output, (double[]){NAN, 0.5, 0.25});
+    assert_true(isnan(aoei_trial_score(&f.o, &f.trial[0], 0)));
+    assert_int_equal(aoei_keep_find_best(&f.o, f.trial, 3), 1);
+    size_t best = aoei_keep_find_best(&f.o, f.trial, 1); /* only the undefined one has finished */
+    assert_int_equal(best, 1);
+    best = 3;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(aoei_keep_clean_up(&f.o, f.trial, 3, i, &best, &err), 0);
+    assert_int_equal(best, 1);
+    assert_false(has_model(&f, 0));
+    assert_true(has_model(&f, 1));
+    assert_false(has_model(&f, 2));
+    free_fake(&f, output);
+}
+
+static void equal_scores_prefer_the_first(void **state) {
+    (void)state;
+    aoe_error err;
+    fake f;
+    char *output = test_path(test_dir, "equal");
+    create_fake(&f, output, (double[]){0.5, 0.5, 0.75});
+    size_t best = 3;
+    f.o.keep = AOE_KEEP_ALL;
+    for (size_t i = 2; i-- > 0;)
+        assert_int_equal(aoei_keep_clean_up(&f.o, f.trial, 3, i, &best, &err), 0);
+    assert_int_equal(best, 0);
+    assert_int_equal(aoei_keep_clean_up(&f.o, f.trial, 3, 2, &best, &err), 0);
+    assert_int_equal(best, 2);
+    assert_true(has_model(&f, 0) && has_model(&f, 1) && has_model(&f, 2));
+    free_fake(&f, output);
+}
+
+static void damaged_records_are_errors(void **state) {
+    (void)state;
+    aoe_error err;
+    fake f;
+    char *output = test_path(test_dir, "damaged");
+    create_fake(&f, output, (double[]){0.5, 0.5, 0.5});
+    char *path = aoei_trial_path(&f.o, &f.trial[0], "record.json");
+    assert_int_equal(aoei_write_file(path, "{\"point\":{}", 11, &err), 0);
+    assert_int_equal(aoei_trial_read_record(&f.o, &f.trial[0], &err), AOE_EFORMAT);
+    assert_int_equal(aoei_write_file(path, "{\"point\":{},\"seed\":2}", 21, &err), 0);
+    assert_int_equal(aoei_trial_read_record(&f.o, &f.trial[0], &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "another run"));
+    unlink(path);
+    assert_int_equal(aoei_trial_read_record(&f.o, &f.trial[0], &err), 0);
+    assert_null(f.trial[0].record);
+    aoei_free(path);
+    free_fake(&f, output);
+}
+
+static void pairs_are_read_as_written(void **state) {
+    (void)state;
+    aoe_error err;
+    fake f;
+    const double cosine[] = {0.1, -1.0 / 3, 1}, gold[] = {5, 0, 2.5};
+    double *x, *y;
+    size_t n;
+    char *output = test_path(test_dir, "pairs");
+    create_fake(&f, output, (double[]){0, 0, 0});
+    assert_int_equal(aoei_trial_write_pairs(&f.o, &f.trial[0], 0, cosine, gold, 3, &err), 0);
+    assert_int_equal(aoei_trial_read_pairs(&f.o, &f.trial[0], 0, &x, &y, &n, &err), 0);
+    assert_int_equal(n, 3);
+    assert_memory_equal(x, cosine, sizeof cosine);
+    assert_memory_equal(y, gold, sizeof gold);
+    aoei_free(x);
+    aoei_free(y);
+    char *path = aoei_trial_path(&f.o, &f.trial[0], "scores-1.tsv");
+    assert_int_equal(aoei_write_file(path, "cosine\tgold\n0.5\t1\n0.5", 21, &err), 0);
+    assert_int_equal(aoei_trial_read_pairs(&f.o, &f.trial[0], 0, &x, &y, &n, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "line 3"));
+    aoei_free(path);
+    free_fake(&f, output);
+}
+
+/* ---- processes */
+
+enum { JOBS = 5 };
+
+typedef struct jobs {
+    size_t ended, failed;
+    char message[200];
+} jobs;
+
+static int run_job(void *user, size_t i, aoei_child *child, aoe_error *err) {
+    (void)user;
+    aoei_child_progress(child, 0.5);
+    if (i == 1) {
+        snprintf(err->message, sizeof err->message, "job 1 has no luck");
+        return AOE_EIO;
+    }
+    if (i == 2)
+        abort();
+    return 0;
+}
+
+static void on_job_end(void *user, size_t i, const aoei_job_end *end) {
+    jobs *j = user;
+    j->ended++;
+    j->failed += end->error != NULL;
+    if (i == 1)
+        assert_string_equal(end->error->message, "job 1 has no luck");
+    if (i == 2)
+        assert_non_null(strstr(end->error->message, "ended by signal 6"));
+}
+
+static int on_job_tick(void *user, size_t running, double done) {
+    (void)user;
+    assert_in_range(running, 0, 2);
+    assert_true(done >= 0 && done <= 2);
+    return 0;
+}
+
+static void processes_report_their_end(void **state) {
+    (void)state;
+    aoei_job job[JOBS] = {0};
+    jobs j = {0};
+    aoe_error err;
+    char *log = test_path(test_dir, "log.txt");
+    for (size_t i = 0; i < JOBS; i++)
+        job[i] = (aoei_job){.log = log, .memory = 1 << 20, .skip = i == 3};
+    const aoei_processes p = {.job = job,
+                              .n = JOBS,
+                              .at_once = 2,
+                              .memory = 2 << 20,
+                              .run = run_job,
+                              .ended = on_job_end,
+                              .tick = on_job_tick,
+                              .user = &j};
+    assert_int_equal(aoei_processes_run(&p, &err), 0);
+    assert_int_equal(j.ended, 4);
+    assert_int_equal(j.failed, 2);
+    free(log);
+}
+
+/* ---- arguments */
+
+static void bad_options_write_nothing(void **state) {
+    (void)state;
+    experiment x;
+    aoe_grid_options o;
+    aoe_grid_result r;
+    aoe_error err = {0};
+    aoe_grid_options_defaults(&o);
+    assert_int_equal(aoe_grid(&o, &r, &err), AOE_EARG);
+    create(&x, "bad", &o.experiment);
+    o.experiment.threads = 1;
+    o.experiment.jobs = 2;
+    assert_int_equal(aoe_grid(&o, &r, &err), AOE_EARG);
+    o.experiment.threads = 2;
+    x.seeds[1] = x.seeds[0];
+    assert_int_equal(aoe_grid(&o, &r, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.seeds"));
+    x.seeds[1]++;
+    x.configuration[1].name = x.configuration[0].name;
+    assert_int_equal(aoe_grid(&o, &r, &err), AOE_EARG);
+    x.configuration[1].name = "other";
+    x.configuration[1].values = "1";
+    assert_int_equal(aoe_grid(&o, &r, &err), AOE_EARG);
+    x.configuration[1].values = NULL;
+    x.dev.path = "nowhere.tsv";
+    assert_int_equal(aoe_grid(&o, &r, &err), AOE_ENOENT);
+    x.dev.path = dev_path;
+    o.experiment.memory = 1;
+    assert_int_equal(aoe_grid(&o, &r, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.memory"));
+    assert_false(aoei_exists(x.output));
+    free(x.output);
+}
+
+static void descriptions_name_the_difference(void **state) {
+    (void)state;
+    aoe_train_options a, b;
+    char text[200];
+    aoe_train_options_defaults(&a);
+    b = a;
+    json_t *x = aoei_describe_options(&a), *y = aoei_describe_options(&b);
+    assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 0);
+    json_decref(y);
+    b.args.seed++; /* not part of a configuration */
+    b.objective.w_angle = 0.02;
+    y = aoei_describe_options(&b);
+    assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 1);
+    assert_string_equal(text, "options.w_angle was 1.0 and is now 0.02");
+    json_decref(x);
+    json_decref(y);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grid_ranks_and_resumes),           cmocka_unit_test(interrupted_resumes),
+        cmocka_unit_test(failed_runs_are_counted),          cmocka_unit_test(compare_tests_differences),
+        cmocka_unit_test(undefined_scores_are_never_best),  cmocka_unit_test(equal_scores_prefer_the_first),
+        cmocka_unit_test(damaged_records_are_errors),       cmocka_unit_test(pairs_are_read_as_written),
+        cmocka_unit_test(processes_report_their_end),       cmocka_unit_test(bad_options_write_nothing),
+        cmocka_unit_test(descriptions_name_the_difference),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
