@@ -395,7 +395,7 @@ AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const
 /* A table of pairs or a SentEval folder on which models are evaluated (Spearman correlation of cosine and gold score). */
 typedef struct aoe_evaluation_file {
     const char *path;
-    aoe_table_options table;
+    aoe_table_options table; /* from aoe_table_options_defaults */
 } aoe_evaluation_file;
 
 /* A way of training. Not used in `train`: output, seed, resume, force, event, evaluate and what belongs to them; the
@@ -458,7 +458,7 @@ typedef struct aoe_experiment_options {
 } aoe_experiment_options;
 
 typedef struct aoe_grid_options {
-    size_t struct_size;
+    size_t struct_size;                /* set by the defaults function */
     aoe_experiment_options experiment; /* at most one evaluation file; without one the score is the best one on `dev` */
 } aoe_grid_options;
 
@@ -484,15 +484,15 @@ typedef struct aoe_grid_result {
 } aoe_grid_result;
 
 AOE_API void aoe_grid_options_defaults(aoe_grid_options *o);
-/* Trains every configuration with every seed and ranks the configurations by their mean score. The result is filled when
- * runs have ended, even if some failed or AOE_ECANCELLED is returned; aoe_grid_result_free it in any case.
+/* Trains every configuration with every seed and ranks the configurations by their mean score. The result is filled
+ * once the directory is open, also if runs fail or AOE_ECANCELLED is returned; aoe_grid_result_free it in any case.
  * Errors: AOE_EARG, AOE_EEXIST (the directory is in use or not that of an experiment), those of the input files and of the
  * start models, AOE_ECANCELLED, I/O. A failing run is not an error: result.failed counts it. */
-AOE_API int aoe_grid(const aoe_grid_options *o, aoe_grid_result *result, aoe_error *err);
-AOE_API void aoe_grid_result_free(aoe_grid_result *r); /* accepts a zeroed one */
+AOE_API int aoe_grid(const aoe_grid_options *AOE_NULLABLE o, aoe_grid_result *result, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_grid_result_free(aoe_grid_result *AOE_NULLABLE r); /* accepts NULL and a zeroed one */
 
 typedef struct aoe_compare_options {
-    size_t struct_size;
+    size_t struct_size;                /* set by the defaults function */
     aoe_experiment_options experiment; /* at least two configurations and one evaluation file */
     size_t against;                    /* index of the configuration that the others are compared with; default 0 */
     aoe_bootstrap_options bootstrap;
@@ -526,8 +526,8 @@ typedef struct aoe_compare_result {
 AOE_API void aoe_compare_options_defaults(aoe_compare_options *o);
 /* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from one
  * configuration. The result is filled as by aoe_grid; aoe_compare_result_free it in any case. Errors: those of aoe_grid. */
-AOE_API int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_error *err);
-AOE_API void aoe_compare_result_free(aoe_compare_result *r); /* accepts a zeroed one */
+AOE_API int aoe_compare(const aoe_compare_options *AOE_NULLABLE o, aoe_compare_result *result, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_compare_result_free(aoe_compare_result *AOE_NULLABLE r); /* accepts NULL and a zeroed one */
 AOE_API const char *aoe_verdict_name(aoe_verdict v); /* "-", "better", "worse", "inconclusive"; static, NULL if unknown */
 
 #ifdef __cplusplus

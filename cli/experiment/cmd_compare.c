@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe compare: several ways of training (arms), each with the same seeds, and what
- * their scores say: mean, sd, difference to one arm, Student's t test over the
- * seeds, bootstrap intervals over pairs and seeds. Runs, records and resuming are
- * experiment.h's, the statistics the library's.
+ * aoe compare: trains several arms (ways of training) with equal seeds and tests whether their scores differ.
+ * aoe_compare runs them and computes the statistics; this file parses the arms and prints the result.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -13,20 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct arm {
-    char *name;      /* owned */
-    cli_words words; /* beside the options all arms share */
-    int untrained;
-    size_t first, n; /* its trials; of an untrained arm one */
-} arm;
-
 typedef struct options {
     cli_texts arms;
     const char *methods;
     const char *against; /* NULL: the first arm */
     cli_texts tests;
     aoe_bootstrap_options bootstrap;
-    int format; /* a cli_table_format, or -1: not given */
+    int format; /* a cli_table_format; -1: not given */
     cli_experiment e;
 } options;
 
@@ -36,39 +27,39 @@ static const cli_option table[] = {
      .kind = CLI_TEXTS,
      .value = "'NAME: OPTIONS'...",
      .offset = offsetof(options, arms),
-     .help = "a way of training: its name and what it adds to the options behind --; 'NAME:' adds nothing. NAME alone: "
-             "untrained, which scores the start model, or a --method of aoe train",
+     .help = "a way of training: its name and the options that it adds to those after --; 'NAME:' adds none. A name without "
+             "a colon is untrained, which evaluates the start model, or a --method of aoe train",
      .fallback = ""},
     {.name = "methods",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      .offset = offsetof(options, methods),
-     .help = "an arm for each method, before those of --arm",
+     .help = "one arm per --method of aoe train, before the arms of --arm",
      .fallback = "none"},
     {.name = "test",
      .kind = CLI_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, tests),
-     .help = "score by the Spearman correlation on these tables or SentEval folders, and on --dev",
+     .help = "evaluation files: tables or SentEval folders on which models are scored (Spearman), in addition to --dev",
      .fallback = ""},
     {.name = "against",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, against),
-     .help = "the arm that the others are compared with",
-     .fallback = "the first"},
+     .help = "arm that the others are compared with",
+     .fallback = "the first arm"},
     {.name = "replicates",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, bootstrap.replicates),
      .min = 1,
      .max = 1e7,
-     .help = "resamples of the bootstrap"},
+     .help = "number of bootstrap resamples"},
     {.name = "bootstrap-seed",
      .kind = CLI_SEED,
      .value = "N",
      .offset = offsetof(options, bootstrap.seed),
-     .help = "seed of the bootstrap"},
+     .help = "random seed of the bootstrap"},
     {.name = "format",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -78,250 +69,130 @@ static const cli_option table[] = {
      .fallback = "table"},
 };
 
-typedef struct comparison {
-    const options *o;
-    cli_experiment *e;
-    arm *arms; /* [n_arms] */
-    size_t n_arms, against;
-    uint64_t *seed; /* [n_seeds] */
-    size_t n_seeds;
-    const char **file; /* [e->n_files] */
-} comparison;
-
 /* ---- arms */
 
-static arm *add_arm(comparison *c, const char *name, size_t length) {
-    c->arms = cli_realloc(c->arms, (c->n_arms + 1) * sizeof *c->arms);
-    arm *a = &c->arms[c->n_arms++];
-    *a = (arm){.name = cli_format("%.*s", (int)length, name)};
-    a->untrained = strcmp(a->name, "untrained") == 0;
-    return a;
+static int add_arm(cli_experiment *e, const char *name, size_t length, const cli_words *words) {
+    char *copy = cli_format("%.*s", (int)length, name);
+    int added;
+    for (size_t i = 0; i < e->n; i++) {
+        if (strcmp(e->configuration[i].name, copy) == 0) {
+            const int code = cli_usage("compare", "two arms are called %s; rename or remove one", copy);
+            free(copy);
+            return code;
+        }
+    }
+    return cli_experiment_add(e, copy, cli_strdup(copy), NULL, words, strcmp(copy, "untrained") == 0, &added);
 }
 
-static int is_method(const char *name) {
-    cli_words w = {0};
-    char message[1024];
-    cli_words_add(&w, "--method=%s", name);
-    const int known = cli_experiment_accepts(&w, 1, message, sizeof message);
-    cli_words_free(&w);
-    return known;
+/* The options of an arm whose name has no colon: those of a method, or none for "untrained". */
+static int method_words(cli_words *words, const char *name, size_t length) {
+    char *method = cli_format("%.*s", (int)length, name);
+    aoe_method m;
+    aoe_error err;
+    int code = CLI_GO;
+    if (strcmp(method, "untrained") != 0) {
+        if (aoe_method_parse(&m, method, &err))
+            code = cli_usage("compare",
+                             "--arm %s: aoe train has no such method; write '%s: OPTIONS', or '%s:' for the options after -- "
+                             "without changes",
+                             method, method, method);
+        cli_words_add(words, "--method=%s", method);
+    }
+    free(method);
+    return code;
 }
 
 /* "NAME: OPTIONS", or a name alone. CLI_GO, or the exit code after reporting. */
-static int read_arm(comparison *c, const char *text) {
+static int read_arm(cli_experiment *e, const char *text) {
     const char *colon = strchr(text, ':'), *end = colon ? colon : text + strlen(text);
     const char *first = text + strspn(text, " \t");
+    cli_words words = {0};
     while (end > first && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
     if (end == first)
         return cli_usage("compare", "--arm '%s': write 'NAME: OPTIONS'", text);
-    arm *a = add_arm(c, first, (size_t)(end - first));
-    if (colon && cli_words_split(&a->words, colon + 1))
-        return cli_usage("compare", "--arm '%s': a quote has no end", text);
-    if (!colon && !a->untrained) {
-        if (!is_method(a->name))
-            return cli_usage("compare",
-                             "--arm %s: that is no method of aoe train; write '%s: OPTIONS', or '%s:' for the "
-                             "options behind -- as they are",
-                             a->name, a->name, a->name);
-        cli_words_add(&a->words, "--method=%s", a->name);
+    const size_t length = (size_t)(end - first);
+    int code = colon ? CLI_GO : method_words(&words, first, length);
+    if (colon && cli_words_split(&words, colon + 1))
+        code = cli_usage("compare", "--arm '%s': a quote is not closed", text);
+    if (code == CLI_GO) {
+        char *where = cli_format("in --arm '%.*s'", (int)length, first);
+        code = cli_experiment_check_words(e, &words, where);
+        free(where);
     }
-    char *where = cli_format("in --arm '%s'", a->name);
-    const int code = cli_experiment_check_words(c->e, &a->words, where, NULL);
-    free(where);
+    if (code == CLI_GO)
+        code = add_arm(e, first, length, &words);
+    cli_words_free(&words);
     return code;
 }
 
-static int read_arms(comparison *c) {
-    const options *o = c->o;
+static int read_methods(cli_experiment *e, const char *methods) {
+    char *list = cli_strdup(methods), *rest = list;
     int code = CLI_GO;
-    char *list = cli_strdup(o->methods ? o->methods : ""), *rest = o->methods ? list : NULL;
-    for (const char *item = strsep(&rest, ","); item; item = strsep(&rest, ",")) {
-        arm *a = add_arm(c, item, strlen(item));
-        if (!a->untrained)
-            cli_words_add(&a->words, "--method=%s", item);
+    for (const char *item = strsep(&rest, ","); item && code == CLI_GO; item = strsep(&rest, ",")) {
+        cli_words words = {0};
+        code = method_words(&words, item, strlen(item));
+        if (code == CLI_GO)
+            code = add_arm(e, item, strlen(item), &words);
+        cli_words_free(&words);
     }
     free(list);
+    return code;
+}
+
+/* *against: the index of the arm called --against. */
+static int read_arms(cli_experiment *e, const options *o, size_t *against) {
+    int code = o->methods ? read_methods(e, o->methods) : CLI_GO;
     for (size_t i = 0; code == CLI_GO && i < o->arms.n; i++)
-        code = read_arm(c, o->arms.item[i]);
-    if (code == CLI_GO && c->n_arms < 2)
-        code = cli_usage("compare", "it needs two arms or more: --arm 'NAME: OPTIONS' or --methods NAME,NAME");
+        code = read_arm(e, o->arms.item[i]);
+    if (code == CLI_GO && e->n < 2)
+        code = cli_usage("compare", "at least two arms are required: --arm 'NAME: OPTIONS' or --methods NAME,NAME");
+    *against = 0;
     if (code == CLI_GO && o->against) {
-        while (c->against < c->n_arms && strcmp(c->arms[c->against].name, o->against) != 0)
-            c->against++;
-        if (c->against == c->n_arms)
-            code = cli_usage("compare", "--against %s: no arm has that name", o->against);
+        while (*against < e->n && strcmp(e->configuration[*against].name, o->against) != 0)
+            ++*against;
+        if (*against == e->n)
+            code = cli_usage("compare", "--against %s: no arm has this name", o->against);
     }
     return code;
 }
 
-static void add_trials(const comparison *c, arm *a) {
-    a->first = c->e->n;
-    a->n = a->untrained ? 1 : c->n_seeds;
-    for (size_t s = 0; s < a->n; s++) {
-        const unsigned long long seed = c->seed[s];
-        cli_trial *t = a->untrained ? cli_experiment_add(c->e, cli_strdup(a->name), cli_strdup(a->name), c->seed[s])
-                                    : cli_experiment_add(c->e, cli_format("%s_seed=%llu", a->name, seed),
-                                                         cli_format("%s, seed %llu", a->name, seed), c->seed[s]);
-        t->untrained = a->untrained;
-        cli_words_append(&t->args, &c->e->base);
-        cli_words_append(&t->args, &a->words);
-        json_object_set_new(t->key, "arm", cli_json_text(a->name, strlen(a->name)));
-        json_object_set_new(t->key, "seed", a->untrained ? json_null() : json_integer((json_int_t)c->seed[s]));
-    }
+static int add_files(cli_experiment *e, const options *o) {
+    for (size_t i = 0; i < o->tests.n; i++)
+        cli_experiment_add_file(e, o->tests.item[i]);
+    if (e->dev.path)
+        cli_experiment_add_file(e, e->dev.path);
+    return e->n_files ? CLI_GO : cli_usage("compare", "missing evaluation file: give --test FILE, or --dev FILE after --");
 }
 
-static int add_files(comparison *c, const char *dev) {
-    const cli_texts *tests = &c->o->tests;
-    c->file = cli_realloc(NULL, (tests->n + 1) * sizeof *c->file);
-    for (size_t i = 0; i < tests->n + (dev != NULL); i++) {
-        const char *path = i < tests->n ? tests->item[i] : dev;
-        int there = 0;
-        for (size_t k = 0; k < c->e->n_files; k++)
-            there |= strcmp(c->file[k], path) == 0;
-        if (!there)
-            c->file[c->e->n_files++] = path;
-    }
-    c->e->file = c->file;
-    return c->e->n_files ? CLI_GO
-                         : cli_usage("compare", "it needs something to score by: --test FILE, or behind -- a --dev FILE");
-}
+/* ---- result */
 
-/* ---- what came out */
-
-typedef struct judgement {
-    size_t n;                     /* seeds with a score */
-    aoe_t_test_result score;      /* over them */
-    aoe_t_test_result difference; /* over seeds that both arms have a score for */
-    aoe_interval mean, shift;     /* bootstrap intervals of the two means */
-    const char *verdict;          /* "better", "worse", "open" or, of the arm that is compared with, "-" */
-} judgement;
-
-/* Trial of an arm for the s-th seed. */
-static const cli_trial *trial_of(const comparison *c, const arm *a, size_t s) {
-    return &c->e->trial[a->first + (a->untrained ? 0 : s)];
-}
-
-/* Scores by a file of the seeds that a, and b unless it is NULL, have one for: x, y: [n_seeds]; which[]: their numbers. */
-static size_t paired_scores(const comparison *c, const arm *a, const arm *b, size_t file, double *x, double *y, size_t *which) {
-    size_t n = 0;
-    for (size_t s = 0; s < c->n_seeds; s++) {
-        x[n] = cli_trial_score(trial_of(c, a, s), c->e, file);
-        y[n] = b ? cli_trial_score(trial_of(c, b, s), c->e, file) : 0;
-        which[n] = s;
-        n += isnan(x[n]) || isnan(y[n]) ? 0 : 1;
-    }
-    return n;
-}
-
-/* Cosines [n, *pairs] of the seeds which[n], and the gold scores [*pairs], both malloc'd. 0, or 1 after reporting. */
-static int load_cosines(const comparison *c, const arm *a, size_t file, const size_t *which, size_t n, double **cosines,
-                        double **gold, size_t *pairs) {
-    *cosines = *gold = NULL;
-    *pairs = 0;
-    for (size_t i = 0; i < n; i++) {
-        double *cosine, *same_gold;
-        size_t count;
-        const int failed = cli_trial_pairs(c->e, trial_of(c, a, which[i]), file, &cosine, &same_gold, &count);
-        if (!failed && i && count != *pairs)
-            cli_fail("%s has scores of %zu pairs, others of %zu; remove its directory, and the run is made again",
-                     trial_of(c, a, which[i])->label, count, *pairs);
-        if (failed || (i && count != *pairs)) {
-            free(cosine);
-            free(same_gold);
-            return 1;
-        }
-        *pairs = count;
-        *cosines = cli_realloc(*cosines, (i + 1) * count * sizeof **cosines);
-        memcpy(*cosines + i * count, cosine, count * sizeof **cosines);
-        free(cosine);
-        free(*gold);
-        *gold = same_gold;
-    }
-    return 0;
-}
-
-/* The interval of a's mean, or of its difference to b. 0, or 1 after reporting. */
-static int resample(const comparison *c, const arm *a, const arm *b, size_t file, const size_t *which, size_t n,
-                    aoe_interval *interval) {
-    double *x = NULL, *y = NULL, *gold = NULL, *again = NULL;
-    size_t pairs = 0, pairs_b = 0;
-    aoe_error err;
-    *interval = (aoe_interval){.low = NAN, .high = NAN};
-    if (!n)
-        return 0;
-    int code = load_cosines(c, a, file, which, n, &x, &gold, &pairs);
-    if (!code && b)
-        code = load_cosines(c, b, file, which, n, &y, &again, &pairs_b);
-    if (!code && b && pairs_b != pairs)
-        code = cli_fail("%s was scored on %zu pairs, %s on %zu; use a new directory with -o", a->name, pairs, b->name, pairs_b);
-    if (!code && aoe_bootstrap_spearman(gold, pairs, x, y, n, &c->o->bootstrap, interval, &err))
-        code = cli_fail("%s", err.message);
-    free(x);
-    free(y);
-    free(gold);
-    free(again);
-    return code;
-}
-
-/* Another arm is better or worse when t test and interval agree that it is. */
-static const char *verdict_of(const judgement *j) {
-    if (j->difference.p < 0.05 && j->shift.low > 0)
-        return "better";
-    return j->difference.p < 0.05 && j->shift.high < 0 ? "worse" : "open";
-}
-
-static int judge(const comparison *c, size_t which_arm, size_t file, judgement *j) {
-    const arm *a = &c->arms[which_arm], *b = &c->arms[c->against];
-    double *x = cli_realloc(NULL, 2 * c->n_seeds * sizeof *x), *y = x + c->n_seeds;
-    size_t *which = cli_realloc(NULL, c->n_seeds * sizeof *which);
-    *j = (judgement){.verdict = "-"};
-    j->n = paired_scores(c, a, NULL, file, x, y, which);
-    aoe_t_test(x, NULL, j->n, &j->score);
-    int code = resample(c, a, NULL, file, which, a->untrained && j->n ? 1 : j->n, &j->mean);
-    if (a->untrained) {
-        j->n = j->n ? 1 : 0;
-        j->score.sd = NAN;
-    }
-    aoe_t_test(x, y, 0, &j->difference);
-    j->shift = (aoe_interval){.low = NAN, .high = NAN};
-    if (!code && a != b) {
-        const size_t n = paired_scores(c, a, b, file, x, y, which);
-        aoe_t_test(x, y, n, &j->difference);
-        code = resample(c, a, b, file, which, n, &j->shift);
-        j->verdict = verdict_of(j);
-    }
-    free(x);
-    free(which);
-    return code;
-}
-
-static void print_json(const comparison *c, const judgement *j, size_t file, size_t which_arm) {
-    const arm *a = &c->arms[which_arm], *b = &c->arms[c->against];
-    const char *path = c->e->file[file];
+static void print_json(const cli_experiment *e, const aoe_compare_row *r, size_t against) {
+    const aoe_configuration *a = &e->configuration[r->configuration], *b = &e->configuration[against];
+    const char *path = e->files[r->file].path;
     json_t *seeds = json_array(), *scores = json_array(), *o = json_object();
-    for (size_t s = 0; s < a->n; s++) {
-        json_array_append_new(seeds, a->untrained ? json_null() : json_integer((json_int_t)c->seed[s]));
-        json_array_append_new(scores, cli_json_real(cli_trial_score(trial_of(c, a, s), c->e, file)));
+    for (size_t s = 0; s < r->n_scores; s++) {
+        json_array_append_new(seeds, a->untrained ? json_null() : json_integer((json_int_t)e->seed[s]));
+        json_array_append_new(scores, cli_json_real(r->scores[s]));
     }
     json_object_set_new(o, "file", cli_json_text(path, strlen(path)));
     json_object_set_new(o, "arm", cli_json_text(a->name, strlen(a->name)));
     json_object_set_new(o, "seeds", seeds);
     json_object_set_new(o, "scores", scores);
-    json_object_set_new(o, "mean", cli_json_real(j->score.mean));
-    json_object_set_new(o, "sd", cli_json_real(j->score.sd));
-    json_object_set_new(o, "low", cli_json_real(j->mean.low));
-    json_object_set_new(o, "high", cli_json_real(j->mean.high));
+    json_object_set_new(o, "mean", cli_json_real(r->score.mean));
+    json_object_set_new(o, "sd", cli_json_real(r->score.sd));
+    json_object_set_new(o, "low", cli_json_real(r->mean.low));
+    json_object_set_new(o, "high", cli_json_real(r->mean.high));
     if (a != b) {
         json_object_set_new(o, "against", cli_json_text(b->name, strlen(b->name)));
-        json_object_set_new(o, "paired", json_integer((json_int_t)j->difference.n));
-        json_object_set_new(o, "difference", cli_json_real(j->difference.mean));
-        json_object_set_new(o, "difference_low", cli_json_real(j->shift.low));
-        json_object_set_new(o, "difference_high", cli_json_real(j->shift.high));
-        json_object_set_new(o, "t", cli_json_real(j->difference.t));
-        json_object_set_new(o, "df", cli_json_real(j->difference.df));
-        json_object_set_new(o, "p", cli_json_real(j->difference.p));
-        json_object_set_new(o, "verdict", json_string(j->verdict));
+        json_object_set_new(o, "paired", json_integer((json_int_t)r->difference.n));
+        json_object_set_new(o, "difference", cli_json_real(r->difference.mean));
+        json_object_set_new(o, "difference_low", cli_json_real(r->shift.low));
+        json_object_set_new(o, "difference_high", cli_json_real(r->shift.high));
+        json_object_set_new(o, "t", cli_json_real(r->difference.t));
+        json_object_set_new(o, "df", cli_json_real(r->difference.df));
+        json_object_set_new(o, "p", cli_json_real(r->difference.p));
+        json_object_set_new(o, "verdict", json_string(aoe_verdict_name(r->verdict)));
     }
     cli_print_json(o);
 }
@@ -331,10 +202,6 @@ static void real_cell(cli_table *t, int digits, double x) {
         cli_table_cell(t, "-");
     else
         cli_table_cell(t, "%.*f", digits, x);
-}
-
-static cli_table_format format_of(const comparison *c) {
-    return c->o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)c->o->format;
 }
 
 static void interval_cells(cli_table *t, cli_table_format format, const aoe_interval *i) {
@@ -360,103 +227,89 @@ static void heading(cli_table *t, cli_table_format format) {
         cli_table_cell(t, "%s", is_csv ? csv[i] : plain[i]);
 }
 
-static void add_row(cli_table *t, const comparison *c, const judgement *j, size_t file, size_t which_arm) {
-    const cli_table_format format = format_of(c);
-    const int digits = format == CLI_TABLE_CSV ? 4 : 2;
-    const arm *a = &c->arms[which_arm];
-    cli_table_cell(t, "%s", cli_file_label(c->e, file));
-    cli_table_cell(t, "%s", a->name);
-    if (j->n == a->n)
-        cli_table_cell(t, "%zu", j->n);
-    else
-        cli_table_cell(t, "%zu of %zu", j->n, a->n);
-    real_cell(t, digits, 100 * j->score.mean);
-    real_cell(t, digits, 100 * j->score.sd);
-    interval_cells(t, format, &j->mean);
-    real_cell(t, digits, 100 * j->difference.mean);
-    interval_cells(t, format, &j->shift);
-    real_cell(t, digits, j->difference.t);
-    if (isnan(j->difference.p))
-        cli_table_cell(t, "-");
-    else
-        cli_table_cell(t, format == CLI_TABLE_CSV ? "%.6g" : "%.2g", j->difference.p);
-    cli_table_cell(t, "%s", j->verdict);
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
 }
 
-static int report(const comparison *c) {
+/* The base name of an evaluation file, or its path if two files have this base name. */
+static const char *file_label(const cli_experiment *e, size_t file) {
+    const char *name = base_name(e->files[file].path);
+    for (size_t i = 0; i < e->n_files; i++)
+        if (i != file && strcmp(base_name(e->files[i].path), name) == 0)
+            return e->files[file].path;
+    return name;
+}
+
+static void add_row(cli_table *t, cli_table_format format, const cli_experiment *e, const aoe_compare_row *r) {
+    const int digits = format == CLI_TABLE_CSV ? 4 : 2;
+    cli_table_cell(t, "%s", file_label(e, r->file));
+    cli_table_cell(t, "%s", e->configuration[r->configuration].name);
+    if (r->score.n == r->n_scores)
+        cli_table_cell(t, "%zu", r->n_scores);
+    else
+        cli_table_cell(t, "%zu of %zu", r->score.n, r->n_scores);
+    real_cell(t, digits, 100 * r->score.mean);
+    real_cell(t, digits, 100 * r->score.sd);
+    interval_cells(t, format, &r->mean);
+    real_cell(t, digits, 100 * r->difference.mean);
+    interval_cells(t, format, &r->shift);
+    real_cell(t, digits, r->difference.t);
+    if (isnan(r->difference.p))
+        cli_table_cell(t, "-");
+    else
+        cli_table_cell(t, format == CLI_TABLE_CSV ? "%.6g" : "%.2g", r->difference.p);
+    cli_table_cell(t, "%s", aoe_verdict_name(r->verdict));
+}
+
+static void print_table(const cli_experiment *e, cli_table_format format, const aoe_compare_result *r, size_t against) {
     cli_table t = {0};
-    int code = 0;
-    heading(&t, format_of(c));
-    for (size_t f = 0; !code && f < c->e->n_files; f++) {
-        for (size_t i = 0; !code && i < c->n_arms; i++) {
-            judgement j;
-            code = judge(c, i, f, &j);
-            if (!code && c->e->o.json)
-                print_json(c, &j, f, i);
-            else if (!code)
-                add_row(&t, c, &j, f, i);
-        }
-    }
-    if (code || c->e->o.json) {
-        cli_table_free(&t);
-        return code;
-    }
-    cli_table_print_as(&t, format_of(c));
-    cli_note("differences to %s, paired over seeds; p: two-sided t test; intervals: bootstrap over pairs and seeds; better and "
-             "worse: p below 0.05 and the interval on one side of 0",
-             c->arms[c->against].name);
-    return 0;
+    heading(&t, format);
+    for (size_t i = 0; i < r->n; i++)
+        add_row(&t, format, e, &r->rows[i]);
+    cli_table_print_as(&t, format);
+    cli_note("differences from %s, paired by seed; p: two-sided t test; intervals: bootstrap over pairs and seeds; better and "
+             "worse: p below 0.05 and an interval that excludes 0",
+             e->configuration[against].name);
 }
 
 /* ---- the command */
 
-static void free_comparison(comparison *c) {
-    for (size_t i = 0; i < c->n_arms; i++) {
-        free(c->arms[i].name);
-        cli_words_free(&c->arms[i].words);
-    }
-    free(c->arms);
-    free(c->seed);
-    free((void *)c->file);
+static int run(options *o, size_t against) {
+    cli_experiment *e = &o->e;
+    aoe_compare_options x;
+    aoe_compare_result result;
+    aoe_error err;
+    aoe_compare_options_defaults(&x);
+    cli_experiment_fill(e, &x.experiment);
+    x.against = against;
+    x.bootstrap = o->bootstrap;
+    const int error = aoe_compare(&x, &result, &err);
+    const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
+    if (code <= 1 && result.finished && !e->o.json)
+        print_table(e, o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)o->format, &result, against);
+    for (size_t i = 0; code <= 1 && e->o.json && i < result.n; i++)
+        print_json(e, &result.rows[i], against);
+    aoe_compare_result_free(&result);
+    return code;
 }
 
 static int run_compare(options *o, const cli_args *args) {
-    comparison c = {.o = o, .e = &o->e};
-    const char *dev = NULL;
-    int code = o->e.o.json && o->format != -1
-                   ? cli_usage("compare", "--json and --format are two ways of printing; leave one out")
-                   : CLI_GO;
+    size_t against = 0;
+    int code =
+        o->e.o.json && o->format != -1 ? cli_usage("compare", "--json and --format exclude each other; remove one") : CLI_GO;
     if (code == CLI_GO)
-        code = cli_experiment_begin(c.e, "compare", args->operand, args->n, &dev);
+        code = cli_experiment_begin(&o->e, "compare", args);
     if (code == CLI_GO)
-        code = add_files(&c, dev);
+        code = add_files(&o->e, o);
     if (code == CLI_GO)
-        code = cli_experiment_seeds(c.e, &c.seed, &c.n_seeds);
-    if (code == CLI_GO)
-        code = read_arms(&c);
-    if (code == CLI_GO) {
-        json_t *arms = json_object();
-        for (size_t i = 0; i < c.n_arms; i++) {
-            add_trials(&c, &c.arms[i]);
-            json_object_set_new(arms, c.arms[i].name, cli_words_json(&c.arms[i].words));
-        }
-        json_object_set_new(c.e->settings, "arms", arms);
-        code = cli_experiment_check(c.e);
-    }
-    if (code == CLI_GO)
-        code = cli_experiment_open(c.e) ? 1 : CLI_GO;
-    if (code == CLI_GO) {
-        code = cli_experiment_run(c.e);
-        if (code <= 1 && c.e->finished && report(&c))
-            code = 1;
-    }
-    free_comparison(&c);
-    return code;
+        code = read_arms(&o->e, o, &against);
+    return code == CLI_GO ? run(o, against) : code;
 }
 
 static int run_command(int argc, char **argv) {
     options o = {.format = -1};
-    o.e.o = (cli_experiment_options){.seeds = "5", .jobs = 1, .keep = CLI_KEEP_NONE};
+    o.e.o = (cli_experiment_options){.seeds = "5", .jobs = 1, .keep = AOE_KEEP_NONE};
     aoe_bootstrap_options_defaults(&o.bootstrap);
     const cli_group groups[] = {
         CLI_GROUP("comparison", table, &o),
@@ -465,11 +318,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "compare",
         .operands = "-- OPTIONS OF aoe train",
-        .about = "Trains each arm with every seed, scores the models, and judges the arms against the first: mean and\n"
-                 "sd over the seeds, the difference paired by seed with its t test, bootstrap intervals over pairs and\n"
-                 "seeds. What stands behind -- is given to each aoe train, also as @FILE; seeds, threads and output\n"
-                 "directories are set by this command. The same command again goes on where it was stopped and runs\n"
-                 "no finished run again; more arms and seeds may be given then. DIR/results.jsonl has a line a run.\n",
+        .about = "Trains each arm with every seed, evaluates the models, and compares the arms with the first one:\n"
+                 "mean and sd over the seeds, the difference paired by seed with its t test, and bootstrap intervals\n"
+                 "over pairs and seeds. The arguments after -- are options of aoe train for all runs, also as @FILE;\n"
+                 "this command sets the seed, the threads and the output directory of each run. The same command\n"
+                 "resumes an experiment that was stopped and does not repeat finished runs; more arms and seeds may\n"
+                 "be added. DIR/results.jsonl has one line per run.\n",
         .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
                     "  aoe compare -o c -a 'cls: --pooling cls' 'avg: --pooling last-avg' --format csv -- @recipe.args\n",
@@ -482,6 +336,7 @@ static int run_command(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO) {
         cli_set_quiet(o.e.o.quiet);
+        o.e.syntax = &syntax;
         code = run_compare(&o, &args);
     }
     cli_experiment_free(&o.e);

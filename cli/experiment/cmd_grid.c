@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * aoe grid: training runs over all combinations of options' values, times seeds;
- * which was best on average. Runs, records and resuming are experiment.h's.
+ * aoe grid: trains all combinations of option values with several seeds, and ranks the combinations by their mean score.
+ * aoe_grid runs them; this file makes the combinations and prints the result.
  */
 #include "aoe_eval.h"
+#include "base/alloc.h"
+#include "base/json.h"
 #include "cli/common/dispatch.h"
 #include "cli/experiment/experiment.h"
 
@@ -26,21 +28,20 @@ static const cli_option table[] = {
      .kind = CLI_TEXTS,
      .value = "OPTION=VALUES...",
      .offset = offsetof(options, over),
-     .help = "an option of aoe train and what it is to be: a list 0,0.5,1 (or a;b where values have commas), in it also "
-             "lin:FROM:TO:N and log:FROM:TO:N; of a flag: on,off",
+     .help = "an option of aoe train and its values: a list 0,0.5,1 (separated by ; if values contain commas), which may "
+             "contain ranges lin:FROM:TO:N and log:FROM:TO:N; for a flag: on,off",
      .fallback = ""},
     {.name = "score",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = offsetof(options, score),
-     .help = "score by the Spearman correlation on this table or SentEval folder",
-     .fallback = "the best on aoe train's --dev"},
+     .help = "the score is the Spearman correlation on this table or SentEval folder",
+     .fallback = "the best score on --dev of aoe train"},
     {.name = "skip-refused",
      .kind = CLI_FLAG,
-     .offset = offsetof(options, e.skip_refused),
+     .offset = offsetof(options, e.skip_rejected),
      .set = 1,
-     .help =
-         "leave out combinations that aoe train refuses, like all weights 0 (--w-cln, of triples, too), in place of giving up"},
+     .help = "skip combinations that aoe train rejects, such as all loss weights 0 (--w-cln of triplets included)"},
 };
 
 /* ---- values */
@@ -49,7 +50,7 @@ static int is_number(const cli_option *o) {
     return o->kind == CLI_SIZE || o->kind == CLI_REAL;
 }
 
-/* lin:FROM:TO:N or log:FROM:TO:N, whose values are those that six digits show. CLI_GO, or the exit code. */
+/* Adds the values of lin:FROM:TO:N or log:FROM:TO:N, rounded to six digits. CLI_GO, or the exit code. */
 static int add_range(axis *a, const char *item) {
     enum { MOST = 10000 };
     double from, to;
@@ -57,12 +58,12 @@ static int add_range(axis *a, const char *item) {
     char rest;
     const int logarithmic = item[1] == 'o';
     if (!is_number(a->option))
-        return cli_usage("grid", "--over %s: '%s' is a range, and --%s takes no numbers", a->option->name, item,
+        return cli_usage("grid", "--over %s: '%s' is a range, but --%s does not take numbers", a->option->name, item,
                          a->option->name);
     if (sscanf(item + 4, "%lf:%lf:%zu%c", &from, &to, &n, &rest) != 3 || n < 1 || n > MOST || !isfinite(from) ||
         !isfinite(to) || (logarithmic && !(from > 0 && to > 0)))
-        return cli_usage("grid", "--over %s: '%s' is no range; write %.3s:FROM:TO:N%s, N up to %d", a->option->name, item, item,
-                         logarithmic ? ", both above 0" : "", MOST);
+        return cli_usage("grid", "--over %s: '%s' is not a range; write %.3s:FROM:TO:N%s, N up to %d", a->option->name, item,
+                         item, logarithmic ? ", both above 0" : "", MOST);
     for (size_t i = 0; i < n; i++) {
         const double part = n > 1 ? (double)i / (double)(n - 1) : 0;
         const double value = logarithmic ? from * pow(to / from, part) : from + part * (to - from);
@@ -82,7 +83,7 @@ static json_t *json_value(const cli_option *o, const char *text) {
     return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* Values that are one, however written, would count as more seeds. CLI_GO, or 2 after reporting. */
+/* Rejects equal values: they would train the same configuration twice. CLI_GO, or 2 after reporting. */
 static int check_distinct(const axis *a) {
     json_t *values = json_array();
     int code = CLI_GO;
@@ -90,14 +91,14 @@ static int check_distinct(const axis *a) {
         json_array_append_new(values, json_value(a->option, a->value.word[i]));
         for (size_t k = 0; k < i && code == CLI_GO; k++)
             if (json_equal(json_array_get(values, k), json_array_get(values, i)))
-                code = cli_usage("grid", "--over %s: %s and %s are one value; leave one out", a->option->name, a->value.word[k],
-                                 a->value.word[i]);
+                code = cli_usage("grid", "--over %s: %s and %s are the same value; remove one", a->option->name,
+                                 a->value.word[k], a->value.word[i]);
     }
     json_decref(values);
     return code;
 }
 
-/* NAME=VALUES, of an option that none of the axes from `first` on has. CLI_GO, or the exit code after reporting. */
+/* Reads NAME=VALUES into *a, after the axes from `first` on. CLI_GO, or the exit code after reporting. */
 static int read_axis(const cli_experiment *e, const axis *first, axis *a, const char *text) {
     const size_t length = strcspn(text, "=");
     if (!text[length] || !text[length + 1])
@@ -109,8 +110,7 @@ static int read_axis(const cli_experiment *e, const axis *first, axis *a, const 
         return 2;
     for (const axis *other = first; other < a; other++)
         if (other->option == a->option)
-            return cli_usage("grid", "--over %s: that option stands there twice; give all its values in one list",
-                             a->option->name);
+            return cli_usage("grid", "--over %s: this option is given twice; give all its values in one list", a->option->name);
     char *list = cli_strdup(text + length + 1), *rest = list;
     const char *separator = strchr(list, ';') ? ";" : ",";
     int code = CLI_GO;
@@ -126,17 +126,15 @@ static int read_axis(const cli_experiment *e, const axis *first, axis *a, const 
     return code == CLI_GO ? check_distinct(a) : code;
 }
 
-/* ---- points */
+/* ---- configurations */
 
 typedef struct grid {
     cli_experiment *e;
     axis *axes; /* [n_axes] */
     size_t n_axes;
-    uint64_t *seed; /* [n_seeds] */
-    size_t n_seeds;
 } grid;
 
-/* What value[k] of every axis gives aoe train. */
+/* The arguments of aoe train for value[k] of every axis. */
 static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
     for (size_t k = 0; k < g->n_axes; k++) {
         const cli_option *o = g->axes[k].option;
@@ -149,117 +147,72 @@ static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
 }
 
 /* "w-angle=1 lr=5e-05", with the separator given. free() it. */
-static char *point_text(const grid *g, const size_t *value, char separator) {
+static char *configuration_name(const grid *g, const size_t *value, const char *separator) {
     char *text = cli_strdup("");
     for (size_t k = 0; k < g->n_axes; k++) {
-        char *longer = cli_format("%s%s=%s%c", text, g->axes[k].option->name, g->axes[k].value.word[value[k]], separator);
+        char *longer =
+            cli_format("%s%s%s=%s", text, k ? separator : "", g->axes[k].option->name, g->axes[k].value.word[value[k]]);
         free(text);
         text = longer;
     }
     return text;
 }
 
-static void add_point(const grid *g, const size_t *value) {
-    char *name = point_text(g, value, '_'), *label = point_text(g, value, ' ');
-    for (size_t s = 0; s < g->n_seeds; s++) {
-        const unsigned long long seed = g->seed[s];
-        cli_trial *t =
-            cli_experiment_add(g->e, cli_format("%sseed=%llu", name, seed), cli_format("%sseed %llu", label, seed), g->seed[s]);
-        cli_words_append(&t->args, &g->e->base);
-        add_arguments(g, value, &t->args);
-        json_t *point = json_object();
-        for (size_t k = 0; k < g->n_axes; k++)
-            json_object_set_new(point, g->axes[k].option->name, json_value(g->axes[k].option, g->axes[k].value.word[value[k]]));
-        json_object_set_new(t->key, "point", point);
-        json_object_set_new(t->key, "seed", json_integer((json_int_t)g->seed[s]));
-    }
-    free(name);
-    free(label);
+/* {"w-angle":1,"lr":5e-05}; free() it. */
+static char *configuration_values(const grid *g, const size_t *value) {
+    json_t *values = json_object();
+    for (size_t k = 0; k < g->n_axes; k++)
+        json_object_set_new(values, g->axes[k].option->name, json_value(g->axes[k].option, g->axes[k].value.word[value[k]]));
+    char *text = aoei_json_text(values, JSON_COMPACT);
+    char *copy = cli_strdup(text ? text : "{}");
+    aoei_free(text);
+    json_decref(values);
+    return copy;
 }
 
-/* Every combination; the last option changes fastest. */
-static int add_points(const grid *g) {
+static int add_configuration(const grid *g, const size_t *value) {
+    cli_words words = {0};
+    int added;
+    add_arguments(g, value, &words);
+    const int code = cli_experiment_add(g->e, configuration_name(g, value, "_"), configuration_name(g, value, " "),
+                                        configuration_values(g, value), &words, 0, &added);
+    cli_words_free(&words);
+    return code;
+}
+
+/* Every combination; the values of the last option change fastest. */
+static int add_configurations(const grid *g) {
     enum { MOST = 100000 };
-    size_t points = 1, *value = cli_realloc(NULL, g->n_axes * sizeof *value);
+    size_t combinations = 1, *value = cli_realloc(NULL, g->n_axes * sizeof *value);
     for (size_t k = 0; k < g->n_axes; k++) {
         value[k] = 0;
-        points = points > MOST ? points : points * g->axes[k].value.n;
+        combinations = combinations > MOST ? combinations : combinations * g->axes[k].value.n;
     }
-    int code = points * g->n_seeds > MOST ? cli_usage("grid", "that is more than %d runs; give fewer values", MOST) : CLI_GO;
-    for (size_t i = 0; code == CLI_GO && i < points; i++) {
+    int code =
+        combinations * g->e->n_seeds > MOST ? cli_usage("grid", "more than %d runs; give fewer values or seeds", MOST) : CLI_GO;
+    for (size_t i = 0; code == CLI_GO && i < combinations; i++) {
         size_t rest = i;
         for (size_t k = g->n_axes; k-- > 0;) {
             value[k] = rest % g->axes[k].value.n;
             rest /= g->axes[k].value.n;
         }
-        add_point(g, value);
+        code = add_configuration(g, value);
     }
+    if (code == CLI_GO && !g->e->n)
+        code = cli_usage("grid", "aoe train rejects all %zu combinations", combinations);
     free(value);
     return code;
 }
 
-/* ---- what came out */
+/* ---- result */
 
-typedef struct row {
-    const json_t *point;     /* of its trials' keys */
-    size_t first, n;         /* its trials */
-    aoe_t_test_result score; /* over the finished ones */
-} row;
-
-/* Best first; points without a score last; else in the order of the grid. */
-static int compare_rows(const void *a, const void *b) {
-    const row *x = a, *y = b;
-    const int x_missing = isnan(x->score.mean), y_missing = isnan(y->score.mean);
-    if (x_missing != y_missing)
-        return x_missing ? 1 : -1;
-    if (x->score.mean < y->score.mean || x->score.mean > y->score.mean)
-        return x->score.mean > y->score.mean ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
-}
-
-static row *make_rows(const cli_experiment *e, size_t *n) {
-    row *rows = cli_realloc(NULL, e->n * sizeof *rows);
-    double *score = cli_realloc(NULL, e->n * sizeof *score);
-    *n = 0;
-    for (size_t i = 0, end; i < e->n; i = end) {
-        const json_t *point = json_object_get(e->trial[i].key, "point");
-        size_t scored = 0;
-        for (end = i; end < e->n && json_equal(json_object_get(e->trial[end].key, "point"), point); end++) {
-            score[scored] = cli_trial_score(&e->trial[end], e, 0);
-            scored += isnan(score[scored]) ? 0 : 1;
-        }
-        row *r = &rows[(*n)++];
-        *r = (row){.point = point, .first = i, .n = end - i};
-        aoe_t_test(score, NULL, scored, &r->score);
-    }
-    free(score);
-    qsort(rows, *n, sizeof *rows, compare_rows);
-    return rows;
-}
-
-/* The best of the points that have all their seeds; NULL: there is none. */
-static const row *best_row(const row *rows, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].score.n == rows[i].n)
-            return &rows[i];
-    return NULL;
-}
-
-static size_t best_trial(const cli_experiment *e, const row *r) {
-    size_t best = r->first;
-    for (size_t i = r->first; i < r->first + r->n; i++)
-        if (cli_trial_score(&e->trial[i], e, 0) > cli_trial_score(&e->trial[best], e, 0))
-            best = i;
-    return best;
-}
-
-static char *best_command(const cli_experiment *e, const row *r) {
-    const cli_trial *t = &e->trial[best_trial(e, r)];
+/* The command that trains the best configuration with its best seed. free() it. */
+static char *best_command(const cli_experiment *e, const aoe_grid_result *r) {
     cli_words w = {0};
     cli_words_add(&w, "aoe");
     cli_words_add(&w, "train");
-    cli_words_append(&w, &t->args);
-    cli_words_add(&w, "--seed=%llu", (unsigned long long)t->seed);
+    cli_words_append(&w, &e->parsed[r->rows[r->best].configuration].words);
+    cli_words_add(&w, "--seed=%llu", (unsigned long long)e->seed[r->best_seed]);
     cli_words_add(&w, "-o");
     cli_words_add(&w, "model");
     char *text = cli_words_command(&w);
@@ -267,31 +220,33 @@ static char *best_command(const cli_experiment *e, const row *r) {
     return text;
 }
 
-static void print_json(const cli_experiment *e, const row *rows, size_t n) {
-    for (size_t i = 0; i < n; i++) {
+static json_t *values_of(const cli_experiment *e, size_t configuration) {
+    return json_loads(e->configuration[configuration].values, 0, NULL);
+}
+
+static void print_json(const cli_experiment *e, const aoe_grid_result *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_grid_row *row = &r->rows[i];
         json_t *seeds = json_array(), *scores = json_array();
-        for (size_t k = rows[i].first; k < rows[i].first + rows[i].n; k++) {
-            json_array_append_new(seeds, json_integer((json_int_t)e->trial[k].seed));
-            json_array_append_new(scores, cli_json_real(cli_trial_score(&e->trial[k], e, 0)));
+        for (size_t s = 0; s < e->n_seeds; s++) {
+            json_array_append_new(seeds, json_integer((json_int_t)e->seed[s]));
+            json_array_append_new(scores, cli_json_real(row->score[s]));
         }
-        cli_print_json(json_pack("{s:O,s:o,s:o,s:o,s:o}", "point", (json_t *)rows[i].point, "seeds", seeds, "scores", scores,
-                                 "mean", cli_json_real(rows[i].score.mean), "sd", cli_json_real(rows[i].score.sd)));
+        cli_print_json(json_pack("{s:o,s:o,s:o,s:o,s:o}", "point", values_of(e, row->configuration), "seeds", seeds, "scores",
+                                 scores, "mean", cli_json_real(row->statistics.mean), "sd", cli_json_real(row->statistics.sd)));
     }
-    const row *best = best_row(rows, n);
-    if (!best)
+    if (r->best == r->n)
         return;
-    char *command = best_command(e, best);
-    cli_print_json(json_pack("{s:O,s:o,s:o}", "best", (json_t *)best->point, "mean", cli_json_real(best->score.mean), "command",
-                             cli_json_text(command, strlen(command))));
+    const aoe_grid_row *best = &r->rows[r->best];
+    char *command = best_command(e, r);
+    cli_print_json(json_pack("{s:o,s:o,s:o}", "best", values_of(e, best->configuration), "mean",
+                             cli_json_real(best->statistics.mean), "command", cli_json_text(command, strlen(command))));
     free(command);
-    if (e->best == e->n)
+    if (!r->best_run_label)
         return;
-    /* the best single run may be one of another point than the best mean */
-    const cli_trial *t = &e->trial[e->best];
-    char *model = cli_trial_path(e, t, "model");
-    cli_print_json(json_pack("{s:O,s:o,s:o}", "best_run", t->key, "score", cli_json_real(cli_trial_score(t, e, 0)), "model",
-                             cli_json_text(model, strlen(model))));
-    free(model);
+    cli_print_json(json_pack("{s:{s:o,s:I},s:o,s:o}", "best_run", "point", values_of(e, r->best_run_configuration), "seed",
+                             (json_int_t)r->best_run_seed, "score", cli_json_real(r->best_run_score), "model",
+                             cli_json_text(r->best_run_model, strlen(r->best_run_model))));
 }
 
 static void value_cell(cli_table *t, const json_t *value) {
@@ -310,8 +265,20 @@ static void score_cell(cli_table *t, double x) {
         cli_table_cell(t, "%.2f", 100 * x);
 }
 
-static void print_table(const grid *g, const row *rows, size_t n) {
-    const cli_experiment *e = g->e;
+static void add_row(cli_table *t, const grid *g, const aoe_grid_row *row) {
+    json_t *values = values_of(g->e, row->configuration);
+    for (size_t k = 0; k < g->n_axes; k++)
+        value_cell(t, json_object_get(values, g->axes[k].option->name));
+    json_decref(values);
+    if (row->statistics.n == g->e->n_seeds)
+        cli_table_cell(t, "%zu", row->statistics.n);
+    else
+        cli_table_cell(t, "%zu of %zu", row->statistics.n, g->e->n_seeds);
+    score_cell(t, row->statistics.mean);
+    score_cell(t, row->statistics.sd);
+}
+
+static void print_table(const grid *g, const aoe_grid_result *r) {
     char *align = cli_realloc(NULL, g->n_axes + 4);
     cli_table t;
     memset(align, 'r', g->n_axes + 3);
@@ -322,85 +289,72 @@ static void print_table(const grid *g, const row *rows, size_t n) {
     cli_table_cell(&t, "seeds");
     cli_table_cell(&t, "mean");
     cli_table_cell(&t, "sd");
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < g->n_axes; k++)
-            value_cell(&t, json_object_get(rows[i].point, g->axes[k].option->name));
-        if (rows[i].score.n == rows[i].n)
-            cli_table_cell(&t, "%zu", rows[i].n);
-        else
-            cli_table_cell(&t, "%zu of %zu", rows[i].score.n, rows[i].n);
-        score_cell(&t, rows[i].score.mean);
-        score_cell(&t, rows[i].score.sd);
-    }
+    for (size_t i = 0; i < r->n; i++)
+        add_row(&t, g, &r->rows[i]);
     cli_table_print(&t);
     free(align);
-    const row *best = best_row(rows, n);
-    if (best) {
-        char *command = best_command(e, best);
+    if (r->best < r->n) {
+        char *command = best_command(g->e, r);
         printf("\nthe best on average:\n  %s\n", command);
         free(command);
     }
-    if (e->best < e->n)
-        printf("the model of the best run, %s, is in %s/runs/%s/model\n", e->trial[e->best].label, e->o.output,
-               e->trial[e->best].name);
-}
-
-static void report(const grid *g) {
-    size_t n;
-    row *rows = make_rows(g->e, &n);
-    if (g->e->o.json)
-        print_json(g->e, rows, n);
-    else
-        print_table(g, rows, n);
-    free(rows);
+    if (r->best_run_label)
+        printf("the model of the best run, %s, is in %s\n", r->best_run_label, r->best_run_model);
 }
 
 /* ---- the command */
 
+static int read_axes(grid *g, const options *o) {
+    int code = CLI_GO;
+    g->axes = cli_realloc(NULL, o->over.n * sizeof *g->axes);
+    memset(g->axes, 0, o->over.n * sizeof *g->axes);
+    for (size_t i = 0; code == CLI_GO && i < o->over.n; i++)
+        code = read_axis(g->e, g->axes, &g->axes[g->n_axes++], o->over.item[i]);
+    return code;
+}
+
+static int run(const grid *g) {
+    cli_experiment *e = g->e;
+    aoe_grid_options o;
+    aoe_grid_result result;
+    aoe_error err;
+    aoe_grid_options_defaults(&o);
+    cli_experiment_fill(e, &o.experiment);
+    const int error = aoe_grid(&o, &result, &err);
+    const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
+    if (code <= 1 && result.finished && e->o.json)
+        print_json(e, &result);
+    else if (code <= 1 && result.finished)
+        print_table(g, &result);
+    aoe_grid_result_free(&result);
+    return code;
+}
+
 static int run_grid(options *o, const cli_args *args) {
     cli_experiment *e = &o->e;
     grid g = {.e = e};
-    const char *dev = NULL;
-    int code = cli_experiment_begin(e, "grid", args->operand, args->n, &dev);
+    int code = cli_experiment_begin(e, "grid", args);
     if (code == CLI_GO && !o->over.n)
-        code = cli_usage("grid", "it needs options to search over: --over OPTION=VALUE,VALUE...");
-    if (code == CLI_GO && !dev && !o->score)
-        code = cli_usage("grid", "it needs something to score by: --score FILE, or behind -- a --dev FILE");
-    json_t *over = json_array();
-    if (code == CLI_GO) {
-        g.axes = cli_realloc(NULL, o->over.n * sizeof *g.axes);
-        memset(g.axes, 0, o->over.n * sizeof *g.axes);
-        e->file = &o->score;
-        e->n_files = o->score != NULL;
-        code = cli_experiment_seeds(e, &g.seed, &g.n_seeds);
-    }
-    for (size_t i = 0; code == CLI_GO && i < o->over.n; i++) {
-        code = read_axis(e, g.axes, &g.axes[g.n_axes++], o->over.item[i]);
-        if (code == CLI_GO)
-            json_array_append_new(over, json_string(g.axes[i].option->name));
-    }
-    json_object_set_new(e->settings, "over", over);
+        code = cli_usage("grid", "missing options to vary: --over OPTION=VALUE,VALUE...");
+    if (code == CLI_GO && !e->dev.path && !o->score)
+        code = cli_usage("grid", "missing score: give --score FILE, or --dev FILE after --");
+    if (code == CLI_GO && o->score)
+        cli_experiment_add_file(e, o->score);
     if (code == CLI_GO)
-        code = add_points(&g);
+        code = read_axes(&g, o);
     if (code == CLI_GO)
-        code = cli_experiment_check(e);
+        code = add_configurations(&g);
     if (code == CLI_GO)
-        code = cli_experiment_open(e) ? 1 : CLI_GO;
-    if (code == CLI_GO) {
-        code = cli_experiment_run(e);
-        if (code <= 1 && e->finished)
-            report(&g);
-    }
+        code = run(&g);
     for (size_t k = 0; k < g.n_axes; k++)
         cli_words_free(&g.axes[k].value);
     free(g.axes);
-    free(g.seed);
     return code;
 }
 
 static int run_command(int argc, char **argv) {
     options o = {0};
-    o.e.o = (cli_experiment_options){.seeds = "1", .jobs = 1, .keep = CLI_KEEP_BEST};
+    o.e.o = (cli_experiment_options){.seeds = "1", .jobs = 1, .keep = AOE_KEEP_BEST};
     const cli_group groups[] = {
         CLI_GROUP("grid", table, &o),
         CLI_GROUP("runs", cli_experiment_table, &o.e.o),
@@ -408,11 +362,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "grid",
         .operands = "-- OPTIONS OF aoe train",
-        .about = "Trains a model for every combination of the values of --over and every seed, and says which\n"
-                 "combination is best on average. What stands behind -- is given to each aoe train, also as @FILE;\n"
-                 "seeds, threads and output directories are set by this command. All options are checked before the\n"
-                 "first run. The same command again goes on where it was stopped and runs no finished run again; more\n"
-                 "values and seeds may be given then. DIR/results.jsonl has a line for each run.\n",
+        .about = "Trains a model for every combination of the values of --over and every seed, and ranks the\n"
+                 "combinations by their mean score. The arguments after -- are options of aoe train for all runs,\n"
+                 "also as @FILE; this command sets the seed, the threads and the output directory of each run. All\n"
+                 "options are checked before the first run. The same command resumes an experiment that was stopped\n"
+                 "and does not repeat finished runs; more values and seeds may be added. DIR/results.jsonl has one\n"
+                 "line per run.\n",
         .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
                     "  aoe grid -o g --over pooling=cls,last-avg no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .unknown_note = "options of aoe train come after --",
@@ -424,6 +379,7 @@ static int run_command(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO) {
         cli_set_quiet(o.e.o.quiet);
+        o.e.syntax = &syntax;
         code = run_grid(&o, &args);
     }
     cli_experiment_free(&o.e);

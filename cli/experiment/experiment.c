@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Experiments: options, the list of trials, the directory with its lock, settings
- * and records. See experiment.h.
+ * Shared parts of aoe grid and aoe compare.
  */
 #include "cli/experiment/experiment.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "cli/experiment/experiment_check.h"
+#include "base/clock.h"
+#include "cli/common/output.h"
+#include "cli/train/training_args.h"
 
-enum { MOST_SEEDS = 10000, NAME_LENGTH = 100 /* bytes of a directory's name, its hash apart */ };
+enum { MOST_SEEDS = 10000 };
 
 static int parse_keep(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"none", "best", "all"}; /* in the order of cli_keep */
+    static const char *const names[] = {"none", "best", "all"}; /* in the order of aoe_keep */
     const size_t i = cli_choose(names, 3, text, "choice of models to keep", err);
     if (i == 3)
         return err->code;
-    *(cli_keep *)target = (cli_keep)i;
+    *(aoe_keep *)target = (aoe_keep)i;
     return 0;
 }
 
@@ -42,7 +37,7 @@ static int parse_bytes(void *target, const char *text, aoe_error *err) {
     }
     if (end == text || *end || !(bytes >= 1 && bytes < 1e18)) {
         err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "'%.100s' is not an amount of memory, like 500M or 8G", text);
+        snprintf(err->message, sizeof err->message, "'%.100s' is not an amount of memory such as 500M or 8G", text);
         return err->code;
     }
     *(size_t *)target = (size_t)bytes;
@@ -57,13 +52,13 @@ const cli_option cli_experiment_table[CLI_EXPERIMENT_COUNT] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(output),
-     .help = "directory of all runs; the same command again goes on where it was stopped"},
+     .help = "directory of all runs; the same command resumes an experiment that was stopped"},
     {.name = "seeds",
      .kind = CLI_TEXT,
      .value = "N|LIST",
      AT(seeds),
-     .help = "how many seeds, from 42 on, or which: 1,2,3 or 1..3"},
-    {.name = "jobs", .letter = 'j', .kind = CLI_SIZE, .value = "N", AT(jobs), .min = 1, .max = 1024, .help = "runs at once"},
+     .help = "number of seeds, starting with 42, or a list of seeds: 1,2,3 or 1..3"},
+    {.name = "jobs", .letter = 'j', .kind = CLI_SIZE, .value = "N", AT(jobs), .min = 1, .max = 1024, .help = "runs at a time"},
     {.name = "threads",
      .letter = 't',
      .kind = CLI_SIZE,
@@ -78,40 +73,26 @@ const cli_option cli_experiment_table[CLI_EXPERIMENT_COUNT] = {
      .value = "SIZE",
      AT(memory),
      .parse = parse_bytes,
-     .help = "memory of all runs together, like 8G, as aoe info --plan has it; a run that does not fit waits",
-     .fallback = "what is free"},
+     .help = "memory of all runs together, such as 8G (aoe info --plan estimates a run); a run that does not fit waits",
+     .fallback = "the free memory"},
     {.name = "keep",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(keep),
      .parse = parse_keep,
-     .help = "models to keep: none, best (that of the run with the highest score) or all",
+     .help = "models that stay on disk: none, best (of the run with the highest score) or all",
      .fallback = "grid: best; compare: none"},
     {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, AT(quiet), .set = 1, .help = "no progress and no notes on stderr"},
-    {.name = "json", .kind = CLI_FLAG, AT(json), .set = 1, .help = "results as JSON, an object a line"},
+    {.name = "json", .kind = CLI_FLAG, AT(json), .set = 1, .help = "results as JSON, one object per line"},
 };
 
-/* ---- making */
-
-int cli_experiment_begin(cli_experiment *e, const char *command, const char *const *operand, size_t n, const char **dev) {
-    e->command = command;
-    e->settings = json_object();
-    e->files = json_object();
-    if (!e->o.output || !*e->o.output)
-        return cli_usage(command, "it needs a directory for the runs: -o DIR");
-    if (e->o.threads && e->o.threads < e->o.jobs)
-        return cli_usage(command, "%zu runs at once need a thread each: --threads %zu or more, or fewer --jobs", e->o.jobs,
-                         e->o.jobs);
-    if (cli_words_expand(&e->base, operand, n))
-        return 1;
-    return cli_experiment_check_words(e, &e->base, "behind --", dev);
-}
+/* ---- seeds */
 
 static int is_digits(const char *s) {
     return *s && s[strspn(s, "0123456789")] == 0;
 }
 
-/* An item of the list: a seed, or FIRST..LAST. Returns how many were added, 0 when it is neither. */
+/* Adds an item of the list, a seed or FIRST..LAST. Returns how many seeds were added; 0: it is neither. */
 static size_t add_seeds(uint64_t **seed, size_t n, const char *item) {
     char first[32], *end = NULL;
     const char *dots = strstr(item, "..");
@@ -141,7 +122,8 @@ static int has_twice(const uint64_t *seed, size_t n) {
     return 0;
 }
 
-int cli_experiment_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
+/* Parses --seeds. CLI_GO, or the exit code after reporting. */
+static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
     const char *text = e->o.seeds;
     *seed = NULL;
     *n = 0;
@@ -161,256 +143,272 @@ int cli_experiment_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
     }
     if (*n && !has_twice(*seed, *n))
         return CLI_GO;
-    return cli_usage(e->command,
-                     "--seeds: '%s' is neither a number of seeds, up to %d, nor a list of different ones: 1,2,3 or 1..3", text,
-                     MOST_SEEDS);
+    return cli_usage(
+        e->command,
+        "--seeds: '%s' is neither a number of seeds, at most %d, nor a list of distinct seeds such as 1,2,3 or 1..3", text,
+        MOST_SEEDS);
 }
 
-static uint32_t hash_text(const char *s) { /* FNV-1a */
-    uint32_t h = 2166136261u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
+/* ---- parsing */
+
+/* The option of the experiment's own among the arguments of aoe train; NULL: none. */
+static const char *own_option(const cli_args *args) {
+    static const char *const own[] = {"output", "resume", "force", "threads", "seed", "quiet", "json"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (cli_given(args, own[i]))
+            return own[i];
+    return NULL;
 }
 
-/* What a file system may not have becomes '_', and then, or when it is long, a hash keeps names apart. */
-static char *directory_name(char *name) {
-    const uint32_t hash = hash_text(name);
-    int changed = strlen(name) > NAME_LENGTH;
-    for (char *s = name; *s; s++) {
-        if (!isalnum((unsigned char)*s) && !strchr("-+=.,", *s) && !(*s == '_' && s > name)) {
-            *s = '_';
-            changed = 1;
+static void free_parsed(cli_parsed *p) {
+    if (p->config)
+        cli_train_config_free(p->config);
+    free(p->config);
+    cli_words_free(&p->words);
+}
+
+/* Parses the words into p->config. CLI_GO or the exit code. */
+static int parse_words(cli_parsed *p) {
+    p->config = cli_realloc(NULL, sizeof *p->config);
+    return cli_train_config_parse(p->config, (int)p->words.n, p->words.word);
+}
+
+static int check_own(const cli_experiment *e, const cli_args *args, const char *where) {
+    const char *own = own_option(args);
+    if (!own)
+        return CLI_GO;
+    return cli_usage(e->command, "--%s is given %s, among the options of aoe train; aoe %s sets it for each run", own, where,
+                     e->command);
+}
+
+int cli_experiment_begin(cli_experiment *e, const char *command, const cli_args *args) {
+    e->command = command;
+    if (!e->o.output || !*e->o.output)
+        return cli_usage(command, "missing directory of the experiment: -o DIR");
+    int code = read_seeds(e, &e->seed, &e->n_seeds);
+    if (code == CLI_GO && cli_words_expand(&e->shared.words, args->operand, args->n))
+        code = 1;
+    if (code == CLI_GO)
+        code = parse_words(&e->shared);
+    if (code == CLI_GO)
+        code = check_own(e, &e->shared.config->args, "after --");
+    if (code != CLI_GO)
+        return code;
+    cli_train_config *c = e->shared.config;
+    c->t.args.model = c->model.dir; /* as given: a configuration may name another one */
+    c->t.args.model_options = c->model.o;
+    e->dev = (aoe_evaluation_file){c->dev, c->dev_table};
+    return CLI_GO;
+}
+
+int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, const char *where) {
+    cli_parsed p = {0};
+    cli_words_append(&p.words, w);
+    int code = parse_words(&p);
+    if (code == CLI_GO)
+        code = check_own(e, &p.config->args, where);
+    if (code == CLI_GO && p.config->dev)
+        code = cli_usage(e->command, "--dev is given %s; it is shared by all runs: give it after --", where);
+    free_parsed(&p);
+    return code;
+}
+
+const cli_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name) {
+    enum { MOST = 256 };
+    static const char *const own[] = {"output", "resume", "force", "threads", "seed", "quiet", "json", "dev"};
+    const cli_syntax *s = &e->shared.config->syntax;
+    const char *names[MOST], *plain = name + strspn(name, "-");
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(own[i], plain) == 0) {
+            cli_usage(e->command, "%s %s: this option is shared by all runs or set by aoe %s", what, plain, e->command);
+            return NULL;
         }
     }
-    if (name[0] == '.')
-        name[0] = '_', changed = 1;
-    if (!changed)
-        return name;
-    char *made = cli_format("%.*s-%08x", (int)NAME_LENGTH, name, hash);
-    free(name);
-    return made;
+    for (size_t g = 0; g < s->n_groups; g++) {
+        for (size_t i = 0; i < s->groups[g].n; i++) {
+            if (strcmp(s->groups[g].options[i].name, plain) == 0)
+                return &s->groups[g].options[i];
+            if (n < MOST)
+                names[n++] = s->groups[g].options[i].name;
+        }
+    }
+    const char *closest = cli_closest(plain, names, n);
+    if (closest)
+        cli_usage(e->command, "%s %s: aoe train has no such option; did you mean %s?", what, plain, closest);
+    else
+        cli_usage(e->command, "%s %s: aoe train has no such option; aoe train --help lists them", what, plain);
+    return NULL;
 }
 
-cli_trial *cli_experiment_add(cli_experiment *e, char *name, char *label, uint64_t seed) {
-    e->trial = cli_realloc(e->trial, (e->n + 1) * sizeof *e->trial);
-    cli_trial *t = &e->trial[e->n++];
-    *t = (cli_trial){.name = directory_name(name), .label = label, .seed = seed, .key = json_object()};
-    return t;
+/* Parses and checks as aoe train would; message: why not, one line. */
+static int is_accepted(cli_parsed *p, char *message, size_t size) {
+    message[0] = 0;
+    cli_catch_messages(message, size);
+    int code = parse_words(p);
+    if (code == CLI_GO) {
+        p->config->t.args.output = "."; /* set for each run later */
+        code = cli_train_config_check(p->config);
+    }
+    cli_catch_messages(NULL, 0);
+    return code == CLI_GO;
 }
 
-static void free_trial(cli_trial *t) {
-    free(t->name);
-    free(t->label);
-    free(t->error);
-    cli_words_free(&t->args);
-    json_decref(t->key);
-    json_decref(t->files);
-    json_decref(t->record);
+static int reject(const cli_experiment *e, const char *label, const char *message) {
+    const char *why = strncmp(message, "aoe: ", 5) == 0 ? message + 5 : message;
+    if (!e->skip_rejected)
+        return cli_message("aoe: %s: %s: %s", e->command, label, why), 2;
+    cli_note("skipped: %s: %s", label, why);
+    return CLI_GO;
 }
 
-void cli_experiment_drop(cli_experiment *e, size_t i) {
-    free_trial(&e->trial[i]);
-    memmove(&e->trial[i], &e->trial[i + 1], (e->n - i - 1) * sizeof *e->trial);
-    e->n--;
+int cli_experiment_add(cli_experiment *e, char *name, char *label, char *values, const cli_words *words, int untrained,
+                       int *added) {
+    char message[1024];
+    e->parsed = cli_realloc(e->parsed, (e->n + 1) * sizeof *e->parsed);
+    e->configuration = cli_realloc(e->configuration, (e->n + 1) * sizeof *e->configuration);
+    cli_parsed *p = &e->parsed[e->n];
+    *p = (cli_parsed){0};
+    cli_words_append(&p->words, &e->shared.words);
+    cli_words_append(&p->words, words);
+    *added = is_accepted(p, message, sizeof message);
+    int code = *added ? CLI_GO : reject(e, label, message);
+    if (*added && cli_train_config_resolve(p->config))
+        code = 1;
+    if (!*added || code != CLI_GO) {
+        free_parsed(p);
+        free(name);
+        free(label);
+        free(values);
+        return code;
+    }
+    e->configuration[e->n++] =
+        (aoe_configuration){.name = name, .label = label, .values = values, .train = p->config->t, .untrained = untrained};
+    return CLI_GO;
+}
+
+void cli_experiment_add_file(cli_experiment *e, const char *path) {
+    const int is_dev = e->dev.path && strcmp(e->dev.path, path) == 0;
+    for (size_t i = 0; i < e->n_files; i++)
+        if (strcmp(e->files[i].path, path) == 0)
+            return;
+    e->files = cli_realloc(e->files, (e->n_files + 1) * sizeof *e->files);
+    e->files[e->n_files++] = (aoe_evaluation_file){path, is_dev ? e->dev.table : e->shared.config->table};
 }
 
 void cli_experiment_free(cli_experiment *e) {
-    for (size_t i = 0; i < e->n; i++)
-        free_trial(&e->trial[i]);
-    free(e->trial);
-    cli_words_free(&e->base);
-    cli_plans_free(e->plans);
-    json_decref(e->settings);
-    json_decref(e->files);
-    if (e->lock > 0)
-        close(e->lock);
+    for (size_t i = 0; i < e->n; i++) {
+        free((char *)e->configuration[i].name);
+        free((char *)e->configuration[i].label);
+        free((char *)e->configuration[i].values);
+        free_parsed(&e->parsed[i]);
+    }
+    free(e->configuration);
+    free(e->parsed);
+    free_parsed(&e->shared);
+    free(e->seed);
+    free(e->files);
     memset(e, 0, sizeof *e);
 }
 
-char *cli_trial_path(const cli_experiment *e, const cli_trial *t, const char *rest) {
-    return cli_format("%s/runs/%s%s%s", e->o.output, t->name, rest ? "/" : "", rest ? rest : "");
-}
+/* ---- running */
 
-/* ---- opening */
-
-static int make_directory(const char *path) {
-    struct stat st;
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
-        return 0;
-    return cli_fail("cannot make the directory %s: %s; make room or choose another -o", path, strerror(errno));
-}
-
-static int is_empty(const char *path) {
-    DIR *d = opendir(path);
-    int entries = 0;
-    if (!d)
-        return 0;
-    for (const struct dirent *entry = readdir(d); entry; entry = readdir(d))
-        entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    closedir(d);
-    return entries == 0;
-}
-
-/* The lock is the children's too: as long as one left behind by a killed parent is at work, the directory is taken. */
-static int lock_directory(cli_experiment *e) {
-    enum { TRIES = 100 };
-    const struct timespec pause = {.tv_nsec = 100000000};
-    e->lock = open(e->o.output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (e->lock < 0)
-        return e->lock = 0, cli_fail("cannot open %s: %s; choose another -o", e->o.output, strerror(errno));
-    for (int i = 0; i < TRIES; i++) {
-        if (flock(e->lock, LOCK_EX | LOCK_NB) == 0)
-            return 0;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return 0; /* a file system without locks */
-        if (i == 0)
-            cli_note("%s is in use; waiting for a moment", e->o.output);
-        nanosleep(&pause, NULL);
+static void note_finished(const aoe_experiment_event *event) {
+    char time[32], scores[256] = "";
+    size_t at = 0;
+    cli_format_seconds(time, event->seconds);
+    for (size_t i = 0; i < event->n_scores && at < sizeof scores; i++) {
+        if (isnan(event->score[i]))
+            at += (size_t)snprintf(scores + at, sizeof scores - at, " undefined");
+        else
+            at += (size_t)snprintf(scores + at, sizeof scores - at, " %.2f", 100 * event->score[i]);
     }
-    return cli_fail("%s is in use by another aoe %s; wait for its end or choose another -o", e->o.output, e->command);
+    cli_note("%s:%s (%s)", event->label, scores, time);
 }
 
-static int damaged(const char *path, const char *what, int line) {
-    return cli_fail("%s:%d: %s; remove the file", path, line, what);
+static void start_progress(cli_experiment *e, const aoe_experiment_event *event) {
+    e->started = 1;
+    cli_note("%zu run%s, %zu done; %zu at a time, with %zu thread%s each", event->runs, cli_plural(event->runs),
+             event->finished, event->jobs, event->threads, cli_plural(event->threads));
+    e->start = aoei_now();
+    e->done_before = event->done;
+    cli_progress_begin(&e->progress, e->command, "runs", event->finished);
 }
 
-/* *value: the JSON object in the file, NULL when there is no file. 0, or 1 after reporting. */
-static int read_json(const char *path, json_t **value) {
-    json_error_t error;
-    *value = NULL;
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return errno == ENOENT ? 0 : cli_fail("cannot read %s: %s", path, strerror(errno));
-    *value = json_loadf(f, 0, &error);
-    fclose(f);
-    if (json_is_object(*value))
-        return 0;
-    const int code = damaged(path, *value ? "it is no JSON object" : error.text, *value ? 1 : error.line);
-    json_decref(*value);
-    *value = NULL;
-    return code;
+static void show_progress(cli_experiment *e, const aoe_experiment_event *event) {
+    char running[64];
+    const double made = event->done - e->done_before;
+    const double left = made > 0 ? (aoei_now() - e->start) * ((double)event->runs - event->done) / made : 0;
+    if (!e->progress.active)
+        return;
+    snprintf(running, sizeof running, "%zu running", event->running);
+    cli_progress_update(&e->progress, event->finished + event->failed, event->runs, running, left, NULL);
 }
 
-int cli_write_json(const char *path, const json_t *value) {
-    cli_file f;
-    if (cli_file_open(&f, path))
-        return 1;
-    if (cli_put_json(f.file, value) == 0)
-        fputc('\n', f.file);
-    const int code = cli_file_commit(&f);
+static int on_event(void *user, const aoe_experiment_event *event) {
+    cli_experiment *e = user;
+    switch (event->kind) {
+    case AOE_EXPERIMENT_NOTE:
+        cli_note("%s", event->message);
+        break;
+    case AOE_EXPERIMENT_START:
+        start_progress(e, event);
+        break;
+    case AOE_EXPERIMENT_PROGRESS:
+        show_progress(e, event);
+        break;
+    case AOE_EXPERIMENT_FINISHED:
+        note_finished(event);
+        break;
+    case AOE_EXPERIMENT_FAILED:
+        cli_fail("%s: %s failed: %s", e->command, event->label, event->message);
+        break;
+    }
+    return cli_interrupted() != 0;
+}
+
+/* Replaces option fields by the flags of this command, and the remaining ones by the flags of aoe train. */
+static void name_flags(char *out, size_t size, const char *text, const void *user) {
+    const cli_experiment *e = user;
+    char half[2048];
+    cli_name_flags(half, sizeof half, text, e->syntax);
+    cli_name_flags(out, size, half, &e->shared.config->syntax);
+}
+
+void cli_experiment_fill(cli_experiment *e, aoe_experiment_options *x) {
+    x->output = e->o.output;
+    x->configurations = e->configuration;
+    x->n_configurations = e->n;
+    x->shared = &e->shared.config->t;
+    x->seeds = e->seed;
+    x->n_seeds = e->n_seeds;
+    x->dev = e->dev.path ? &e->dev : NULL;
+    x->files = e->files;
+    x->n_files = e->n_files;
+    x->jobs = e->o.jobs;
+    x->threads = e->o.threads;
+    x->memory = e->o.memory;
+    x->keep = e->o.keep;
+    x->event = on_event;
+    x->event_user = e;
+    cli_set_message_filter(name_flags, e);
+    cli_watch_interrupts();
+}
+
+int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t runs, size_t finished, size_t failed) {
+    const aoe_table_options *table = &e->shared.config->table;
+    cli_progress_end(&e->progress);
+    if (code == AOE_ECANCELLED && cli_interrupted()) {
+        cli_message("aoe: stopped with %zu of %zu runs done; the same command resumes them", finished, runs);
+        return 128 + cli_interrupted();
+    }
+    if (code == AOE_EFORMAT && !e->started && (table->columns || table->label_map))
+        return cli_fail("%s (--columns and --label-map apply to all files; for one training file give them after its name: "
+                        "-d FILE columns=... label-map=...)",
+                        err->message);
     if (code)
-        cli_file_abort(&f);
-    return code;
-}
-
-static char *text_of(const json_t *value) {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    return text ? text : cli_strdup("?");
-}
-
-static int refuse(const cli_experiment *e, const char *what, const json_t *was, const json_t *is) {
-    char *before = text_of(was), *now = text_of(is);
-    const int code = cli_fail("%s holds runs with other %s: %.400s, now %.400s; give the same, or another directory with -o",
-                              e->o.output, what, before, now);
-    free(before);
-    free(now);
-    return code;
-}
-
-/* An arm of a name has the options it had. */
-static int compare_arms(const cli_experiment *e, const json_t *was, json_t *is) {
-    const char *name;
-    const json_t *value;
-    json_object_foreach(is, name, value) {
-        const json_t *before = json_object_get(was, name);
-        if (before && !json_equal(before, value)) {
-            char *what = cli_format("options of the arm %s", name);
-            const int code = refuse(e, what, before, value);
-            free(what);
-            return code;
-        }
-    }
+        return cli_fail("%s", err->message);
+    if (failed)
+        return cli_fail("%s: %zu of %zu runs failed; the same command tries them again", e->command, failed, runs);
     return 0;
-}
-
-/* Refuses what does not go with the runs that are there; takes over arms that are not of this call. */
-static int compare_settings(const cli_experiment *e, json_t *was) {
-    static const struct {
-        const char *key, *what;
-    } whole[] = {{"experiment", "purpose"},
-                 {"train", "options of aoe train"},
-                 {"over", "options to search over"},
-                 {"score", "files to score by"}};
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-        const json_t *before = json_object_get(was, whole[i].key), *now = json_object_get(e->settings, whole[i].key);
-        if ((before || now) && !(before && now && json_equal(before, now)))
-            return refuse(e, whole[i].what, before, now);
-    }
-    json_t *before = json_object_get(was, "arms"), *now = json_object_get(e->settings, "arms");
-    if (compare_arms(e, before, now))
-        return 1;
-    json_object_update_missing(now, before);
-    return 0;
-}
-
-static int open_settings(const cli_experiment *e) {
-    char *path = cli_format("%s/experiment.json", e->o.output);
-    json_t *was = NULL;
-    int code = read_json(path, &was);
-    if (!code && !was && !is_empty(e->o.output))
-        code = cli_fail("%s holds something else than an experiment; name a new or empty directory with -o", e->o.output);
-    if (!code && was)
-        code = compare_settings(e, was);
-    if (!code && !(was && json_equal(was, e->settings)))
-        code = cli_write_json(path, e->settings);
-    json_decref(was);
-    free(path);
-    return code;
-}
-
-/* A finished trial is of use as long as what it read is there unchanged. 0, or 1 after reporting. */
-static int check_record(const cli_experiment *e, const cli_trial *t, const char *path) {
-    const char *name;
-    const json_t *value;
-    json_object_foreach(t->key, name, value) {
-        if (!json_equal(value, json_object_get(t->record, name)))
-            return damaged(path, "it is the record of another run", 1);
-    }
-    if (!json_object_get(t->record, json_object_get(e->settings, "arms") ? "scores" : "score"))
-        return damaged(path, "it has no score", 1);
-    const json_t *files = json_object_get(t->record, "files");
-    json_object_foreach(t->files, name, value) {
-        if (!json_equal(value, json_object_get(files, name)))
-            return cli_fail("%s is not what it was for the runs in %s; put it back, or name another directory with -o", name,
-                            e->o.output);
-    }
-    return 0;
-}
-
-static int read_record(cli_experiment *e, cli_trial *t) {
-    char *path = cli_trial_path(e, t, "record.json");
-    int code = read_json(path, &t->record);
-    if (!code && t->record) {
-        code = check_record(e, t, path);
-        e->finished++;
-    }
-    free(path);
-    return code;
-}
-
-int cli_experiment_open(cli_experiment *e) {
-    json_object_set_new(e->settings, "experiment", json_string(e->command));
-    json_object_set_new(e->settings, "aoe", json_string(aoe_version()));
-    json_object_set_new(e->settings, "train", cli_words_json(&e->base));
-    json_t *score = json_array();
-    for (size_t i = 0; i < e->n_files; i++)
-        json_array_append_new(score, cli_json_text(e->file[i], strlen(e->file[i])));
-    json_object_set_new(e->settings, "score", score);
-    char *runs = cli_format("%s/runs", e->o.output);
-    int code = make_directory(e->o.output) || lock_directory(e) || open_settings(e) || make_directory(runs);
-    free(runs);
-    for (size_t i = 0; !code && i < e->n; i++)
-        code = read_record(e, &e->trial[i]);
-    return code;
 }

@@ -16,15 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct options {
-    cli_general general;
-    cli_model_options model;
-    cli_texts dev_texts; /* the dev file and its settings */
-    const char *dev;     /* NULL: none */
-    cli_texts data;      /* files, each followed by its settings */
-    aoe_table_options table, dev_table;
-    aoe_train_options t;
-} options;
+typedef cli_train_config options;
 
 #define AT(field) .offset = offsetof(options, field)
 
@@ -410,13 +402,8 @@ static int run_train(run *r, options *o) {
     aoe_error err;
     if (o->dev && load_dev(r))
         return 1;
-    char *dir = cli_find_model(o->model.dir);
-    int code = !dir || cli_open_context(&ctx, &o->general);
+    int code = cli_train_config_resolve(o) || cli_open_context(&ctx, &o->general);
     if (!code) {
-        o->t.args.model = dir;
-        o->t.args.model_options = o->model.o;
-        o->t.args.batch_tokens = o->model.batch_tokens;
-        o->t.args.seed = o->general.seed;
         o->t.args.event = on_event;
         o->t.args.event_user = r;
         o->t.evaluate = o->dev ? evaluate : NULL;
@@ -430,7 +417,6 @@ static int run_train(run *r, options *o) {
             code = code == AOE_ECANCELLED && cli_interrupted() ? cli_report_interrupt(&r->last) : cli_fail("%s", err.message);
     }
     aoe_context_destroy(ctx);
-    free(dir);
     return code;
 }
 
@@ -471,8 +457,8 @@ static int read_setting(aoe_train_data *d, const char *text, size_t key_length) 
     return CLI_GO;
 }
 
-/* The files of --data with their settings. *out: [o->data.n], free() it. */
-static int read_data(options *o, aoe_train_data **out) {
+/* Reads the files of --data with their settings into o->files. */
+static int read_data(options *o) {
     aoe_train_data *d = cli_realloc(NULL, (o->data.n + 1) * sizeof *d);
     size_t n = 0;
     int code = CLI_GO;
@@ -487,7 +473,7 @@ static int read_data(options *o, aoe_train_data **out) {
             d[n++].table = o->table;
         }
     }
-    *out = d;
+    o->files = d;
     o->t.data = d;
     o->t.n_data = n;
     return code;
@@ -557,48 +543,48 @@ static int check_method(const cli_args *args, aoe_method method) {
     return CLI_GO;
 }
 
-static int check_options(const options *o, const cli_args *args) {
+int cli_train_config_check(const cli_train_config *o) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.n_data)
         return cli_usage("train", "missing training data: -d FILE");
     if (!o->t.args.output)
         return cli_usage("train", "missing output directory: -o DIR");
-    if (!o->t.teacher && (cli_given(args, "w-teacher") || cli_given(args, "distill")))
+    if (!o->t.teacher && (cli_given(&o->args, "w-teacher") || cli_given(&o->args, "distill")))
         return cli_usage("train", "--w-teacher and --distill require --teacher DIR");
-    if (!o->t.lora.r && (cli_given(args, "lora-alpha") || cli_given(args, "lora-targets")))
+    if (!o->t.lora.r && (cli_given(&o->args, "lora-alpha") || cli_given(&o->args, "lora-targets")))
         return cli_usage("train", "--lora-alpha and --lora-targets require --lora-r N");
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
-    if (check_method(args, o->t.method) != CLI_GO)
+    if (check_method(&o->args, o->t.method) != CLI_GO)
         return 2;
     if (!o->dev && (o->t.args.eval_every || o->t.args.patience))
         return cli_usage("train", "--eval-every and --patience require --dev FILE");
     return CLI_GO;
 }
 
-/* look NULL: trains. */
-static int take(int argc, char **argv, cli_train_look look, void *user) {
-    options o = {0};
-    cli_general_defaults(&o.general);
-    cli_model_defaults(&o.model);
-    aoe_train_options_defaults(&o.t);
-    aoe_table_options_defaults(&o.table);
-    aoe_table_options_defaults(&o.dev_table);
+int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
+    memset(o, 0, sizeof *o);
+    cli_general_defaults(&o->general);
+    cli_model_defaults(&o->model);
+    aoe_train_options_defaults(&o->t);
+    aoe_table_options_defaults(&o->table);
+    aoe_table_options_defaults(&o->dev_table);
     const cli_group groups[] = {
-        CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("output", cli_output_table, &o.t.args),
-        CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("schedule", cli_schedule_table, &o.t.args),
-        CLI_GROUP("losses", objective_table, &o),
-        CLI_GROUP("teacher", teacher_table, &o),
-        CLI_GROUP("adapters (LoRA)", cli_lora_table, &o.t.lora),
-        CLI_GROUP("tables", cli_table_table, &o.table),
-        CLI_GROUP("input files", cli_input_table, &o.table),
-
-        CLI_GROUP("model", cli_model_table, &o.model),
-        CLI_GROUP("general", cli_general_table, &o.general),
+        CLI_GROUP("data", data_table, o),
+        CLI_GROUP("output", cli_output_table, &o->t.args),
+        CLI_GROUP("batches", batch_table, o),
+        CLI_GROUP("schedule", cli_schedule_table, &o->t.args),
+        CLI_GROUP("losses", objective_table, o),
+        CLI_GROUP("teacher", teacher_table, o),
+        CLI_GROUP("adapters (LoRA)", cli_lora_table, &o->t.lora),
+        CLI_GROUP("tables", cli_table_table, &o->table),
+        CLI_GROUP("input files", cli_input_table, &o->table),
+        CLI_GROUP("model", cli_model_table, &o->model),
+        CLI_GROUP("general", cli_general_table, &o->general),
     };
-    const cli_syntax syntax = {
+    _Static_assert(sizeof groups == sizeof o->groups, "one element per group");
+    memcpy(o->groups, groups, sizeof groups);
+    o->syntax = (cli_syntax){
         .command = "train",
         .operands = "",
         .about = "Fine-tunes a model on scored pairs with the cosine, in-batch negatives and angle losses of AnglE,\n"
@@ -613,35 +599,45 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
                     "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
                     "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling last-avg\n"
                     "  aoe train @my-recipe.args --seed 1\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        .groups = o->groups,
+        .n_groups = CLI_TRAIN_GROUPS,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    aoe_train_data *data = NULL;
+    int code = cli_parse(&o->args, &o->syntax, argc, argv);
     if (code == CLI_GO)
-        code = read_data(&o, &data);
+        code = read_data(o);
+    return code == CLI_GO ? read_dev(o) : code;
+}
+
+int cli_train_config_resolve(cli_train_config *o) {
+    o->model_dir = cli_find_model(o->model.dir);
+    if (!o->model_dir)
+        return 1;
+    o->t.args.model = o->model_dir;
+    o->t.args.model_options = o->model.o;
+    o->t.args.batch_tokens = o->model.batch_tokens;
+    o->t.args.seed = o->general.seed;
+    return 0;
+}
+
+void cli_train_config_free(cli_train_config *o) {
+    free(o->files);
+    free(o->model_dir);
+    cli_args_free(&o->args);
+}
+
+static int run_command(int argc, char **argv) {
+    cli_train_config o;
+    int code = cli_train_config_parse(&o, argc, argv);
     if (code == CLI_GO)
-        code = read_dev(&o);
-    if (code == CLI_GO && look) {
-        const cli_train_view view = {&syntax, &o.general, &o.model, &o.table, &o.t, o.dev, &o.dev_table};
-        code = look(user, &view);
-    }
-    if (code == CLI_GO)
-        code = check_options(&o, &args);
-    if (code == CLI_GO && !look) {
+        code = cli_train_config_check(&o);
+    if (code == CLI_GO) {
         run r = {.o = &o};
         cli_set_quiet(o.general.quiet);
         code = run_train(&r, &o);
         aoe_pairs_free(r.dev);
     }
-    free(data);
-    cli_args_free(&args);
+    cli_train_config_free(&o);
     return code;
-}
-
-static int run_command(int argc, char **argv) {
-    return take(argc, argv, NULL, NULL);
 }
 
 const cli_command cli_train_command = {
@@ -649,7 +645,3 @@ const cli_command cli_train_command = {
     .summary = "fine-tune a model on pairs or triplets of texts",
     .run = run_command,
 };
-
-int cli_train_parse(int argc, char **argv, cli_train_look look, void *user) {
-    return take(argc, argv, look, user);
-}

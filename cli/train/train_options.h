@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The options of aoe train, for commands that train several models: they are
- * parsed and checked as aoe train would, and nothing is opened or run.
+ * The options of aoe train as an object, so that other commands can parse and check several sets of them.
  */
 #ifndef AOE_CLI_TRAIN_TRAIN_OPTIONS_H
 #define AOE_CLI_TRAIN_TRAIN_OPTIONS_H
@@ -9,20 +8,31 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 
-typedef struct cli_train_view { /* all borrowed for the call */
-    const cli_syntax *syntax;   /* which options there are */
-    const cli_general *general;
-    const cli_model_options *model;
-    const aoe_table_options *table;
-    const aoe_train_options *train; /* of args: epochs to force; model, seed and events are in the other fields */
-    const char *dev;                /* NULL: none */
-    const aoe_table_options *dev_table;
-} cli_train_view;
+enum { CLI_TRAIN_GROUPS = 11 };
 
-/* CLI_GO: the options are to be checked together; else that is what cli_train_parse returns. */
-typedef int (*cli_train_look)(void *user, const cli_train_view *view);
-/* Parses what follows "train", lets look see it, then checks it. CLI_GO: aoe train would start; else its exit code, after
- * reporting why. */
-int cli_train_parse(int argc, char **argv, cli_train_look look, void *user);
+typedef struct cli_train_config {
+    cli_general general;
+    cli_model_options model;
+    cli_texts data;      /* training files, each followed by its settings */
+    cli_texts dev_texts; /* the dev file and its settings */
+    const char *dev;     /* NULL: none */
+    aoe_table_options table, dev_table;
+    aoe_train_options t;
+    aoe_train_data *files; /* [t.n_data] owned; t.data */
+    char *model_dir;       /* owned; t.args.model after cli_train_config_resolve */
+    cli_args args;         /* owned; which options were given, and their texts */
+    cli_syntax syntax;     /* of aoe train, with the groups below */
+    cli_group groups[CLI_TRAIN_GROUPS];
+} cli_train_config;
+
+/* Parses the arguments after "train". Returns CLI_GO, or the exit code after reporting; the caller frees *c in any case.
+ * *c must not move until it is freed; argv must stay valid. */
+int cli_train_config_parse(cli_train_config *c, int argc, char **argv);
+/* Checks options that contradict each other or are missing. CLI_GO, or exit code 2 after reporting. */
+int cli_train_config_check(const cli_train_config *c);
+/* Fills the fields of c->t.args that the shared option tables hold: model, model options, batch size of tokens and seed.
+ * Returns 0, or 1 after reporting that there is no model. */
+int cli_train_config_resolve(cli_train_config *c);
+void cli_train_config_free(cli_train_config *c);
 
 #endif

@@ -7,7 +7,9 @@
 
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "experiment/experiment.h"
 
 typedef struct comparison {
@@ -176,7 +178,9 @@ static int fill_result(const aoe_compare_options *o, const aoei_experiment *e, a
 
 int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_error *err) {
     aoei_experiment *e = NULL;
+    AOEI_CHECK(err, result);
     *result = (aoe_compare_result){0};
+    AOEI_OPTIONS(aoe_compare_options, o, err);
     const aoe_experiment_options *x = &o->experiment;
     if (x->n_configurations < 2)
         return aoei_fail(err, AOE_EARG, "a comparison needs at least two configurations in options.configurations");
@@ -189,7 +193,7 @@ int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_er
     if (code)
         return code;
     code = aoei_experiment_run(e, err);
-    const int fill_code = fill_result(o, e, result, code ? NULL : err);
+    const int fill_code = aoei_experiment_is_open(e) ? fill_result(o, e, result, code ? NULL : err) : 0;
     aoei_experiment_free(e);
     return code ? code : fill_code;
 }

@@ -63,11 +63,11 @@ static const field fields[] = {
     FIELD("teacher", TEXT, teacher),
     FIELD("w_teacher", REAL, w_teacher),
     FIELD("distill", INTEGER, distill),
-    FIELD("lora_r", COUNT, lora.r),
-    FIELD("lora_alpha", REAL, lora.alpha),
-    FIELD("lora_dropout", REAL, lora.dropout),
-    FIELD("lora_targets", TEXT, lora.targets),
-    FIELD("load_8bit", INTEGER, lora.load_8bit),
+    FIELD("lora.r", COUNT, lora.r),
+    FIELD("lora.alpha", REAL, lora.alpha),
+    FIELD("lora.dropout", REAL, lora.dropout),
+    FIELD("lora.targets", TEXT, lora.targets),
+    FIELD("lora.load_8bit", INTEGER, lora.load_8bit),
 };
 
 static json_t *real(double x) {
@@ -98,6 +98,10 @@ static int add_table(json_t *o, const aoe_table_options *t) {
         bad |= json_object_set_new(o, "label_map", aoei_name_json(t->label_map));
     if (t->skip_bad_rows)
         bad |= json_object_set_new(o, "skip_bad_rows", json_true());
+    if (t->input_format != AOE_TABLE_AUTO)
+        bad |= json_object_set_new(o, "input_format", json_integer(t->input_format));
+    if (t->delimiter)
+        bad |= json_object_set_new(o, "delimiter", json_integer(t->delimiter));
     return bad;
 }
 
@@ -135,14 +139,13 @@ json_t *aoei_describe_file(const aoe_evaluation_file *f) {
     aoei_json_init();
     if (!f)
         return json_null();
-    const aoe_table_options *t = &f->table;
-    if (!t->columns && !t->label_map && !t->skip_bad_rows)
-        return aoei_name_json(f->path);
     json_t *o = json_object();
-    if (o && !json_object_set_new(o, "path", aoei_name_json(f->path)) && !add_table(o, t))
-        return o;
+    int bad = !o;
+    bad |= json_object_set_new(o, "path", aoei_name_json(f->path));
+    bad = bad || add_table(o, &f->table);
+    json_t *value = bad ? NULL : json_object_size(o) == 1 ? aoei_name_json(f->path) : json_incref(o);
     json_decref(o);
-    return NULL;
+    return value;
 }
 
 int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size) {
@@ -152,8 +155,8 @@ int aoei_describe_difference(const json_t *before, const json_t *now, char *text
         const json_t *old = json_object_get(before, name);
         if (old && json_equal(old, value))
             continue;
-        char *was = old ? json_dumps(old, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
-        char *is = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        char *was = old ? aoei_json_text(old, JSON_COMPACT) : NULL;
+        char *is = aoei_json_text(value, JSON_COMPACT);
         snprintf(text, size, "options.%s was %.200s and is now %.200s", name, was ? was : "not recorded",
                  is ? is : "different");
         aoei_free(was);

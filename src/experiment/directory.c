@@ -92,8 +92,8 @@ static int compare_settings(const char *output, const json_t *before, const json
         const json_t *was = json_object_get(before, compared[i].key), *is = json_object_get(now, compared[i].key);
         if (was && json_equal(was, is))
             continue;
-        char *old = was ? json_dumps(was, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-        char *new = json_dumps(is, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *old = was ? aoei_json_text(was, JSON_COMPACT) : NULL;
+        char *new = aoei_json_text(is, JSON_COMPACT);
         const int code = aoei_fail(err, AOE_EARG,
                                    "%s holds runs with %s: %.300s, now %.300s; use the same, or another "
                                    "options.output",
@@ -161,13 +161,14 @@ int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_
 
 static int write_result(FILE *f, const json_t *record) {
     json_t *line = json_copy((json_t *)record);
-    if (!line)
-        return -1;
     json_object_del(line, "files");
     json_object_del(line, "options");
-    const int bad = json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0;
-    fputc('\n', f);
+    char *text = line ? aoei_json_text(line, JSON_COMPACT) : NULL;
+    const int bad = !text;
+    if (text)
+        fprintf(f, "%s\n", text);
     json_decref(line);
+    aoei_free(text);
     return bad;
 }
 
@@ -176,7 +177,7 @@ int aoei_directory_write_results(const aoe_experiment_options *o, const aoei_tri
     aoei_writer w = {0};
     int code = path ? aoei_writer_open(&w, path, err) : aoei_fail_nomem(err, 0);
     for (size_t i = 0; i < n && !code; i++)
-        if (trial[i].record && write_result(w.file, trial[i].record) && !ferror(w.file))
+        if (trial[i].record && write_result(w.file, trial[i].record))
             code = aoei_fail_nomem(err, 0);
     if (!code)
         code = aoei_writer_commit(&w, err);

@@ -32,6 +32,7 @@ struct aoei_experiment {
     aoei_inputs inputs;
     aoei_plans *plans; /* owned */
     aoei_lock lock;
+    int is_open; /* 1: records were read */
 };
 
 void aoei_experiment_options_defaults(aoe_experiment_options *o) {
@@ -132,6 +133,10 @@ void aoei_experiment_free(aoei_experiment *e) {
 }
 
 /* ---- trials */
+
+int aoei_experiment_is_open(const aoei_experiment *e) {
+    return e->is_open;
+}
 
 size_t aoei_experiment_runs(const aoei_experiment *e) {
     return e->n;
@@ -356,6 +361,7 @@ static int open_directory(aoei_experiment *e, aoe_error *err) {
         e->finished += e->trial[i].record != NULL;
     }
     e->best = aoei_keep_find_best(e->o, e->trial, e->n);
+    e->is_open = !code;
     return code;
 }
 

@@ -24,6 +24,8 @@ void aoei_experiment_free(aoei_experiment *e); /* NULL accepted */
  * Errors: AOE_ECANCELLED (stopped by the event callback), those of the inputs and of the directory. */
 int aoei_experiment_run(aoei_experiment *e, aoe_error *err);
 
+/* 1: the directory was opened, and the trials have the records that are there. */
+int aoei_experiment_is_open(const aoei_experiment *e);
 size_t aoei_experiment_runs(const aoei_experiment *e);     /* trials */
 size_t aoei_experiment_finished(const aoei_experiment *e); /* of these, with a record */
 size_t aoei_experiment_failed(const aoei_experiment *e);

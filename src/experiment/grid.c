@@ -7,7 +7,9 @@
 
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "experiment/experiment.h"
 
 typedef struct memory {
@@ -108,7 +110,9 @@ static int fill_result(const aoe_experiment_options *o, const aoei_experiment *e
 
 int aoe_grid(const aoe_grid_options *o, aoe_grid_result *result, aoe_error *err) {
     aoei_experiment *e = NULL;
+    AOEI_CHECK(err, result);
     *result = (aoe_grid_result){0};
+    AOEI_OPTIONS(aoe_grid_options, o, err);
     const aoe_experiment_options *x = &o->experiment;
     if (x->n_files > 1)
         return aoei_fail(err, AOE_EARG, "a grid has one score: give at most one file in options.files");
@@ -118,7 +122,7 @@ int aoe_grid(const aoe_grid_options *o, aoe_grid_result *result, aoe_error *err)
     if (code)
         return code;
     code = aoei_experiment_run(e, err);
-    const int fill_code = fill_result(x, e, result, code ? NULL : err);
+    const int fill_code = aoei_experiment_is_open(e) ? fill_result(x, e, result, code ? NULL : err) : 0;
     aoei_experiment_free(e);
     return code ? code : fill_code;
 }

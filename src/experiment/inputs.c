@@ -106,7 +106,7 @@ int aoei_inputs_add(aoei_inputs *in, json_t *files, const char *path, aoe_error 
 
 int aoei_inputs_check(aoei_inputs *in, const aoe_evaluation_file *f, aoe_error *err) {
     json_t *description = aoei_describe_file(f);
-    char *key = description ? json_dumps(description, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *key = description ? aoei_json_text(description, JSON_COMPACT) : NULL;
     int code = 0;
     json_decref(description);
     if (!key)

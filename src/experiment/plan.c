@@ -84,7 +84,10 @@ static int measure_texts(aoei_plans *p, const aoe_train_options *o, const aoe_mo
     p->longest = 1;
     p->texts_per_example = 2;
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    const aoe_encode_options encode = {.max_length = info.max_length, .prompt = *info.prompt ? info.prompt : NULL};
+    aoe_encode_options encode;
+    aoe_encode_options_defaults(&encode);
+    encode.max_length = info.max_length;
+    encode.prompt = *info.prompt ? info.prompt : NULL;
     for (size_t i = 0; i < o->n_data; i++) {
         const aoe_train_data *d = &o->data[i];
         const int may_be_pairs = d->kind == AOE_EXAMPLES_AUTO || d->kind == AOE_EXAMPLES_PAIRS;

@@ -147,7 +147,7 @@ int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t
     bad = bad || json_object_set_new(record, "seconds", json_real(seconds));
     bad = bad || json_object_set(record, "options", t->options);
     bad = bad || json_object_set(record, "files", t->files);
-    char *text = bad ? NULL : json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *text = bad ? NULL : aoei_json_text(record, JSON_COMPACT);
     char *path = text ? aoei_trial_path(o, t, "record.json") : NULL;
     const int code = path ? aoei_write_file(path, text, strlen(text), err) : aoei_fail_nomem(err, 0);
     aoei_free(path);

@@ -84,7 +84,7 @@ static void log_event(const work *w, const aoe_train_event *e) {
                           "steps", (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", real(e->score), "dev_pearson",
                           real(w->dev_pearson), "best_dev_spearman", real(e->best_score), "best_step", (json_int_t)e->best_step,
                           "seconds", e->seconds);
-    char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *line = aoei_json_text(o, JSON_COMPACT);
     if (w->log && line) {
         fprintf(w->log, "%s\n", line);
         fflush(w->log);
@@ -161,12 +161,14 @@ static void on_result(void *user, const aoe_sts_result *r) {
 static int evaluate_files(work *w, const char *output, aoe_error *err) {
     const aoe_configuration *c = w->t->configuration;
     aoe_embedder_options options;
+    aoe_sts_options sts;
     aoe_model_options stored; /* of a trained model: the other options are saved with it */
     aoe_model *m = NULL;
     aoe_embedder *e = NULL;
     aoe_model_options_defaults(&stored);
     stored.dtype = c->train.args.model_options.dtype;
     aoe_embedder_options_defaults(&options);
+    aoe_sts_options_defaults(&sts);
     options.batch_tokens = c->train.args.batch_tokens;
     w->error = err;
     int code = c->untrained ? aoe_model_open(&m, w->ctx, c->train.args.model, &c->train.args.model_options, err)
@@ -175,7 +177,8 @@ static int evaluate_files(work *w, const char *output, aoe_error *err) {
         code = aoe_embedder_create(&e, m, &options, err);
     for (w->file = 0; !code && w->file < w->o->n_files; w->file++) {
         const aoe_evaluation_file *f = &w->o->files[w->file];
-        code = aoe_eval_sts(e, &f->path, 1, &f->table, on_result, w, err);
+        sts.table = f->table;
+        code = aoe_eval_sts(e, &f->path, 1, &sts, on_result, w, err);
         if (!code)
             code = w->write_code;
     }
@@ -188,7 +191,10 @@ static int evaluate_files(work *w, const char *output, aoe_error *err) {
 
 static int run(work *w, const char *output, size_t threads, aoe_error *err) {
     const double start = aoei_now();
-    const aoe_context_options options = {.threads = threads, .log = on_log};
+    aoe_context_options options;
+    aoe_context_options_defaults(&options);
+    options.threads = threads;
+    options.log = on_log;
     int code = aoe_context_create(&w->ctx, &options, err);
     if (!code && !w->t->configuration->untrained)
         code = train(w, output, err);

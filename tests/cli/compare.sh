@@ -49,7 +49,7 @@ compare --arm untrained 'all:' 'fast: --lr 1e-2' --against all | awk '{ print $1
 ls out/runs | wc -l
 
 compare --arm 'all:' "prompt: --prompt 'query: {text}' --epochs=1" >/dev/null
-grep -o '"prompt":\[[^]]*' out/experiment.json
+grep -o '"prompt":"[^"]*"' out/runs/prompt_seed=42/record.json
 fails compare --arm untrained 'all: --lr 1e-2'
 fails compare --arm untrained 'all:' --test train.tsv
 usage() {

@@ -15,7 +15,7 @@ models() {
 # the model of a run without a score is there when others finish
 grid -o nan --over max-length=3 --keep all | tail -n 1
 grid -o nan --over max-length=3,16,8 --keep best >table
-sed -n "s|max-length=[0-9]*\( seed 42,\)|RUN\1|; s|max-length=[0-9]*_|max-length=N_|; s|^the model of the best run|&|p" table
+sed -n "s|max-length=[0-9]*, seed 42,|RUN,|; s|max-length=[0-9]*_|max-length=N_|; s|^the model of the best run|&|p" table
 best=$(sed -n 's/^the model of the best run, .*, is in //p' table)
 test -f "$best/model.safetensors"
 models nan | sed 's/=16_\|=8_/=N_/'

@@ -47,7 +47,7 @@ refused --over lr=1e-4 --seeds 1,1
 refused --over lr=1e-4 --seeds 5..1
 refused --over lr=1e-4 --jobs 3 --threads 2
 refused --over lr=1e-4 --memory lots
-refused --over lr=1e-4 --memory 2M 2>&1 | sed 's/to take [0-9.]*/to take X/'
+refused --over lr=1e-4 --memory 2M 2>&1 | sed 's/about [0-9.]*/about X/'
 refused --over lr=1e-4 --keep some
 code=0
 "$AOE" grid -q --over lr=1e-4 -- -m start -d train.tsv --dev dev.tsv || code=$?
@@ -59,7 +59,7 @@ is_absent new
 
 # combinations that train refuses can be left out
 # shellcheck disable=SC2086
-"$AOE" grid -o some --skip-refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at once.*/at once/'
+"$AOE" grid -o some --skip-refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
 wc -l <some/results.jsonl
 
 # a directory with something else in it, and one with runs of other settings

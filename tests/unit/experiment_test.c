@@ -69,6 +69,7 @@ static void create(experiment *x, const char *output, aoe_experiment_options *o)
     memset(x, 0, sizeof *x);
     aoe_train_data_defaults(&x->data, train_path);
     x->dev.path = dev_path;
+    aoe_table_options_defaults(&x->dev.table);
     for (size_t i = 0; i < 2; i++) {
         aoe_configuration *c = &x->configuration[i];
         c->name = names[i];
@@ -130,6 +131,7 @@ static void grid_ranks_and_resumes(void **state) {
     x.configuration[1].train.args.epochs = 2;
     assert_int_equal(aoe_grid(&o, &again, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "options.epochs was 1 and is now 2"));
+    assert_int_equal(again.n + again.finished, 0); /* no result of runs with other options */
     aoe_grid_result_free(&again);
     x.configuration[1].train.args.epochs = 1;
     x.configuration[0].train.batch_size = 4; /* o.experiment.shared */
