@@ -21,7 +21,7 @@ struct aoei_plans {
     entry *entry; /* [n] owned */
     size_t n, capacity;
     char *texts_key;          /* owned; tokenizer and training files that the next two were measured for */
-    size_t longest;           /* tokens of the longest text */
+    size_t longest;           /* most tokens in a text */
     size_t texts_per_example; /* 2 or 3 */
 };
 
@@ -40,8 +40,8 @@ void aoei_plans_free(aoei_plans *p) {
     aoei_free(p);
 }
 
-/* Tokens of the longest text in a file of pairs; 0 if it is no such file. */
-static size_t longest_text(const aoe_train_data *d, const aoe_tokenizer *t, const aoe_encode_options *o) {
+/* The largest number of tokens in a text of a file of pairs; 0 if it is another kind of file. */
+static size_t most_tokens(const aoe_train_data *d, const aoe_tokenizer *t, const aoe_encode_options *o) {
     aoe_pairs *p = NULL;
     aoe_ids ids = {0};
     size_t longest = 0;
@@ -91,7 +91,7 @@ static int measure_texts(aoei_plans *p, const aoe_train_options *o, const aoe_mo
     for (size_t i = 0; i < o->n_data; i++) {
         const aoe_train_data *d = &o->data[i];
         const int may_be_pairs = d->kind == AOE_EXAMPLES_AUTO || d->kind == AOE_EXAMPLES_PAIRS;
-        size_t n = may_be_pairs && t && !d->prompt && !d->doc_prompt ? longest_text(d, t, &encode) : 0;
+        size_t n = may_be_pairs && t && !d->prompt && !d->doc_prompt ? most_tokens(d, t, &encode) : 0;
         if (!n) {
             n = info.max_length;
             p->texts_per_example = d->kind == AOE_EXAMPLES_POSITIVES ? p->texts_per_example : 3;

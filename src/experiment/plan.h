@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The memory that a run is expected to use: the plan of aoe_model_plan for its batch size and the longest text of its
- * training files. Only files of pairs are read for that; other files count as texts of the maximum length, three per
+ * The memory that a run is expected to use: the plan of aoe_model_plan for its batch size and the text with the most tokens in
+ * its training files. Only files of pairs are read for that; other files count as texts of the maximum length, three per
  * example. The memory of a teacher is not counted.
  */
 #ifndef AOEI_EXPERIMENT_PLAN_H
