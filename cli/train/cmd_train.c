@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe train: progress and interruption of a training run. The options are in train_options.c. Evaluations and the final result
- * go to stdout, messages to stderr.
+ * aoe train: progress and interruption of a training run. The options are in train_options.c. Evaluations and the
+ * final result go to stdout, messages to stderr.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
