@@ -86,8 +86,8 @@ static void test_words(void **state) {
                                         "",
                                         "!!",
                                         "ab \xc3\xa9t\xc3\xa9",
-                                        "\xe2\x80\x9c"
-                                        "ab\xe2\x80\x9d \xc3\xa9t\xc3\xa9"};
+                                        ("\xe2\x80\x9c"
+                                         "ab\xe2\x80\x9d \xc3\xa9t\xc3\xa9")};
     enum { N = sizeof texts / sizeof *texts };
     aoei_distinct d = {0};
     aoei_clusters c;
