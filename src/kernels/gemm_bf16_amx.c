@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * Tier amx of the bf16 product, on tiles of 16 rows of 64 bytes. An element's chain adds, for every 32 k's in ascending
- * order, the sum that one TDPBF16PS makes of their products; lines and k's are padded with zeros to whole tiles. So its
- * bits depend on its row, its column and K alone. Between chunks of K, and between calls, a chain waits as float32.
- *
- * The walk: M-blocks of A, packed into L2; panels of 32 columns; chunks of K; blocks of 32 x 32. A step is 32 k's of a block:
- * two tiles of A, two of B, four products. The chunk of B stays in L1 and every block of the M-block uses it; A streams
- * from L2. The chains of a block wait in `sums` from chunk to chunk; the last chunk leaves them in `staging`.
- *
- * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: 98% of the tile unit's rate with a chunk of 384 of B in
- * L1 and A from L2, 76% with both from L2 (K of 768 and more); storing a block's sums cost 50 cycles while A, B and sums
- * fit L1, 200 at chunks of 384, 900 and more at 768; software prefetch of the operands at hand cost more than it gained.
- * From this follow, reasoned and not measured:
- * - chunks of 384, the sums kept in memory between them;
- * - accumulators handed over one at a time: the first step of a block stores what one holds of the block before, starts
- *   it anew and multiplies, then goes on to the next, so three others are busy and every result has had three products' time;
- * - one staging block, read again and again, so that its lines stay in L1; sums turned so that no load meets a fresh store;
- * - vector work between the later steps: the epilogue of the block before, a few rows a step and never just after its stores;
- *   then packing the next chunk of B, or asking L2 for it, a few lines a step.
+ * bf16 matmul kernel of tier amx, with tiles of 16 rows of 64 bytes. For every 32 elements along k, in ascending order,
+ * TDPBF16PS computes the sum of their products and adds it to an element's running sum. Rows, columns and k are padded with
+ * zeros to whole tiles. A result therefore depends only on its row, its column and K. Between chunks of K, and between
+ * calls, running sums are stored as float32.
+ * Loops: M-blocks of A, packed into L2; panels of 32 columns; chunks of K; blocks of 32 x 32. A step is 32 elements along k
+ * of a block: two tiles of A, two of B, four tile products. A chunk of B stays in L1 and is used by every block of the
+ * M-block, while A is read from L2. Between chunks, the sums of a block are stored in `sums`; the last chunk stores them in
+ * `staging`.
+ * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: 98% of the peak rate of the tile unit with a chunk of 384
+ * of B in L1 and A in L2, 76% with both in L2 (K of 768 and more). Storing the sums of a block took 50 cycles while A, B and
+ * the sums fit L1, 200 cycles with chunks of 384, and 900 and more with 768. Software prefetch of the current operands cost
+ * more than it gained. These measurements led to the following design (reasoned, not measured):
+ * - Chunks of 384, with sums stored in memory between chunks.
+ * - Accumulators are replaced one at a time. The first step of a block stores an accumulator of the previous block,
+ * reinitializes it and multiplies, then continues with the next accumulator. Three others are busy meanwhile, so each result
+ * has the time of three tile products to complete.
+ * - One staging block is reused, so that its cache lines stay in L1. The positions of sums rotate so that no load follows a
+ * store with matching low address bits.
+ * - Vector work is interleaved with the later steps: first the epilogue of the previous block, a few rows per step and never
+ * directly after its stores; then packing the next chunk of B, or prefetching it into L2, a few lines per step.
  */
 #include <assert.h>
 #include <string.h>
@@ -26,31 +28,32 @@
 #include "kernels/gemm_block.h"
 #include "kernels/transpose_avx512.h"
 
-/* Sizes that the tiles give. */
+/* Sizes given by the tile shape. */
 enum {
-    HALF = 16,                    /* lines of a tile */
-    BLOCK = 32,                   /* lines of a block */
-    STEP = 32,                    /* k's of a step */
+    HALF = 16,                    /* rows or columns of a tile */
+    BLOCK = 32,                   /* rows or columns of a block */
+    STEP = 32,                    /* elements along k per step */
     TILE_WORDS = 256,             /* floats, or pairs of bf16, in a tile */
-    STEP_WORDS = 2 * TILE_WORDS,  /* of one operand */
+    STEP_WORDS = 2 * TILE_WORDS,  /* words of one operand per step */
     BLOCK_WORDS = 4 * TILE_WORDS, /* sums of a block */
     BLOCK_ROW_BYTES = 2 * TILE_ROW_BYTES
 };
 
-/* Tuning. */
+/* Tuning parameters. */
 enum {
-    CHUNK_STEPS = 12,   /* a chunk of B is 24 KB: half of L1, the largest that stays while A streams past it. Even */
-    M_BLOCKS = 16,      /* blocks of an M-block at most: more uses of a chunk of B than 16 repay little */
-    A_STEPS = 768,      /* steps of all blocks of an M-block: 1.5 MB of A in a 2 MB L2 */
-    LEAST_BLOCKS = 2,   /* a longer K packs A again for each panel */
-    SPILL_STEPS = 64,   /* K's that A_STEPS does not hold whole are cut here where chains may wait in C */
-    EPILOGUE_FIRST = 2, /* step of the next block from which on a block's sums are read: not just after their store */
-    EPILOGUE_ROWS = 4,  /* rows a step, so that a chunk of 10 steps has room for all; divides HALF */
-    FETCH_BLOCKS = 8,   /* smaller M-blocks do not ask for the next chunk of B: too many requests a step */
+    CHUNK_STEPS = 12,   /* steps per chunk, even; a chunk of B is 24 KB, half of L1, the largest that stays in L1 */
+    M_BLOCKS = 16,      /* maximum number of blocks in an M-block; using a chunk of B more than 16 times gains little */
+    A_STEPS = 768,      /* maximum steps of all blocks of an M-block: 1.5 MB of A in an L2 of 2 MB */
+    LEAST_BLOCKS = 2,   /* minimum number of blocks; with a longer K, A is packed again for each panel */
+    SPILL_STEPS = 64,   /* maximum steps of a piece if K exceeds A_STEPS and sums may be stored in C */
+    EPILOGUE_FIRST = 2, /* step of the next block at which the epilogue starts reading the sums */
+    EPILOGUE_ROWS = 4,  /* rows of the epilogue per step, so that 10 steps suffice for all rows; divides HALF */
+    FETCH_BLOCKS = 8,   /* minimum number of blocks for prefetching the next chunk of B; smaller M-blocks would issue too many
+                           requests per step */
     STEP_LINES = STEP_WORDS * 4 / 64
 };
 
-/* Scratch, in floats from its first page boundary on. */
+/* Offsets in the scratch memory, in floats from its first page boundary. */
 enum {
     PAGE = 4096,
     AT_STAGING = 0,
@@ -63,7 +66,7 @@ static_assert(SCRATCH_WORDS <= AOEI_GEMM_SCRATCH, "scratch");
 static_assert(M_BLOCKS * CHUNK_STEPS <= A_STEPS, "a chunk of A");
 static_assert(HALF % EPILOGUE_ROWS == 0 && CHUNK_STEPS % 2 == 0 && BLOCK == AOEI_GEMM_PANEL, "tuning");
 
-/* Tile registers: the sums of a block, by quarters, and the operands of a step. */
+/* Tile registers: the four quarters of a block's sums, and the operands of a step. */
 #define SUMS_00 0
 #define SUMS_01 1
 #define SUMS_10 2
@@ -79,7 +82,7 @@ static const tile_shapes shapes = {
                   TILE_ROW_BYTES, TILE_ROW_BYTES},
     .rows = {TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS}};
 
-/* One operand: element k of line i (a row of A, a column of B) is data[i * line + k * k_stride]. */
+/* An operand. Element k of line i (a row of A, a column of B) is data[i * line + k * k_stride]. */
 typedef struct source {
     const void *data;
     aoei_dtype type;
@@ -87,34 +90,34 @@ typedef struct source {
     size_t K;
 } source;
 
-/* A block of C: up to 32 x 32. */
+/* A block of C, up to 32 x 32. */
 typedef struct block {
-    size_t m, n, rows, columns; /* rows 0: none */
-    float *sums;                /* [BLOCK_WORDS] where its chains go next, */
-    size_t turn;                /* in this order: place() */
+    size_t m, n, rows, columns; /* position and size; rows 0: no block */
+    float *sums;                /* [BLOCK_WORDS] destination of the block's running sums */
+    size_t turn;                /* rotation of the quarters in `sums`; see place() */
 } block;
 
-/* One product on its way. */
+/* State of one matmul. */
 typedef struct walk {
     const aoei_product *g;
     source a, b;
-    size_t steps;        /* of K */
-    size_t chunks;       /* of steps */
-    const float *packed; /* B packed, or NULL */
-    size_t packed_panel; /* words of a panel of it: all its K */
-    int keeps_a;         /* A is packed once for all panels */
-    float *staging;      /* [BLOCK_WORDS] */
-    float *sums;         /* [M_BLOCKS][BLOCK_WORDS] */
-    float *b_chunk;      /* [2][CHUNK_STEPS][STEP_WORDS], by pass */
-    float *a_chunks;     /* [chunk][block][step][STEP_WORDS] */
-    size_t m, rows;      /* the M-block */
-    size_t passes;       /* panels x chunks of the M-block */
-    size_t ahead, ready; /* the pass whose chunk of B is being packed, and its steps that are */
-    const float *fetch;  /* packed B still to be asked for, up to fetch_end */
+    size_t steps;        /* number of steps in K */
+    size_t chunks;       /* number of chunks */
+    const float *packed; /* packed B; NULL: not packed */
+    size_t packed_panel; /* words of a packed panel, with all of its K */
+    int keeps_a;         /* 1: A is packed once for all panels */
+    float *staging;      /* [BLOCK_WORDS] sums of the staged block */
+    float *sums;         /* [M_BLOCKS][BLOCK_WORDS] sums between chunks */
+    float *b_chunk;      /* [2][CHUNK_STEPS][STEP_WORDS] packed chunks of B, alternating between passes */
+    float *a_chunks;     /* [chunk][block][step][STEP_WORDS] packed A */
+    size_t m, rows;      /* first row and number of rows of the M-block */
+    size_t passes;       /* number of panels times chunks of the M-block */
+    size_t ahead, ready; /* pass whose chunk of B is being packed, and number of steps already packed */
+    const float *fetch;  /* packed B that remains to be prefetched, up to fetch_end */
     const float *fetch_end;
-    block held;   /* its chains are in the accumulators */
-    block staged; /* its chains are complete in staging, */
-    size_t done;  /* and these of its rows are finished */
+    block held;   /* block whose sums are in the accumulators */
+    block staged; /* block whose complete sums are in staging */
+    size_t done;  /* rows of the staged block that the epilogue has processed */
 } walk;
 
 static size_t least(size_t a, size_t b) {
@@ -125,10 +128,11 @@ static size_t parts(size_t n, size_t part) {
     return n / part + (n % part != 0);
 }
 
-/* Where a quarter (0 and 1: the upper half of the rows) is in a block of sums. A load whose low twelve address bits are those
- * of a store still pending waits for it, and a block of sums has all there are. So quarters turn: what is loaded next after
- * the stores of a block is at the places of those that came first, or are yet to come. Operands begin a page or half
- * a page; the second step's, in the page's second half, meet the first stores of a block at the staging's turn. */
+/* Position of a quarter (0 and 1: the upper half of the rows) in a block of sums. A load waits for a pending store with
+ * identical low 12 address bits, and the quarters of a block cover all of them. The positions are therefore rotated: loads
+ * after the stores of a block use positions of the earliest stores, or of stores yet to come. Operands begin at a page or
+ * half a page. Those of the second step, in the second half of the page, share low address bits with the first stores of a
+ * block at the rotation of staging. */
 enum { STAGING_TURN = 2, SUMS_TURN = 1 /* and 3, every other block */ };
 
 static inline size_t place(size_t quarter, size_t turn) {
@@ -140,7 +144,7 @@ static size_t sums_turn(size_t block_number) {
     return SUMS_TURN + block_number % 2 * 2;
 }
 
-/* Row r of the staging: 32 columns. */
+/* Row r of staging, 32 columns. */
 static float *staged_row(const walk *w, size_t r) {
     return w->staging + place(r / HALF * 2, STAGING_TURN) + r % HALF * BLOCK;
 }
@@ -159,14 +163,14 @@ static const void *source_at(const source *s, size_t line, size_t k) {
     return (const unsigned char *)s->data + (line * s->line + k * s->k_stride) * aoei_dtype_size(s->type);
 }
 
-/* n <= 16 neighbours as bf16, zeros behind them. */
+/* n <= 16 adjacent elements as bf16, padded with zeros. */
 static inline __m256i load_half_line(const void *p, aoei_dtype type, size_t n) {
     if (type == AOEI_BF16)
         return n == HALF ? _mm256_loadu_si256(p) : _mm256_maskz_loadu_epi16(vf_mask(n), p);
     return vf_narrow(n == HALF ? vf_load(p) : vf_load_part(p, n));
 }
 
-/* ks <= 32 k's of a line, zeros behind them. */
+/* ks <= 32 elements along k of a line, padded with zeros. */
 static inline __m512i load_line(const source *s, size_t line, size_t k, size_t ks) {
     const unsigned char *p = source_at(s, line, k);
     if (s->k_stride != 1) {
@@ -184,12 +188,13 @@ static inline __m512i load_line(const source *s, size_t line, size_t k, size_t k
                               load_half_line(p + low * sizeof(float), s->type, ks - low), 1);
 }
 
-/* 1: neighbours in memory are neighbouring lines. */
+/* Returns 1 if adjacent lines are adjacent in memory. */
 static inline int is_across(const source *s) {
     return s->line == 1 && s->k_stride != 1;
 }
 
-/* words[k pair][line] of up to 16 neighbouring lines and ks <= 32 k's, zeros elsewhere; type is the source's. */
+/* words[k pair][line] of up to 16 adjacent lines and ks <= 32 elements along k, padded with zeros. `type` is the type of the
+ * source. */
 static inline void pair_rows(float *words, const source *s, aoei_dtype type, size_t line, size_t lines, size_t k, size_t ks) {
     const __m512i mix = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
                                          4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -198,7 +203,7 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     const unsigned char *p = source_at(s, line, k);
     for (size_t j = 0; j < STEP; j += 2, words += HALF) {
         __m512i pair = _mm512_setzero_si512();
-        if (more) { /* the next step's rows are too far apart for the hardware to foresee */
+        if (more) { /* the rows of the next step are too far apart for hardware prefetchers */
             AOEI_PREFETCH(p + (STEP + j) * row);
             AOEI_PREFETCH(p + (STEP + j + 1) * row);
         }
@@ -210,7 +215,8 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     }
 }
 
-/* A tile of operand A, [line][k pair], or B, [k pair][line], from ks <= 32 k's of up to 16 lines; zeros elsewhere. */
+/* Packs a tile of A, [line][k pair], or of B, [k pair][line], from up to 16 lines and ks <= 32 elements along k, padded with
+ * zeros. */
 static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_t lines, size_t k, size_t ks) {
     _Alignas(64) float stage[TILE_WORDS];
     const float *rows[HALF];
@@ -236,7 +242,7 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
         transpose_lines(tile, HALF, rows, HALF);
 }
 
-/* Both tiles of step `step` of a block or a panel. */
+/* Packs both tiles of step `step` of a block or a panel. */
 static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step) {
     const size_t k = step * STEP, ks = least(s->K - k, STEP), first = least(lines, HALF);
     pack_tile(tiles, s, is_a, line, first, k, ks);
@@ -255,7 +261,7 @@ static void pack_a(const walk *w, size_t chunk) {
             pack_step(to, &w->a, 1, w->m + i, least(w->rows - i, BLOCK), step);
 }
 
-/* Packs one step more of the chunk of B that pass `ahead` will use. */
+/* Packs the next step of the chunk of B that pass `ahead` will use. */
 static void pack_b_step(walk *w) {
     const size_t n = w->ahead / w->chunks * BLOCK, first = chunk_start(w, w->ahead % w->chunks);
     pack_step(w->b_chunk + (w->ahead % 2 * CHUNK_STEPS + w->ready) * STEP_WORDS, &w->b, 0, n, least(w->g->N - n, BLOCK),
@@ -272,7 +278,7 @@ static const float *packed_chunk(const walk *w, size_t pass) {
     return w->packed + pass / w->chunks * w->packed_panel + chunk_start(w, pass % w->chunks) * STEP_WORDS;
 }
 
-/* Where the chunk of B of a pass is, complete; the next one is to be made ready beside it. */
+/* The complete chunk of B of a pass. Prepares packing or prefetching of the next chunk. */
 static const float *b_of_pass(walk *w, size_t pass) {
     if (w->packed) {
         const size_t next = pass + 1 < w->passes ? pass + 1 : pass;
@@ -289,14 +295,14 @@ static const float *b_of_pass(walk *w, size_t pass) {
 
 /* ---- blocks */
 
-/* The next rows of the staged block go through the epilogue. */
+/* Applies the epilogue to the next rows of the staged block. */
 static void finish_rows(walk *w) {
     const aoei_product *g = w->g;
     const block *t = &w->staged;
     const size_t m = t->m + w->done, rows = least(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
     aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
-        const float *c = (const float *)g->c + (m + i) * g->c_row + next; /* the next panel starts from these */
+        const float *c = (const float *)g->c + (m + i) * g->c_row + next; /* the next panel starts from these values */
         AOEI_PREFETCH(c);
         AOEI_PREFETCH(c + least(g->N - next, BLOCK) - 1);
     }
@@ -308,8 +314,8 @@ static void finish_staged(walk *w) {
         finish_rows(w);
 }
 
-/* Vector work beside the tile unit's, a step's worth. */
-static void work_beside(walk *w) {
+/* One step's share of the vector work that is interleaved with tile instructions. */
+static void interleaved_work(walk *w) {
     const size_t blocks = block_count(w);
     if (w->done < w->staged.rows)
         finish_rows(w);
@@ -320,15 +326,15 @@ static void work_beside(walk *w) {
             AOEI_PREFETCH(w->fetch);
 }
 
-/* Stores accumulator 0 to 3, which is the quarter of that number, if the held block has any of it. */
+/* Stores accumulator `quarter`, 0 to 3, if the held block has rows and columns in that quarter. */
 #define HAND_OVER(quarter)                                                                                                     \
     do {                                                                                                                       \
         if (w->held.rows > (quarter) / 2 * HALF && w->held.columns > (quarter) % 2 * HALF)                                     \
             tile_store(quarter, w->held.sums + place(quarter, w->held.turn), BLOCK_ROW_BYTES);                                 \
     } while (0)
 
-/* The same; then the accumulator starts from what the next block has so far. */
-#define START_ANEW(quarter)                                                                                                    \
+/* Stores the accumulator as HAND_OVER does, then loads the next block's running sums into it. */
+#define RESTART(quarter)                                                                                                       \
     do {                                                                                                                       \
         HAND_OVER(quarter);                                                                                                    \
         if (from->sums)                                                                                                        \
@@ -337,8 +343,8 @@ static void work_beside(walk *w) {
             tile_zero(quarter);                                                                                                \
     } while (0)
 
-/* What was held has been stored; the accumulators hold t now. */
-static void turn_to(walk *w, const block *t) {
+/* Records that the held block is stored and that the accumulators belong to t. */
+static void set_held(walk *w, const block *t) {
     if (w->held.rows && w->held.sums == w->staging) {
         w->staged = w->held;
         w->done = 0;
@@ -346,14 +352,14 @@ static void turn_to(walk *w, const block *t) {
     w->held = *t;
 }
 
-/* Before the accumulators of a complete block are handed over, the staging has to be free. */
-static void make_room(walk *w) {
+/* Completes the epilogue of the staged block if the held block is complete and needs staging. */
+static void free_staging(walk *w) {
     if (w->held.sums == w->staging)
         finish_staged(w);
     tile_fence();
 }
 
-/* Tiles of a step. */
+/* Loads the tiles of a step. */
 static inline void load_operands(int low, int right, const float *a, const float *b) {
     tile_load(A_0, a, TILE_ROW_BYTES);
     tile_load(B_0, b, TILE_ROW_BYTES);
@@ -363,35 +369,35 @@ static inline void load_operands(int low, int right, const float *a, const float
         tile_load(A_1, a + TILE_WORDS, TILE_ROW_BYTES);
 }
 
-/* First step of block t; `from` has its sums so far. */
+/* The first step of block t; `from` has its running sums. */
 static void first_step(walk *w, const block *t, const float *a, const float *b, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
-    make_room(w);
+    free_staging(w);
     load_operands(low, right, a, b);
-    START_ANEW(SUMS_00);
+    RESTART(SUMS_00);
     tile_dot_bf16(SUMS_00, A_0, B_0);
     if (right) {
-        START_ANEW(SUMS_01);
+        RESTART(SUMS_01);
         tile_dot_bf16(SUMS_01, A_0, B_1);
     } else {
         HAND_OVER(SUMS_01);
     }
     if (low) {
-        START_ANEW(SUMS_10);
+        RESTART(SUMS_10);
         tile_dot_bf16(SUMS_10, A_1, B_0);
     } else {
         HAND_OVER(SUMS_10);
     }
     if (low && right) {
-        START_ANEW(SUMS_11);
+        RESTART(SUMS_11);
         tile_dot_bf16(SUMS_11, A_1, B_1);
     } else {
         HAND_OVER(SUMS_11);
     }
-    turn_to(w, t);
+    set_held(w, t);
 }
 
-/* A step that goes on with the sums in the accumulators. */
+/* A step that adds to the sums in the accumulators. */
 static inline void next_step(int low, int right, const float *a, const float *b) {
     load_operands(low, right, a, b);
     tile_dot_bf16(SUMS_00, A_0, B_0);
@@ -403,8 +409,8 @@ static inline void next_step(int low, int right, const float *a, const float *b)
         tile_dot_bf16(SUMS_11, A_1, B_1);
 }
 
-/* `steps` steps of block t, whose sums so far are where `from` says (sums NULL: none). The only block of an M-block stays
- * in the accumulators from chunk to chunk. */
+/* Computes `steps` steps of block t, whose running sums are in `from` (sums NULL: they start from 0). If the M-block has
+ * only one block, its sums stay in the accumulators between chunks. */
 static void multiply(walk *w, const block *t, const float *a, const float *b, size_t steps, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     size_t step = 0;
@@ -418,25 +424,25 @@ static void multiply(walk *w, const block *t, const float *a, const float *b, si
     for (; step < steps; step++) {
         next_step(low, right, a + step * STEP_WORDS, b + step * STEP_WORDS);
         if (step >= EPILOGUE_FIRST)
-            work_beside(w);
+            interleaved_work(w);
     }
 }
 
-/* Empties the accumulators and the staging. */
+/* Stores the accumulators and completes the epilogue of the staged block. */
 static void drain(walk *w) {
     const block none = {0};
-    make_room(w);
+    free_staging(w);
     HAND_OVER(SUMS_00);
     HAND_OVER(SUMS_01);
     HAND_OVER(SUMS_10);
     HAND_OVER(SUMS_11);
-    turn_to(w, &none);
+    set_held(w, &none);
     finish_staged(w);
 }
 
-/* ---- the walk */
+/* ---- loops */
 
-/* The chains of a panel start from the stored C. */
+/* Initializes the running sums of a panel from the stored C. */
 static void load_c(const walk *w, size_t n) {
     const aoei_product *g = w->g;
     const size_t columns = least(g->N - n, BLOCK), left = least(columns, HALF);
@@ -449,12 +455,12 @@ static void load_c(const walk *w, size_t n) {
     }
 }
 
-/* One chunk of one panel for all blocks of the M-block. */
+/* Computes one chunk of one panel for all blocks of the M-block. */
 static void run_pass(walk *w, size_t pass) {
     const aoei_product *g = w->g;
     const size_t n = pass / w->chunks * BLOCK, chunk = pass % w->chunks, steps = pass_steps(w, pass);
     const int starts = chunk == 0 && !g->accumulate, ends = chunk + 1 == w->chunks;
-    tile_fence(); /* what is overwritten now was read by tile loads */
+    tile_fence(); /* tile loads read the memory that is now overwritten */
     if (chunk == 0 && g->accumulate)
         load_c(w, n);
     if (pass < w->chunks || !w->keeps_a)
@@ -478,18 +484,18 @@ static void run_pass(walk *w, size_t pass) {
     }
 }
 
-/* Blocks that an M-block would have if A fitted. */
+/* Number of blocks of an M-block if all of A fits. */
 static size_t wanted_blocks(const aoei_product *g) {
     return least(parts(g->M, BLOCK), M_BLOCKS);
 }
 
-/* Blocks of an M-block at most; so many that A does not fit where it would be too few. */
+/* Maximum number of blocks of an M-block. If too few would fit, A is not kept. */
 static size_t most_blocks(const aoei_product *g, size_t steps) {
     const size_t wanted = wanted_blocks(g), fit = A_STEPS / steps;
     return fit >= LEAST_BLOCKS ? least(wanted, fit) : wanted;
 }
 
-/* All of g, K >= 1. packed_panel: words of a panel of its packed B, which may be of a longer K. */
+/* Computes all of g, for K >= 1. packed_panel is the number of words of a panel of its packed B, which may have a longer K. */
 static void run(const aoei_product *g, size_t packed_panel, float *scratch) {
     const size_t steps = parts(g->K, STEP), most = most_blocks(g, steps), M_blocks = parts(g->M, BLOCK);
     const size_t each = parts(M_blocks, parts(M_blocks, most)) * BLOCK;
@@ -515,12 +521,12 @@ static void run(const aoei_product *g, size_t packed_panel, float *scratch) {
     drain(&w);
 }
 
-/* 1 when chains may wait in C. */
+/* Returns 1 if running sums may be stored in C. */
 static int is_plain(const aoei_product *g) {
     return g->c_type == AOEI_F32 && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
 }
 
-/* In pieces of K, equal in steps. */
+/* Computes g in pieces of K with equal numbers of steps. */
 static void run_pieces(const aoei_product *g, float *scratch) {
     const size_t steps = parts(g->K, STEP), panel = steps * STEP_WORDS;
     const size_t pieces = is_plain(g) && wanted_blocks(g) * steps > A_STEPS ? parts(steps, SPILL_STEPS) : 1;
@@ -536,7 +542,7 @@ static void run_pieces(const aoei_product *g, float *scratch) {
     }
 }
 
-/* K = 0: empty chains. */
+/* Handles K = 0, where all sums are 0. */
 static void finish_empty(const aoei_product *g) {
     static const float zeros[BLOCK];
     if (g->accumulate)

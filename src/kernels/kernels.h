@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Kernels: pure functions on raw pointers, one op and one CPU tier a file. No
- * malloc, no threads, no errors: nn/ splits the work, owns the scratch and has
- * checked the shapes. kernels.def lists every kernel; this header declares them, each file
- * of this folder defines some, and kernel_table.h selects them by tier.
- *
- * Determinism: an output element of a product is ONE chain over k ascending,
- * fma(a, b, chain) (tier c: a * b + chain), starting from 0 or from the stored
- * value; in native bf16 (avx512bf16, amx) it is a chain of the instruction's sums of
- * 2 or 32 products. Which instruction sequence makes an output row depends on the tier and
- * the row's own length only, never on the number of rows, so masks and tails
- * use the same instructions and the same order. docs/kernels.md: adding one.
+ * Kernels: pure functions on raw pointers, one op and one CPU tier per file. They allocate no memory, start no threads and
+ * report no errors: nn/ divides the work, owns the scratch memory and has checked the shapes. kernels.def lists every
+ * kernel, this header declares them, each file of this folder defines some of them, and kernel_table.h selects them by tier.
+ * docs/kernels.md describes how to add a kernel.
+ * Accumulation order: an element of a matmul is ONE running sum over ascending k, sum = fma(a, b, sum) (tier c: sum + a *
+ * b), starting from 0 or from the stored value. In native bf16 (avx512bf16, amx), each step adds the instruction's sum of 2
+ * or 32 products. The instruction sequence of an output row depends only on the tier and the length of the row, never on the
+ * number of rows. Masked operations and tails therefore use the same instructions in the same order.
  */
 #ifndef AOEI_KERNELS_KERNELS_H
 #define AOEI_KERNELS_KERNELS_H
@@ -20,11 +17,11 @@
 #include "base/bf16.h"
 #include "base/compiler.h"
 
-/* Types of elements. */
+/* Element types. */
 typedef enum aoei_dtype {
     AOEI_F32,
     AOEI_BF16,
-    AOEI_I8 /* weights that are not trained: a value is int8 times the scale of its row */
+    AOEI_I8 /* weights that are not trained: each value is an int8 times the scale of its row */
 } aoei_dtype;
 
 static inline size_t aoei_dtype_size(aoei_dtype type) {
@@ -36,80 +33,80 @@ typedef enum aoei_activation {
     AOEI_IDENTITY,
     AOEI_GELU,      /* x Phi(x), exact erf */
     AOEI_GELU_TANH, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
-    AOEI_SILU       /* x / (1 + e^-x); of gates alone, not in a product's epilogue */
+    AOEI_SILU       /* x / (1 + e^-x); only for gates, not in a matmul's epilogue */
 } aoei_activation;
 
-/* C[M,N] = epilogue(A[M,K] B[K,N]) on one thread. Op gemm_f32: all matrices float32. Op gemm_bf16: A and B bf16; C, and pre,
- * gate and residual with it, bf16 or float32; sums float32. Strides in elements; rows of C, pre, gate and residual are
- * contiguous; C and pre overlap nothing, but C may be gate or residual. K = 0 is an empty chain.
+/* C[M,N] = epilogue(A[M,K] B[K,N]) on one thread. Op gemm_f32: all matrices are float32. Op gemm_bf16: A and B are bf16,
+ * sums are float32, and C, pre, gate and residual have one type, bf16 or float32. Strides are in elements. Rows of C, pre,
+ * gate and residual are contiguous. C and pre overlap nothing, except that C may be gate or residual. If K is 0, sums are 0.
  *
- * With f = chain * scale + bias (each rounded in float32) and round() to C's type:
- *     plain:               C = round(f + residual)
- *     activation:          v = round(f), pre = v where wanted, C = round(activation(v) + residual)
- *     gate (the backward): C = round(f * activation'(gate) + residual)
- * Absent parts are left out. An accumulating product has none of them: scale 1, the rest absent. */
+ * With f = sum * scale + bias (each operation rounded to float32), and round() to C's type:
+ *     plain:           C = round(f + residual)
+ *     activation:      v = round(f), pre = v, C = round(activation(v) + residual)
+ *     gate (backward): C = round(f * activation'(gate) + residual)
+ * NULL operands are left out. With accumulate, scale must be 1 and bias, activation, pre, gate and residual absent. */
 typedef struct aoei_product {
-    size_t M, N, K;
-    const void *a; /* A[m][k] = a[m * a_row + k * a_col] */
+    size_t M, N, K; /* C is [M,N], A is [M,K], B is [K,N] */
+    const void *a;  /* A[m][k] = a[m * a_row + k * a_col] */
     size_t a_row, a_col;
-    const void *b; /* B[k][n] = b[k * b_row + n * b_col]; unused when packed */
+    const void *b; /* B[k][n] = b[k * b_row + n * b_col]; unused if packed is not NULL */
     size_t b_row, b_col;
-    const void *packed; /* B packed for this op and tier, or NULL */
+    const void *packed; /* B packed for this op and tier; NULL: not packed */
     void *c;            /* C[m][n] = c[m * c_row + n] */
     size_t c_row;
-    aoei_dtype c_type; /* gemm_f32: AOEI_F32 */
-    int accumulate;    /* 1: the chain starts from the stored C, which is float32 */
-    float scale;       /* 1 for none */
-    const float *bias; /* [N] or NULL */
-    aoei_activation activation;
-    void *pre; /* [M,N] or NULL, of C's type */
+    aoei_dtype c_type;          /* type of C, pre, gate and residual; AOEI_F32 for gemm_f32 */
+    int accumulate;             /* 1: the sums start from the stored C, which must be float32 */
+    float scale;                /* factor of the sums; 1 for none */
+    const float *bias;          /* [N] added to every row; NULL: none */
+    aoei_activation activation; /* applied after the bias */
+    void *pre;                  /* output [M,N] of C's type: values before the activation; NULL: not stored */
     size_t pre_row;
-    const void *gate; /* [M,N] or NULL, of C's type */
+    const void *gate; /* [M,N] of C's type, for the backward of an activation; NULL: none */
     size_t gate_row;
-    const void *residual; /* [M,N] or NULL, of C's type */
+    const void *residual; /* [M,N] of C's type, added last; NULL: none */
     size_t residual_row;
 } aoei_product;
 
-/* scratch: AOEI_GEMM_SCRATCH floats, 64-byte aligned, the caller's (one a thread). */
+/* Size of the scratch memory of a matmul in floats. The caller provides it, 64-byte aligned, one per thread. */
 #define AOEI_GEMM_SCRATCH ((size_t)512 * 1024)
 typedef void aoei_gemm_fn(const aoei_product *g, float *scratch);
 typedef aoei_gemm_fn aoei_gemm_f32_fn;
 typedef aoei_gemm_fn aoei_gemm_bf16_fn;
-/* B packed: panels of P columns one after the other, each over all K, the last padded; every tier's P divides
- * AOEI_GEMM_PANEL. So the packed form of the columns from n on (a multiple of AOEI_GEMM_PANEL) starts packed_size(K, n)
- * bytes into it, and a packed form's first columns are a packed form. */
+/* The packed form of B is a sequence of panels of P columns, each with all K rows. The last panel is padded. P depends on
+ * the tier and divides AOEI_GEMM_PANEL. If n is a multiple of AOEI_GEMM_PANEL, the packed form of the columns starting at n
+ * begins packed_size(K, n) bytes into it, and the first n columns are themselves a packed form. */
 #define AOEI_GEMM_PANEL ((size_t)32)
-/* Bytes that the packed form of B[K,N] takes. */
+/* Size in bytes of the packed form of B[K,N]. */
 typedef size_t aoei_gemm_packed_size_fn(size_t K, size_t N);
 typedef aoei_gemm_packed_size_fn aoei_gemm_f32_packed_size_fn;
 typedef aoei_gemm_packed_size_fn aoei_gemm_bf16_packed_size_fn;
-/* Packs the columns [n0, n1) of B[K,N] to their place in packed: n0 a multiple of AOEI_GEMM_PANEL, n1 too or N. b is of type
- * `type`: float32 for gemm_f32, either for gemm_bf16 (rounded). packed is 64-byte aligned. */
+/* Packs the columns [n0, n1) of B[K,N] into their position in packed. n0 is a multiple of AOEI_GEMM_PANEL, and n1 is a
+ * multiple or N. b has type `type`: float32 for gemm_f32, either type for gemm_bf16 (rounded). packed is 64-byte aligned. */
 typedef void aoei_gemm_pack_fn(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
                                size_t n1);
 typedef aoei_gemm_pack_fn aoei_gemm_f32_pack_fn;
 typedef aoei_gemm_pack_fn aoei_gemm_bf16_pack_fn;
 
-/* y[rows,cols] = (x - mean) * rstd * gamma + beta, biased variance; stats[rows][2] = mean, rstd (NULL: not kept).
- * y may be x. Row strides in floats. */
+/* y[rows,cols] = (x - mean) * rstd * gamma + beta, with biased variance. stats[rows][2] receives mean and rstd; NULL: not
+ * stored. y may be x. Row strides are in floats. */
 typedef void aoei_layernorm_f32_fn(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
                                    const float *beta, float eps, size_t rows, size_t cols);
-/* dx = LayerNorm backward of dy for input x. dx may be dy. */
+/* dx = LayerNorm backward of dy for input x; dx may be dy. */
 typedef void aoei_layernorm_grad_f32_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,
                                         const float *stats, const float *gamma, size_t rows, size_t cols);
-/* dgamma[cols] += sum over rows of dy * xhat, dbeta[cols] += sum of dy, row after row onto the stored value.
- * The caller passes a slice of columns by offsetting the pointers. */
+/* dgamma[cols] += sum over rows of dy * xhat, and dbeta[cols] += sum of dy, added row by row to the stored value. To process
+ * a slice of columns, the caller offsets the pointers. */
 typedef void aoei_layernorm_param_grad_f32_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const float *x,
                                               size_t x_row, const float *stats, size_t rows, size_t cols);
-/* The same for bf16 activations: x and y bf16, gradients and parameters float32; y rounded once. */
+/* LayerNorm with bf16 activations: x and y are bf16, gradients and parameters are float32, and y is rounded once. */
 typedef void aoei_layernorm_bf16_fn(aoei_bf16 *y, size_t y_row, float *stats, const aoei_bf16 *x, size_t x_row,
                                     const float *gamma, const float *beta, float eps, size_t rows, size_t cols);
 typedef void aoei_layernorm_grad_bf16_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const aoei_bf16 *x,
                                          size_t x_row, const float *stats, const float *gamma, size_t rows, size_t cols);
 typedef void aoei_layernorm_param_grad_bf16_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const aoei_bf16 *x,
                                                size_t x_row, const float *stats, size_t rows, size_t cols);
-/* RMSNorm (Zhang and Sennrich 2019): y = x * rstd * gamma with rstd = 1 / sqrt(mean(x^2) + eps); stats[rows] = rstd (NULL:
- * not kept). The gradients are as LayerNorm's. */
+/* RMSNorm (Zhang and Sennrich 2019): y = x * rstd * gamma with rstd = 1 / sqrt(mean(x^2) + eps). stats[rows] receives rstd;
+ * NULL: not stored. The gradient functions correspond to those of LayerNorm. */
 typedef void aoei_rmsnorm_f32_fn(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
                                  float eps, size_t rows, size_t cols);
 typedef void aoei_rmsnorm_grad_f32_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,
@@ -122,10 +119,10 @@ typedef void aoei_rmsnorm_grad_bf16_fn(float *dx, size_t dx_row, const float *dy
                                        size_t x_row, const float *stats, const float *gamma, size_t rows, size_t cols);
 typedef void aoei_rmsnorm_param_grad_bf16_fn(float *dgamma, const float *dy, size_t dy_row, const aoei_bf16 *x, size_t x_row,
                                              const float *stats, size_t rows, size_t cols);
-/* sum[cols] += x[r][:] for r ascending. */
+/* sum[cols] += x[r][:] for ascending r. */
 typedef void aoei_column_sum_f32_fn(float *sum, const float *x, size_t x_row, size_t rows, size_t cols);
 typedef void aoei_column_sum_bf16_fn(float *sum, const aoei_bf16 *x, size_t x_row, size_t rows, size_t cols);
-/* y = x rounded to bf16, or widened from it. */
+/* Conversions: y = x rounded to bf16, and y = x widened to float32. */
 typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
 /* y = x * scale. */
@@ -136,30 +133,30 @@ typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 /* y = gelu(x) in float32, rounded; y may be x. */
 typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
-/* The tanh form of GELU, and its gradient. */
+/* The tanh approximation of GELU and its gradient. */
 typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
-/* The gated linear unit (Dauphin et al. 2017): y = t sigma(g), sigma the logistic function; y may be t or g, and t may be g:
- * then it is swish. */
+/* The gated linear unit (Dauphin et al. 2017): y = t sigma(g), where sigma is the logistic function. y may be t or g. If t
+ * is g, the result is swish. */
 typedef void aoei_glu_f32_fn(float *y, const float *t, const float *g, size_t n);
 /* dt = dy sigma(g), dg = dy t sigma'(g). dt or dg may be dy, t or g, but not each other. */
 typedef void aoei_glu_grad_f32_fn(float *dt, float *dg, const float *dy, const float *t, const float *g, size_t n);
-/* y = x / (1 + e^-x), and its gradient; y may be x, dx may be dy or x. */
+/* SiLU, y = x / (1 + e^-x), and its gradient; y may be x, and dx may be dy or x. */
 typedef void aoei_silu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_silu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 /* y = a + b, y = a * b; y may be a or b. */
 typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
 typedef void aoei_mul_f32_fn(float *y, const float *a, const float *b, size_t n);
-/* Rotary positions of one token: of every head x[2 half] the pairs (x[i], x[half + i]) become
- * (x[i] c - x[half + i] s, x[half + i] c + x[i] s) with c = angles[i], s = direction * angles[half + i]. direction 1, or -1:
- * back. */
+/* Rotary positions of one token: in every head x[2 half], the pair (x[i], x[half + i]) becomes (x[i] c - x[half + i] s,
+ * x[half + i] c + x[i] s) with c = angles[i] and s = direction * angles[half + i]. direction is 1, or -1 for the inverse
+ * rotation. */
 typedef void aoei_rope_f32_fn(float *x, const float *angles, float direction, size_t heads, size_t half);
 typedef void aoei_rope_bf16_fn(aoei_bf16 *x, const float *angles, float direction, size_t heads, size_t half);
 
-/* Dropout of one row, docs/numerics.md "Masks": element c is kept when word(c) >= threshold, with
- * word(c) = Philox4x32-10(key, counter = (c0 + (c / 64) * 16 + c % 16, c1, c2, c3))[(c % 64) / 16].
- * y[c] = (residual ? residual[c] : 0) + (kept ? x[c] * scale : 0); y may be x or residual. */
+/* Dropout of one row (docs/numerics.md, "Masks"). Element c is kept if word(c) >= threshold, with word(c) =
+ * Philox4x32-10(key, counter = (c0 + (c / 64) * 16 + c % 16, c1, c2, c3))[(c % 64) / 16]. y[c] = (residual ? residual[c] :
+ * 0) + (kept ? x[c] * scale : 0); y may be x or residual. */
 typedef struct aoei_dropout_row {
     uint32_t key[2];     /* aoei_dropout_key(seed, step) */
     uint32_t counter[4]; /* c0 (0 here), c1 token or query, c2 text index, c3 site << 16 | head */
@@ -168,17 +165,18 @@ typedef struct aoei_dropout_row {
 } aoei_dropout_row;
 typedef void aoei_dropout_f32_fn(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n);
 
-/* The same masks. dropout_bf16: all bf16, the sum rounded once. dropout_to_bf16: x float32, no residual, y bf16. */
+/* Dropout with the masks of dropout_f32. dropout_bf16: all arrays are bf16, and the sum is rounded once. dropout_to_bf16: x
+ * is float32, y is bf16, and there is no residual. */
 typedef void aoei_dropout_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d,
                                   size_t n);
 typedef void aoei_dropout_to_bf16_fn(aoei_bf16 *y, const float *x, const aoei_dropout_row *d, size_t n);
 
-/* p[n] = softmax(s[n]); p may be s. Maximum subtracted; the sum is formed in a fixed order that depends on n alone. */
+/* p[n] = softmax(s[n]); p may be s. The maximum is subtracted first. The accumulation order of the sum depends only on n. */
 typedef void aoei_softmax_f32_fn(float *p, const float *s, size_t n);
 /* ds = p * (dp - sum(p dp)) * scale; ds may be dp. */
 typedef void aoei_softmax_grad_f32_fn(float *ds, const float *p, const float *dp, float scale, size_t n);
-/* The softmax half of a cross entropy: stats = {max s, sum exp(s - max)}, d = scale * softmax(s). For target y the loss is
- * log(stats[1]) + stats[0] - s[y] and its gradient, scaled, d less scale at y. d may be s. */
+/* The softmax of a cross entropy: stats = {max s, sum exp(s - max)}, d = scale * softmax(s). For target y, the loss is
+ * log(stats[1]) + stats[0] - s[y]. Its gradient, times scale, is d with scale subtracted at y. d may be s. */
 typedef void aoei_cross_entropy_f32_fn(float *d, float *stats, const float *s, float scale, size_t n);
 
 /* AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", algorithm 2; PyTorch's order of operations):
@@ -187,44 +185,45 @@ typedef void aoei_cross_entropy_f32_fn(float *d, float *stats, const float *s, f
 typedef struct aoei_adamw_f32 {
     float lr_decay; /* lr * weight decay */
     float beta1, beta2, eps, step_size, sqrt_bias2, grad_scale;
-    float one_minus_beta1, one_minus_beta2; /* rounded from double: 1 - 0.999f is off by 1e-5 */
+    float one_minus_beta1, one_minus_beta2; /* rounded from double, because 1 - 0.999f has an error of 1e-5 */
 } aoei_adamw_f32;
-/* grad is 0 afterwards: the pass has it in cache, and the next step starts from there. */
+/* grad is set to 0, because it is in the cache and the next step starts from 0. */
 typedef void aoei_adamw_f32_fn(float *w, float *grad, float *m, float *v, const aoei_adamw_f32 *a, size_t n);
-/* Sum of x^2 in double, in an order that depends on n alone. */
+/* Sum of x^2 in double. The accumulation order depends only on n. */
 typedef double aoei_sum_squares_f32_fn(const float *x, size_t n);
 
-/* Float64 matrices in panels: panels of AOEI_PANEL_F64 columns one after the other, `panel` doubles apart, each [rows][24].
- * Element (r, c) lies at (c / 24) * panel + r * 24 + c % 24. What lies beyond the last column has no meaning. */
+/* Float64 matrices in panels of AOEI_PANEL_F64 columns. Panels are `panel` doubles apart, and each is [rows][24]. Element
+ * (r, c) is at (c / 24) * panel + r * 24 + c % 24. Elements after the last column are undefined. */
 #define AOEI_PANEL_F64 ((size_t)24)
-/* C[M,N] = A B, or A^T B, all three in panels; whole panels of C are written. C overlaps no operand. */
+/* C[M,N] = A B or A^T B, with all matrices in panels. Whole panels of C are written. C must not overlap A or B. */
 typedef struct aoei_gemm_f64 {
     size_t M, N, K;
-    const double *a; /* [M,K], with transposed [K,M] */
+    const double *a; /* [M,K], or [K,M] if transposed is 1 */
     size_t a_panel;
     const double *b; /* [K,N] */
     size_t b_panel;
     double *c; /* [M,N] */
     size_t c_panel;
     int transposed;
-    int accumulate; /* 1: the chain starts from the stored C */
+    int accumulate; /* 1: the sums start from the stored C */
 } aoei_gemm_f64;
 typedef void aoei_gemm_f64_fn(const aoei_gemm_f64 *g);
-/* A block x[rows,cols] in panels, rows and cols at least 1, of the scores s = x * scale; -infinity is no candidate. */
+/* Scores s = x * scale of a block x[rows,cols] in panels; rows and cols are at least 1. A score of -infinity is excluded. */
 typedef struct aoei_scores_f64 {
     double *x;
     size_t panel, rows, cols;
-    double scale; /* above 0 */
+    double scale; /* positive factor of the scores */
 } aoei_scores_f64;
-/* max[rows] and sum[rows] of exp(s - max) over each row, which has a candidate; orders depend on cols alone. */
+/* max[rows] and sum[rows] of exp(s - max) over each row, which must have a finite score. The accumulation order depends only
+ * on cols. */
 typedef void aoei_row_sums_f64_fn(const aoei_scores_f64 *b, double *max, double *sum);
-/* The same over each column: max[cols], sum[cols], rows ascending. */
+/* max[cols] and sum[cols] of exp(s - max) over each column, in ascending order of rows. */
 typedef void aoei_column_sums_f64_fn(const aoei_scores_f64 *b, double *max, double *sum);
 /* x = row_weight[r] * exp(s - row_log[r]) + column_weight[c] * exp(s - column_log[c]). */
 typedef void aoei_score_weights_f64_fn(const aoei_scores_f64 *b, const double *row_weight, const double *row_log,
                                        const double *column_weight, const double *column_log);
 
-/* Prototypes: aoei_gemm_f32_avx2 and so on. */
+/* Prototypes of all kernels, such as aoei_gemm_f32_avx2. */
 #define AOEI_OP(op, tolerance)
 #define AOEI_KERNEL(op, TIER, suffix) aoei_##op##_fn aoei_##op##_##suffix;
 #include "kernels/kernels.def"
