@@ -198,7 +198,8 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->out, "\tWrite 1 like: A plane is taking off. {braces} Indeed.\t4.5\tnumbered\n"));
     b->a.positive_prompt = "nothing";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_string_equal(b->err.message, "options.positive_prompt: the template has no {text}; insert it where the input belongs");
+    assert_string_equal(b->err.message,
+                        "options.positive_prompt: the template has no {text}; insert it where the input belongs");
     b->a.positive_prompt = NULL;
     b->a.chat.request = "[1]";
     assert_int_equal(annotate(b), AOE_EARG);
