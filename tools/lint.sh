@@ -167,7 +167,7 @@ check_tidy() {
     sources 'src/*.c' 'cli/*.c' | xargs -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
 }
 
-for check in ${*:-includes sizes words format tidy}; do
+for check in ${*:-includes cycles sizes words format tidy}; do
     case $check in
     includes) report "include directions and doors" check_directions check_doors ;;
     cycles) report "cycles between units" check_cycles ;;
