@@ -82,6 +82,8 @@ CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/support/*.c)))
 PEER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/peers/*.c)))
+CXX := $(shell command -v g++ || command -v clang++)
+EXAMPLE_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c))) $(if $(CXX),$(patsubst %.cpp,$(BUILD)/%_cpp,$(wildcard examples/*.cpp)))
 LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
 
@@ -152,6 +154,13 @@ $(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
+# Cases generated from the public headers.
+$(BUILD)/tests/null_arguments.inc: tests/api/null_arguments.awk $(HEADERS)
+	@mkdir -p $(@D)
+	@awk -f $< $(HEADERS) > $@
+$(BUILD)/tests/unit/null_arguments_test.o: $(BUILD)/tests/null_arguments.inc
+$(BUILD)/tests/unit/null_arguments_test.o: CFLAGS_ALL += -I$(BUILD)/tests
+
 $(BUILD)/check/programs.inc: $(wildcard tests/kernels/*_test.c)
 	@mkdir -p $(@D)
 	@printf 'PROGRAM(%s)\n' $(CHECK_TESTS) > $@
@@ -177,6 +186,11 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
+$(BUILD)/examples/%_cpp: examples/%.cpp $(LIB) $(HEADERS)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++11 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) -Iinclude $(LDFLAGS_ALL) $< $(LIB) $(LIBS) -o $@
+
 $(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
@@ -188,7 +202,7 @@ demo: all ## installs what is missing, builds, fine-tunes and evaluates the defa
 
 aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
+check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## installs what is missing, builds, runs every test
 	@BUILD=$(BUILD) SAN=$(SAN) CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, runs each for FUZZ_SECONDS (60)
@@ -205,7 +219,7 @@ compile_commands.json: Makefile ## the compiler's command for every source, for 
 	  comma=',
 	'; done; echo; echo ']'; } > $@
 
-build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## builds every test, benchmark and example without running them
+build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## builds every test, benchmark and example without running them
 
 header: ## each public header compiles alone, as C99 and as C++
 	@for h in $(notdir $(HEADERS)); do \

@@ -1,59 +1,55 @@
 /* SPDX-License-Identifier: MIT
- * A search in a few lines: embeds the lines of a file and prints those closest to a question.
+ * Search: prints the lines of a file that are most similar to a question.
  *
- *     build/examples/search MODEL FILE 'a question'
+ *     build/examples/search FILE 'a question'      (model: $AOE_MODEL, else the default model)
  *
- * Built by `make build/examples/search`; elsewhere: cc search.c $(pkg-config --cflags --libs aoe)
+ * Build: make build/examples/search; elsewhere: cc search.c $(pkg-config --cflags --libs aoe)
  */
+#include <aoe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <aoe.h>
+enum { K = 3 };
 
-enum { MAX_TEXTS = 1000, BEST = 3 };
+/* The lines of a file. Allocated; the texts point into the lines. */
+static aoe_text *read_lines(FILE *file, size_t *n) {
+    aoe_text *text = NULL;
+    char *line = NULL;
+    size_t size = 0;
+    for (ssize_t length; (length = getline(&line, &size, file)) >= 0; line = NULL, size = 0) {
+        aoe_text *more = realloc(text, (*n + 1) * sizeof *text);
+        if (!more)
+            return free(text), NULL;
+        line[strcspn(line, "\r\n")] = 0;
+        text = more;
+        text[(*n)++] = (aoe_text){line, strlen(line)};
+    }
+    return free(line), text;
+}
 
 int main(int argc, char **argv) {
-    static char line[MAX_TEXTS][512];
-    static aoe_text texts[MAX_TEXTS + 1]; /* the lines, then the question */
     aoe_context *ctx = NULL;
     aoe_model *model = NULL;
     aoe_embedder *embedder = NULL;
     aoe_error err = {0};
-    float *vectors = NULL;
+    aoe_neighbor best[K];
     size_t n = 0;
-    FILE *file = argc == 4 ? fopen(argv[2], "r") : NULL;
-    if (!file)
-        return fprintf(stderr, "usage: search MODEL FILE QUESTION\n"), 2;
-    while (n < MAX_TEXTS && fgets(line[n], sizeof line[n], file)) {
-        line[n][strcspn(line[n], "\r\n")] = 0;
-        texts[n] = aoe_text_of(line[n]);
-        n++;
-    }
-    fclose(file);
-    texts[n] = aoe_text_of(argv[3]);
-
-    int failed = aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, argv[1], NULL, &err) ||
+    FILE *file = argc == 3 ? fopen(argv[1], "r") : NULL;
+    aoe_text *text = file ? read_lines(file, &n) : NULL;
+    if (!text)
+        return fprintf(stderr, "usage: search FILE QUESTION\n"), 2;
+    const aoe_text question = aoe_text_of(argv[2]);
+    int failed = aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||
                  aoe_embedder_create(&embedder, model, NULL, &err);
-    size_t dims = failed ? 0 : aoe_model_dims(model);
-    failed =
-        failed || !(vectors = calloc(n + 1, dims * sizeof *vectors)) || aoe_embed(embedder, texts, n + 1, vectors, NULL, &err);
-    for (int rank = 0; !failed && rank < BEST; rank++) {
-        size_t best = n;
-        for (size_t i = 0; i < n; i++) /* texts already printed have no length left */
-            if (texts[i].len && (best == n || aoe_cosine(vectors + i * dims, vectors + n * dims, dims) >
-                                                  aoe_cosine(vectors + best * dims, vectors + n * dims, dims)))
-                best = i;
-        if (best == n)
-            break;
-        printf("%.3f  %s\n", aoe_cosine(vectors + best * dims, vectors + n * dims, dims), line[best]);
-        texts[best].len = 0;
-    }
+    const size_t dims = aoe_model_dims(model);
+    float *vectors = failed ? NULL : malloc((n + 1) * dims * sizeof *vectors), *query = vectors + n * dims;
+    failed = !vectors || aoe_embed(embedder, text, n, vectors, NULL, &err) ||
+             aoe_embed(embedder, &question, 1, query, NULL, &err) ||
+             aoe_nearest(ctx, query, 1, vectors, n, dims, K, best, &err);
+    for (size_t i = 0; i < K && i < n && !failed; i++)
+        printf("%.3f  %s\n", best[i].score, text[best[i].index].data);
     if (failed)
         fprintf(stderr, "search: %s\n", err.code ? err.message : "out of memory");
-    free(vectors);
-    aoe_embedder_destroy(embedder); /* in the reverse order of creation; NULL is fine */
-    aoe_model_close(model);
-    aoe_context_destroy(ctx);
-    return failed;
+    return failed; /* the end of the process frees everything */
 }

@@ -44,7 +44,7 @@ tail -n +2 test.tsv | cut -f 2 >sentences.txt
 run aoe embed --format npy -o vectors.npy sentences.txt
 ls -l vectors.npy
 if [ -x "$build/examples/search" ]; then
-    run "$build/examples/search" model sentences.txt 'Rain is expected tomorrow.'
+    AOE_MODEL=model run "$build/examples/search" sentences.txt 'Rain is expected tomorrow.'
 fi
 run aoe bench --shape bert-tiny --texts 16 --length 32
 if command -v gnuplot >/dev/null; then

@@ -32,7 +32,8 @@
 extern "C" {
 #endif
 
-#define AOE_VERSION "0.1.0"
+#define AOE_VERSION        "0.1.0"
+#define AOE_VERSION_NUMBER 100 /* major * 10000 + minor * 100 + patch */
 
 #if defined(__GNUC__) && !defined(AOE_NO_VISIBILITY)
 #define AOE_API __attribute__((visibility("default")))
@@ -74,6 +75,7 @@ typedef struct aoe_error {
     char message[1024]; /* one line, NUL-terminated */
 } aoe_error;
 
+AOE_API int aoe_version_number(void);        /* AOE_VERSION_NUMBER of the library */
 AOE_API const char *aoe_version(void);       /* AOE_VERSION of the library; static */
 AOE_API const char *aoe_code_text(int code); /* the text of the list above; static */
 
@@ -187,6 +189,10 @@ typedef struct aoe_model_options {
 } aoe_model_options;
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);
+/* Writes the path of the default model's directory, NUL-terminated, into dir[size]: the value of AOE_MODEL in the environment;
+ * else the model installed with the program or the library: "default" in PREFIX/share/aoe/models, or the only model there; else
+ * the model of the source tree that holds the program. Errors: AOE_ENOENT (there is none), AOE_EARG (size is too small). */
+AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
 
 /* Opens a Hugging Face or sentence-transformers directory; weights are mapped, not copied. A directory of adapters
  * (adapter_config.json and adapter_model.safetensors, as Hugging Face PEFT writes them) opens as its base model with the
@@ -284,6 +290,21 @@ AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */
 
 /* x, y: [dims]. Cosine in [-1, 1], computed in double; 0 when a vector is zero. */
 AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
+
+/* ------------------------------------------------------------------ search */
+
+typedef struct aoe_neighbor {
+    size_t index; /* row of the vector; SIZE_MAX if there are fewer than k vectors */
+    double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if there are fewer than k vectors */
+} aoe_neighbor;
+
+/* Exact search: for each of the n_queries queries the k vectors with the largest cosine, in descending order; if cosines are
+ * equal, the lower index comes first. queries: [n_queries, dims], vectors: [n, dims], neighbors: [n_queries, k], all row-major
+ * and owned by the caller. The cosine with a zero vector is 0. Results do not depend on the number of threads. Copies the
+ * vectors: needs 4 n dims bytes of memory and a few MB.
+ * Errors: AOE_EARG (dims is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is not finite), AOE_ENOMEM. */
+AOE_API int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
+                        size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #include "cli/common/option_rows.h"
 #include "cli/common/common.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -324,74 +323,14 @@ void cli_model_defaults(cli_model_options *m) {
     m->chunk_overlap = e.chunk_overlap;
 }
 
-static char *join(const char *dir, const char *name) {
-    size_t size = strlen(dir) + strlen(name) + 2;
-    char *path = cli_realloc(NULL, size);
-    snprintf(path, size, "%s/%s", dir, name);
-    return path;
-}
-
-static int is_model(const char *dir) {
-    struct stat st;
-    char *config = join(dir, "config.json");
-    int found = stat(config, &st) == 0 && S_ISREG(st.st_mode);
-    free(config);
-    return found;
-}
-
-/* The model called "default" in a directory, otherwise the only model in it; NULL if there are none or several. */
-static char *sole_model(const char *folder) {
-    char *found = join(folder, "default");
-    if (is_model(found))
-        return found;
-    free(found);
-    found = NULL;
-    DIR *d = opendir(folder);
-    if (!d)
-        return NULL;
-    size_t n = 0;
-    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        char *path = e->d_name[0] == '.' ? NULL : join(folder, e->d_name);
-        if (path && is_model(path) && n++ == 0)
-            found = path;
-        else
-            free(path);
-    }
-    closedir(d);
-    if (n == 1)
-        return found;
-    free(found);
-    return NULL;
-}
-
-/* The program is in PREFIX/bin, or in the build directory of the source tree. */
-static char *default_model(void) {
-    static const char *const folders[] = {"../share/aoe/models", "../models"};
-    char program[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0)
-        return NULL;
-    program[n] = 0;
-    *strrchr(program, '/') = 0;
-    char *model = NULL;
-    for (size_t i = 0; i < 2 && !model; i++) {
-        char *folder = join(program, folders[i]);
-        model = sole_model(folder);
-        free(folder);
-    }
-    return model;
-}
-
 char *cli_find_model(const char *given) {
-    if (!given)
-        given = getenv("AOE_MODEL");
+    char dir[PATH_MAX];
     if (given && *given)
         return cli_strdup(given);
-    char *dir = default_model();
-    if (!dir)
-        cli_fail("no default model found; give a model directory with -m DIR or $AOE_MODEL, or create one with aoe "
-                 "init");
-    return dir;
+    if (!aoe_default_model(dir, sizeof dir, NULL))
+        return cli_strdup(dir);
+    cli_fail("no default model found; give a model directory with -m DIR or $AOE_MODEL, or create one with aoe init");
+    return NULL;
 }
 
 static void log_message(void *user, aoe_log_level level, const char *message) {

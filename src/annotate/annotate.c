@@ -63,6 +63,8 @@ typedef struct job {
 /* ---- options */
 
 void aoe_annotate_options_defaults(aoe_annotate_options *o) {
+    if (!o)
+        return;
     *o = (aoe_annotate_options){
         .struct_size = sizeof *o, .positives = 5, .negatives = 5, .positive_label = 1, .negative_label = 0};
     aoe_table_options_defaults(&o->table);

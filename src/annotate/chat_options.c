@@ -11,6 +11,8 @@
 #include "table/table.h"
 
 void aoe_chat_options_defaults(aoe_chat_options *o) {
+    if (!o)
+        return;
     *o = (aoe_chat_options){.struct_size = sizeof *o,
                             .concurrency = 4,
                             .attempts = 6,

@@ -49,6 +49,8 @@ struct job {
 };
 
 void aoe_score_options_defaults(aoe_score_options *o) {
+    if (!o)
+        return;
     *o = (aoe_score_options){.struct_size = sizeof *o, .label = "label"};
     aoe_table_options_defaults(&o->table);
     aoe_chat_options_defaults(&o->chat);

@@ -13,6 +13,8 @@ float *aoei_worker_scratch(const aoe_context *ctx, size_t worker) {
 }
 
 void aoe_context_options_defaults(aoe_context_options *o) {
+    if (!o)
+        return;
     *o = (aoe_context_options){.struct_size = sizeof *o};
 }
 

@@ -144,6 +144,10 @@ int aoei_error_prefix(aoe_error *err, const char *fmt, ...) {
     return aoei_fail(err, err->code, "%s: %s", prefix, err->message);
 }
 
+int aoe_version_number(void) {
+    return AOE_VERSION_NUMBER;
+}
+
 const char *aoe_version(void) {
     return AOE_VERSION;
 }

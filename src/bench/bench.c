@@ -32,6 +32,8 @@ enum { MIN_RUNS = 5, REDUCED_VOCABULARY = 1024 };
 #define MAX_PARAMETERS ((size_t)1 << 31)
 
 void aoe_bench_options_defaults(aoe_bench_options *o) {
+    if (!o)
+        return;
     *o = (aoe_bench_options){.struct_size = sizeof *o};
     (void)aoe_shape_named(&o->shape, "bert-base", NULL);
     o->texts = 64;

@@ -29,6 +29,8 @@ const char *const *aoe_github_preset(const char *name, size_t *n) {
 }
 
 void aoe_github_options_defaults(aoe_github_options *o) {
+    if (!o)
+        return;
     *o = (aoe_github_options){
         .struct_size = sizeof *o, .ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }

@@ -51,6 +51,8 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage s
 }
 
 void aoe_convert_options_defaults(aoe_convert_options *o) {
+    if (!o)
+        return;
     *o = (aoe_convert_options){.struct_size = sizeof *o, .storage = AOE_STORAGE_F32};
 }
 

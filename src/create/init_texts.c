@@ -52,6 +52,8 @@ static int feed_files(void *user, aoei_wordpiece_trainer *trainer, aoe_error *er
 }
 
 void aoe_init_options_defaults(aoe_init_options *o) {
+    if (!o)
+        return;
     *o = (aoe_init_options){.struct_size = sizeof *o, .vocab_size = 8000, .lowercase = 1, .dropout = 0.1, .seed = 42};
     aoe_shape_named(&o->shape, "bert-mini", NULL);
     o->shape.vocab = 0;

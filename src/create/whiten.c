@@ -50,6 +50,8 @@ typedef struct work {
 } work;
 
 void aoe_whiten_options_defaults(aoe_whiten_options *o) {
+    if (!o)
+        return;
     *o = (aoe_whiten_options){.struct_size = sizeof *o};
     aoe_table_options_defaults(&o->table);
     aoe_model_options_defaults(&o->model_options);

@@ -325,6 +325,8 @@ static int write_model(aoe_context *ctx, reader *r, const char *to, const aoe_wo
 }
 
 void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o) {
+    if (!o)
+        return;
     *o = (aoe_word_vectors_options){.struct_size = sizeof *o, .storage = AOE_STORAGE_F32};
 }
 

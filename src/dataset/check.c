@@ -68,6 +68,8 @@ const char *aoe_finding_text(aoe_finding_kind kind) {
 }
 
 void aoe_data_check_options_defaults(aoe_data_check_options *o) {
+    if (!o)
+        return;
     *o = (aoe_data_check_options){
         .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_CASE, .low = NAN, .high = NAN, .longest = 20000};
     aoe_table_options_defaults(&o->table);

@@ -24,6 +24,8 @@ typedef struct dedup {
 } dedup;
 
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
+    if (!o)
+        return;
     *o = (aoe_data_dedup_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
     aoe_table_options_defaults(&o->table);
 }

@@ -57,6 +57,8 @@ typedef struct miner {
 } miner;
 
 void aoe_mine_options_defaults(aoe_mine_options *o) {
+    if (!o)
+        return;
     *o = (aoe_mine_options){.struct_size = sizeof *o,
                             .negatives = 1,
                             .range = 50,

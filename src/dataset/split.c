@@ -28,6 +28,8 @@ typedef struct split {
 } split;
 
 void aoe_data_split_options_defaults(aoe_data_split_options *o) {
+    if (!o)
+        return;
     static const double ratios[] = {0.8, 0.1, 0.1};
     *o = (aoe_data_split_options){.struct_size = sizeof *o,
                                   .equality = AOE_TEXT_EQUAL_CASE,

@@ -30,6 +30,8 @@ typedef struct stats {
 } stats;
 
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
+    if (!o)
+        return;
     *o = (aoe_data_stats_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .threshold = NAN, .bins = 10};
     aoe_table_options_defaults(&o->table);
 }
@@ -249,6 +251,8 @@ int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_s
 }
 
 void aoe_data_stats_free(aoe_data_stats_result *result) {
+    if (!result)
+        return;
     aoei_free(result->label);
     aoei_free(result->bytes);
     result->label = NULL;

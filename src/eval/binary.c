@@ -24,6 +24,8 @@ typedef struct input {
 } input;
 
 void aoe_binary_options_defaults(aoe_binary_options *o) {
+    if (!o)
+        return;
     *o = (aoe_binary_options){.struct_size = sizeof *o, .positive_from = NAN};
     aoe_table_options_defaults(&o->table);
 }

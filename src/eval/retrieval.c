@@ -41,6 +41,8 @@ typedef struct search {
 } search;
 
 void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
+    if (!o)
+        return;
     *o = (aoe_retrieval_options){
         .struct_size = sizeof *o, .split = "test", .recall_at = {1, 5, 10}, .n_recall = 3, .top = 10, .seed = 42};
     aoe_table_options_defaults(&o->table);

@@ -256,6 +256,8 @@ int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_opti
 }
 
 void aoe_sts_options_defaults(aoe_sts_options *o) {
+    if (!o)
+        return;
     *o = (aoe_sts_options){.struct_size = sizeof *o};
     aoe_table_options_defaults(&o->table);
 }

@@ -234,6 +234,8 @@ int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_d
 }
 
 void aoe_suite_options_defaults(aoe_suite_options *o) {
+    if (!o)
+        return;
     *o = (aoe_suite_options){.struct_size = sizeof *o};
 }
 

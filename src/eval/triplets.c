@@ -112,6 +112,8 @@ int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t
 }
 
 void aoe_triplet_options_defaults(aoe_triplet_options *o) {
+    if (!o)
+        return;
     *o = (aoe_triplet_options){.struct_size = sizeof *o};
     aoe_table_options_defaults(&o->table);
 }

@@ -10,6 +10,8 @@
 #include "base/error.h"
 
 void aoe_objective_options_defaults(aoe_objective_options *o) {
+    if (!o)
+        return;
     *o = (aoe_objective_options){
         .struct_size = sizeof *o,
         .w_cosine = 1.0,

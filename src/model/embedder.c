@@ -35,6 +35,8 @@ struct aoe_embedder {
 };
 
 void aoe_embedder_options_defaults(aoe_embedder_options *o) {
+    if (!o)
+        return;
     *o = (aoe_embedder_options){.struct_size = sizeof *o};
     o->batch_tokens = 4096;
     o->chunk_overlap = (size_t)-1;

@@ -15,6 +15,8 @@
 #define DEFAULT_DROPOUT 0.1
 
 void aoe_lora_defaults(aoe_lora *l) {
+    if (!l)
+        return;
     *l = (aoe_lora){.struct_size = sizeof *l, .alpha = (double)NAN, .dropout = (double)NAN};
 }
 

@@ -18,6 +18,8 @@
 #include "modeldir/peft.h"
 #include "modeldir/settings_read.h"
 #include "modeldir/weight_tensors.h"
+
+#include <limits.h>
 #include "nn/dtype.h"
 #include "tokenizer/tokenizer_files.h"
 
@@ -108,6 +110,8 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
 }
 
 void aoe_model_options_defaults(aoe_model_options *o) {
+    if (!o)
+        return;
     *o = (aoe_model_options){.struct_size = sizeof *o, .dtype = AOE_DTYPE_AUTO, .pooling = AOE_POOLING_AUTO, .normalize = -1};
 }
 
@@ -116,6 +120,11 @@ int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_m
         *m = NULL;
     AOEI_CHECK(err, m, ctx);
     AOEI_OPTIONS(aoe_model_options, o, err);
+    char found[PATH_MAX];
+    const int code = dir ? 0 : aoe_default_model(found, sizeof found, err);
+    if (code)
+        return code;
+    dir = dir ? dir : found;
     return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){.packed = 1}, err);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "modeldir/model_files.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -134,8 +135,13 @@ const char *aoei_settings_dir(const aoei_model_files *f) {
 
 int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
     AOEI_CHECK(err, o);
-    aoei_model_files f = {.dir = aoei_strdup(dir)};
+    char found[PATH_MAX];
+    const int code = dir ? 0 : aoe_default_model(found, sizeof found, err);
     aoe_encode_options_defaults(o);
+    if (code)
+        return code;
+    dir = dir ? dir : found;
+    aoei_model_files f = {.dir = aoei_strdup(dir)};
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
     int rc = f.dir && path ? 0 : aoei_fail_nomem(err, strlen(dir));
     if (!rc && aoei_exists(path))

@@ -4,11 +4,17 @@
  * ascending order, so a score must exceed the worst one to enter the heap.
  */
 #include "nn/nearest.h"
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/check.h"
+#include "base/error.h"
 
 #include "nn/linear.h"
+#include "nn/pooling.h"
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 /* A block of scores takes 4 MB. The queries of a block are enough to repay the cost of packing a block of texts. */
 enum { QUERIES = 1024, TEXTS = 1024 };
@@ -104,4 +110,67 @@ void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighb
 size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D) {
     const size_t queries = Q < QUERIES ? Q : QUERIES, texts = N < TEXTS ? N : TEXTS;
     return (queries * texts + 15) / 16 * 16 * sizeof(float) + aoei_linear_workspace(ctx, AOEI_F32, 1, texts, D);
+}
+
+/* ------------------------------------------------------------- public API */
+
+typedef struct search {
+    aoei_arena arena;           /* memory of the tensors; owned */
+    aoei_tensor queries, texts; /* [Q, D], [N, D] unit vectors */
+    aoei_tensor workspace;
+    aoei_neighbor *best; /* [Q, k], in the arena */
+} search;
+
+static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_t D, size_t k) {
+    size_t found = 0;
+    s->arena.overflow |= aoei_mul_size(Q, k, &found);
+    s->queries = aoei_tensor_take(&s->arena, Q, D);
+    s->texts = aoei_tensor_take(&s->arena, N, D);
+    s->best = aoei_arena_take_array(&s->arena, found, sizeof *s->best);
+    s->workspace = aoei_workspace_take(&s->arena, aoei_nearest_workspace(ctx, Q, N, D));
+}
+
+/* Copies the rows and normalizes them to unit length; a zero row stays zero. AOE_ENUMERIC: a value is not finite. */
+static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *from, const char *what, aoe_error *err) {
+    for (size_t i = 0; i < to.rows; i++) {
+        float *row = aoei_tensor_at(to, i, 0);
+        memcpy(row, from + i * to.cols, to.cols * sizeof *row);
+        for (size_t d = 0; d < to.cols; d++)
+            if (!isfinite(row[d]))
+                return aoei_fail(err, AOE_ENUMERIC, "aoe_nearest: component %zu of row %zu of %s is not finite", d, i, what);
+    }
+    aoei_l2_normalize(ctx, to);
+    return 0;
+}
+
+int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims, size_t k,
+                aoe_neighbor *neighbors, aoe_error *err) {
+    AOEI_CHECK(err, ctx, queries, vectors, neighbors);
+    if (!dims || n >= AOEI_NO_TEXT)
+        return aoei_fail(err, AOE_EARG, "aoe_nearest: dims must be at least 1 and n less than %u", (unsigned)AOEI_NO_TEXT);
+    if (!n_queries || !k)
+        return 0;
+    search s = {0};
+    const size_t most = n < k ? n : k;
+    aoei_arena_measure(&s.arena);
+    lay_out(&s, ctx, n_queries, n, dims, most);
+    if (s.arena.overflow)
+        return aoei_fail_nomem(err, SIZE_MAX);
+    const size_t bytes = s.arena.used;
+    int code = aoei_arena_create(&s.arena, bytes, err);
+    if (code)
+        return code;
+    lay_out(&s, ctx, n_queries, n, dims, most);
+    code = take_unit_rows(ctx, s.queries, queries, "queries", err);
+    if (!code)
+        code = take_unit_rows(ctx, s.texts, vectors, "vectors", err);
+    if (!code)
+        aoei_nearest(ctx, &(aoei_nearest_job){.queries = s.queries, .texts = s.texts, .k = most, .workspace = s.workspace},
+                     s.best);
+    for (size_t i = 0; i < n_queries * k && !code; i++) {
+        const aoei_neighbor *b = i % k < most ? &s.best[i / k * most + i % k] : NULL;
+        neighbors[i] = b ? (aoe_neighbor){b->text, (double)b->score} : (aoe_neighbor){SIZE_MAX, (double)NAN};
+    }
+    aoei_arena_destroy(&s.arena);
+    return code;
 }

@@ -135,6 +135,8 @@ typedef struct bootstrap {
 } bootstrap;
 
 void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o) {
+    if (!o)
+        return;
     *o = (aoe_bootstrap_options){.struct_size = sizeof *o, .replicates = 2000, .confidence = 0.95, .seed = 42};
 }
 

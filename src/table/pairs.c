@@ -51,6 +51,8 @@ int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, 
 }
 
 void aoe_table_options_defaults(aoe_table_options *o) {
+    if (!o)
+        return;
     *o = (aoe_table_options){.struct_size = sizeof *o};
 }
 

@@ -213,6 +213,8 @@ done:
 }
 
 void aoe_encode_options_defaults(aoe_encode_options *o) {
+    if (!o)
+        return;
     *o = (aoe_encode_options){.struct_size = sizeof *o};
 }
 

@@ -3,6 +3,7 @@
  */
 #include "tokenizer/tokenizer_files.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -94,7 +95,11 @@ int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
     if (t)
         *t = NULL;
     AOEI_CHECK(err, t);
-    int rc = aoei_tokenizer_open_optional(t, dir, err);
+    char found[PATH_MAX];
+    int rc = dir ? 0 : aoe_default_model(found, sizeof found, err);
+    dir = dir ? dir : found;
+    if (!rc)
+        rc = aoei_tokenizer_open_optional(t, dir, err);
     if (rc || *t)
         return rc;
     return aoei_fail(err, AOE_ENOENT,

@@ -160,6 +160,8 @@ static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err
 }
 
 void aoe_plan_options_defaults(aoe_plan_options *o) {
+    if (!o)
+        return;
     *o = (aoe_plan_options){.struct_size = sizeof *o};
     o->n_texts = 64;
     o->length = 32;

@@ -59,6 +59,8 @@ typedef struct mlm_task {
 } mlm_task;
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
+    if (!o)
+        return;
     *o = (aoe_pretrain_options){.struct_size = sizeof *o};
     aoe_training_args_defaults(&o->args);
     aoe_table_options_defaults(&o->table);

@@ -42,6 +42,8 @@ typedef struct pair_task {
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
+    if (!o)
+        return;
     *o = (aoe_train_options){.struct_size = sizeof *o};
     aoe_training_args_defaults(&o->args);
     aoe_objective_options_defaults(&o->objective);
@@ -54,6 +56,8 @@ void aoe_train_options_defaults(aoe_train_options *o) {
 }
 
 void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
+    if (!d)
+        return;
     memset(d, 0, sizeof *d);
     d->path = path;
     d->weight = 1;

@@ -27,6 +27,8 @@ enum { MAX_STEPS = INT32_MAX }; /* maximum epochs and maximum steps, so that the
 #define MAX_MINUTES 1e6
 
 void aoe_training_args_defaults(aoe_training_args *o) {
+    if (!o)
+        return;
     *o = (aoe_training_args){.struct_size = sizeof *o};
     aoe_model_options_defaults(&o->model_options);
     o->epochs = 1;

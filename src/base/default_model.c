@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * The default model: the directory that programs use if no model is given.
+ */
+#include "aoe.h"
+#include "base/check.h"
+#include "base/error.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Appends "/NAME" to path[PATH_MAX]. 0, or -1 if the result does not fit. */
+static int append(char *path, const char *name) {
+    const size_t len = strlen(path), more = strlen(name);
+    if (len + more + 2 > PATH_MAX)
+        return -1;
+    path[len] = '/';
+    memcpy(path + len + 1, name, more + 1);
+    return 0;
+}
+
+static int is_model(const char *dir) {
+    char config[PATH_MAX];
+    struct stat st;
+    strcpy(config, dir);
+    return !append(config, "config.json") && stat(config, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The model called "default" in `folder`, else the only model in it, in found[PATH_MAX]. 1: there is one. */
+static int find_in(const char *folder, char *found) {
+    strcpy(found, folder);
+    if (!append(found, "default") && is_model(found))
+        return 1;
+    DIR *d = opendir(folder);
+    size_t n = 0;
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        char path[PATH_MAX];
+        strcpy(path, folder);
+        if (e->d_name[0] != '.' && !append(path, e->d_name) && is_model(path) && n++ == 0)
+            strcpy(found, path);
+    }
+    if (d)
+        closedir(d);
+    return n == 1;
+}
+
+/* Searches the model folders of an installation or a source tree that holds `file`, a program or library. 1: found. */
+static int find_near(const char *file, char *found) {
+    static const char *const folders[] = {"../share/aoe/models", "../models", "../../models"};
+    const char *slash = strrchr(file, '/');
+    if (!slash || (size_t)(slash - file) >= PATH_MAX)
+        return 0;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char folder[PATH_MAX];
+        memcpy(folder, file, (size_t)(slash - file));
+        folder[slash - file] = 0;
+        if (!append(folder, folders[i]) && find_in(folder, found))
+            return 1;
+    }
+    return 0;
+}
+
+int aoe_default_model(char *dir, size_t size, aoe_error *err) {
+    AOEI_CHECK(err, dir);
+    const char *given = getenv("AOE_MODEL");
+    char found[PATH_MAX], program[PATH_MAX];
+    if (!given || !*given) {
+        const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+        Dl_info library;
+        given = found;
+        program[n > 0 ? n : 0] = 0;
+        if (!find_near(program, found) &&
+            !(dladdr((void *)aoe_default_model, &library) && library.dli_fname && find_near(library.dli_fname, found)))
+            return aoei_fail(err, AOE_ENOENT,
+                             "no default model found; give a model directory or set AOE_MODEL in the environment");
+    }
+    const size_t len = strlen(given);
+    if (len >= size)
+        return aoei_fail(err, AOE_EARG, "aoe_default_model: the path of the default model needs %zu bytes", len + 1);
+    memcpy(dir, given, len + 1);
+    return 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * Rules of the public API that hold for all functions: versions, sizes of options structs, the default model; and aoe_nearest.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "aoe.h"
+#include "aoe_data.h"
+#include "base/dir.h"
+
+static void versions(void **state) {
+    (void)state;
+    int major, minor, patch;
+    assert_int_equal(sscanf(aoe_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+    assert_int_equal(aoe_version_number(), major * 10000 + minor * 100 + patch);
+    assert_int_equal(aoe_version_number(), AOE_VERSION_NUMBER);
+}
+
+static void sizes_of_options(void **state) {
+    (void)state;
+    aoe_context *ctx;
+    aoe_error err;
+    aoe_context_options o;
+    aoe_context_options_defaults(&o);
+    assert_int_equal(o.struct_size, sizeof o);
+    o.struct_size = 0;
+    assert_int_equal(aoe_context_create(&ctx, &o, &err), AOE_EARG);
+    assert_null(ctx);
+    assert_string_equal(err.message, "aoe_context_create: struct_size of aoe_context_options is not set; call "
+                                     "aoe_context_options_defaults first");
+    o.struct_size = sizeof o + 8;
+    assert_int_equal(aoe_context_create(&ctx, &o, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "another version of the headers"));
+    o.threads = SIZE_MAX; /* outside of an older, smaller struct: the default holds */
+    o.struct_size = offsetof(aoe_context_options, threads);
+    assert_int_equal(aoe_context_create(&ctx, &o, &err), 0);
+    assert_in_range(aoe_context_threads(ctx), 1, 100000);
+    aoe_context_destroy(ctx);
+}
+
+/* NULL options mean the defaults: functions read the file and fail, or succeed, without a crash. */
+static void null_options(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");
+    const char *paths[] = {path};
+    aoe_data_stats_result stats;
+    aoe_data_check_result found;
+    aoe_error err;
+    assert_int_equal(aoe_data_stats(path, NULL, &stats, &err), 0);
+    assert_int_equal(stats.rows, 2);
+    aoe_data_stats_free(&stats);
+    assert_int_equal(aoe_data_check(paths, 1, NULL, &found, &err), 0);
+    assert_int_equal(found.rows, 2);
+    free(path);
+    assert_int_equal(aoei_remove_tree(dir, NULL), 0);
+    free(dir);
+}
+
+static void default_model(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), found[4096];
+    aoe_model *m;
+    aoe_tokenizer *t;
+    aoe_error err;
+    test_model_write(dir, NULL);
+    setenv("AOE_MODEL", dir, 1);
+    assert_int_equal(aoe_default_model(found, sizeof found, &err), 0);
+    assert_string_equal(found, dir);
+    assert_int_equal(aoe_default_model(found, strlen(dir), &err), AOE_EARG);
+    assert_int_equal(aoe_model_open(&m, test_model_context, NULL, NULL, &err), 0);
+    aoe_model_close(m);
+    assert_int_equal(aoe_tokenizer_open(&t, NULL, &err), 0);
+    aoe_tokenizer_close(t);
+    unsetenv("AOE_MODEL");
+    assert_int_equal(aoei_remove_tree(dir, NULL), 0);
+    free(dir);
+}
+
+static void nearest(void **state) {
+    (void)state;
+    const float vectors[] = {1, 0, 0, 2, 3, 0, -1, 0, 0, 0, 1, 1}, queries[] = {5, 0, 0, 1};
+    const struct {
+        size_t index;
+        double score;
+    } want[2][3] = {{{0, 1}, {2, 1}, {5, sqrt(0.5)}}, {{1, 1}, {5, sqrt(0.5)}, {0, 0}}};
+    aoe_neighbor got[2][8];
+    aoe_error err;
+    assert_int_equal(aoe_nearest(test_model_context, queries, 2, vectors, 6, 2, 3, got[0], &err), 0);
+    for (size_t q = 0; q < 2; q++)
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(got[0][3 * q + i].index, want[q][i].index);
+            assert_true(fabs(got[0][3 * q + i].score - want[q][i].score) < 1e-6);
+        }
+    assert_int_equal(aoe_nearest(test_model_context, queries, 2, vectors, 6, 2, 8, got[0], &err), 0);
+    for (size_t q = 0; q < 2; q++) {
+        assert_int_equal(got[q][0].index, want[q][0].index);
+        assert_true(got[q][5].index < 6 && got[q][6].index == SIZE_MAX && isnan(got[q][7].score));
+    }
+    const float bad[] = {NAN, 1};
+    assert_int_equal(aoe_nearest(test_model_context, queries, 2, bad, 1, 2, 1, got[0], &err), AOE_ENUMERIC);
+    assert_int_equal(aoe_nearest(test_model_context, queries, 2, vectors, 6, 0, 1, got[0], &err), AOE_EARG);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(versions),      cmocka_unit_test(sizes_of_options), cmocka_unit_test(null_options),
+        cmocka_unit_test(default_model), cmocka_unit_test(nearest),
+    };
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Every function of the public headers with each of its pointer arguments set to NULL. The cases are generated from the
+ * headers by tests/api/null_arguments.awk.
+ */
+#include <math.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "aoe.h"
+#include "aoe_annotate.h"
+#include "aoe_data.h"
+#include "aoe_eval.h"
+#include "aoe_train.h"
+
+/* What pointers other than the tested one refer to. Functions check all pointers before they use one. */
+static alignas(64) char dummy[1 << 16];
+
+static void dummy_function(void) {
+    fail_msg("a callback was called");
+}
+
+static size_t failures;
+
+static void check(const char *function, const char *argument, int code, int quiet_code, const aoe_error *error) {
+    char want[256];
+    snprintf(want, sizeof want, "%s: argument '%s' is NULL", function, argument);
+    if (code != AOE_EARG || quiet_code != AOE_EARG || strcmp(error->message, want) != 0) {
+        printf("ERROR: %s, argument '%s': codes %d and %d, message: %s\n", function, argument, code, quiet_code,
+               error->message);
+        failures++;
+    }
+}
+
+static void every_pointer_argument(void **state) {
+    (void)state;
+#define REJECTS(function, argument, arguments, without_error)                                                                  \
+    {                                                                                                                          \
+        aoe_error error = {0};                                                                                                 \
+        memset(dummy, 0, sizeof dummy);                                                                                        \
+        const int code = function arguments;                                                                                   \
+        check(#function, argument, code, function without_error, &error);                                                      \
+    }
+#define SURVIVES(function, arguments)                                                                                          \
+    memset(dummy, 0, sizeof dummy);                                                                                            \
+    (void)function arguments;
+#include "null_arguments.inc"
+    assert_int_equal(failures, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_pointer_argument)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
