@@ -20,6 +20,8 @@ typedef struct comparison {
 } comparison;
 
 void aoe_compare_options_defaults(aoe_compare_options *o) {
+    if (!o)
+        return;
     *o = (aoe_compare_options){.struct_size = sizeof *o};
     aoei_experiment_options_defaults(&o->experiment);
     o->experiment.keep = AOE_KEEP_NONE;

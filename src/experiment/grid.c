@@ -18,6 +18,8 @@ typedef struct memory {
 } memory;
 
 void aoe_grid_options_defaults(aoe_grid_options *o) {
+    if (!o)
+        return;
     *o = (aoe_grid_options){.struct_size = sizeof *o};
     aoei_experiment_options_defaults(&o->experiment);
 }
