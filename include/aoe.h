@@ -1,26 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe: angle-optimized embeddings. Train, judge and run text-embedding models.
+ * aoe: angle-optimized embeddings. A library that computes, trains and evaluates text embeddings on CPUs.
  *
- *     #include <aoe.h>
- *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err;
- *     float v[2][1024];
- *     aoe_text texts[2] = {aoe_text_of("A plane is taking off."), aoe_text_of("An aircraft departs.")};
- *     if (aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, "my-model", NULL, &err) ||
- *         aoe_embedder_create(&embedder, model, NULL, &err) || aoe_embed(embedder, texts, 2, v[0], NULL, &err))
- *         return fprintf(stderr, "%s\n", err.message), 1;       // vectors are [2, aoe_model_dims(model)]
- *     printf("%.4f\n", aoe_cosine(v[0], v[0] + aoe_model_dims(model), aoe_model_dims(model)));
- *     aoe_embedder_destroy(embedder); aoe_model_close(model); aoe_context_destroy(ctx);
+ * An embedding model turns a text into a vector of a few hundred float32 values, so that texts of similar meaning have vectors
+ * of high cosine. This header has what every program needs: contexts, tokenizers, models, embeddings and search. The other
+ * headers include it: aoe_train.h (loss functions, training, new models), aoe_eval.h (evaluation, statistics, benchmarks),
+ * aoe_data.h (tables and data tools) and aoe_annotate.h (training data from chat models; experimental).
  *
- * Rules, once for the whole header:
- * - Functions that can fail return 0 or a negative AOE_E* code. The object they create is the first
- *   parameter and is NULL on failure. An aoe_error pointer may be NULL; on failure its message is one
- *   line that says what, where (file and line, byte, tensor or key) and what to do.
- * - Texts are pointer and length, valid UTF-8; NUL is a character like any other.
- * - Option structs may be NULL (all defaults). Get one from its *_defaults() function and change fields.
- * - The library never prints, exits or aborts; messages go to the context's log callback.
- * - An object that was made from another one borrows it: close it first (embedder, model, context).
- * - Shapes: N packed tokens, B pairs, T tokens of a text, D hidden size, H heads, V vocabulary.
+ * A search program: the text that is most similar to a question. examples/ has complete programs.
+ *
+ *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err; aoe_neighbor best;
+ *     const aoe_text text[3] = {aoe_text_of("She cooks rice."), aoe_text_of("An aircraft departs."), aoe_text_of("It rains.")};
+ *     const aoe_text question = aoe_text_of("A plane is taking off.");
+ *     if (aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||    // the default model
+ *         aoe_embedder_create(&embedder, model, NULL, &err)) return fprintf(stderr, "%s\n", err.message), 1;
+ *     const size_t dims = aoe_model_dims(model);
+ *     float *v = malloc(4 * dims * sizeof *v), *q = v + 3 * dims;                                     // v: [3, dims], q:
+ * [dims] if (aoe_embed(embedder, text, 3, v, NULL, &err) || aoe_embed(embedder, &question, 1, q, NULL, &err) ||
+ *         aoe_nearest(ctx, q, 1, v, 3, dims, 1, &best, &err)) return fprintf(stderr, "%s\n", err.message), 1;
+ *     printf("%.3f %s\n", best.score, text[best.index].data);
+ *     free(v); aoe_embedder_destroy(embedder); aoe_model_close(model); aoe_context_destroy(ctx);
+ *
+ * Rules for all headers
+ * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says what
+ *   happened, where (file and line, byte, tensor or key) and what to do; the object to create, the first parameter, is NULL.
+ *   Every function that returns a code can return AOE_EARG for invalid arguments and AOE_ENOMEM.
+ * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. A NULL pointer is reported as AOE_EARG with the names
+ *   of the function and the argument; functions without a code return 0, NULL or NaN. Functions that free accept NULL.
+ * - Options. Call aoe_x_options_defaults, then change fields. NULL options mean the defaults. struct_size, set by the defaults
+ *   function, lets later versions append fields. A struct within another one is part of its size.
+ * - Texts are pointer and length, valid UTF-8. NUL is an ordinary character.
+ * - Ownership. Strings and arrays in options are borrowed for the call. An object created from another one borrows it: destroy
+ *   it first (embedder, then model, then context).
+ * - Output. The library never prints, exits or aborts. Its messages are passed to the log callback of the context.
+ * - Threads. Contexts, tokenizers and models can be shared between threads; an embedder is used by one thread at a time.
+ * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B: examples, T: tokens of a text, D: components of a vector.
  */
 #ifndef AOE_H
 #define AOE_H
