@@ -12,11 +12,11 @@
  *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err; aoe_neighbor best;
  *     const aoe_text text[3] = {aoe_text_of("She cooks rice."), aoe_text_of("An aircraft departs."), aoe_text_of("It rains.")};
  *     const aoe_text question = aoe_text_of("A plane is taking off.");
- *     if (aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||    // the default model
+ *     if (aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||
  *         aoe_embedder_create(&embedder, model, NULL, &err)) return fprintf(stderr, "%s\n", err.message), 1;
  *     const size_t dims = aoe_model_dims(model);
- *     float *v = malloc(4 * dims * sizeof *v), *q = v + 3 * dims;                                     // v: [3, dims], q:
- * [dims] if (aoe_embed(embedder, text, 3, v, NULL, &err) || aoe_embed(embedder, &question, 1, q, NULL, &err) ||
+ *     float *v = malloc(4 * dims * sizeof *v), *q = v + 3 * dims;
+ *     if (aoe_embed(embedder, text, 3, v, NULL, &err) || aoe_embed(embedder, &question, 1, q, NULL, &err) ||
  *         aoe_nearest(ctx, q, 1, v, 3, dims, 1, &best, &err)) return fprintf(stderr, "%s\n", err.message), 1;
  *     printf("%.3f %s\n", best.score, text[best.index].data);
  *     free(v); aoe_embedder_destroy(embedder); aoe_model_close(model); aoe_context_destroy(ctx);
@@ -55,15 +55,14 @@ extern "C" {
 #define AOE_API
 #endif
 
-/* Marks pointer parameters that may be NULL. All other pointers must not be NULL: functions that return a code return AOE_EARG
- * and name the argument; other functions return 0, NULL or NaN. */
+/* Marks pointer parameters that may be NULL. */
 #ifndef AOE_NULLABLE
 #define AOE_NULLABLE
 #endif
 
 /* -------------------------------------------------------------------- errors */
 
-/* name, value, text */
+/* Name, value and text of every error code. */
 #define AOE_ERROR_LIST(X)                                                                                                      \
     X(OK, 0, "no error")                                                                                                       \
     X(EARG, -1, "an argument is out of range")                                                                                 \
@@ -90,8 +89,8 @@ typedef struct aoe_error {
 } aoe_error;
 
 AOE_API int aoe_version_number(void);        /* AOE_VERSION_NUMBER of the library */
-AOE_API const char *aoe_version(void);       /* AOE_VERSION of the library; static */
-AOE_API const char *aoe_code_text(int code); /* the text of the list above; static */
+AOE_API const char *aoe_version(void);       /* AOE_VERSION of the library; static string */
+AOE_API const char *aoe_code_text(int code); /* text of a code from the list above; static string */
 
 /* ------------------------------------------------------------------- context */
 
@@ -100,41 +99,45 @@ typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message)
 
 typedef struct aoe_context_options {
     size_t struct_size; /* set by aoe_context_options_defaults */
-    size_t threads;     /* worker threads, the caller included; 0: the CPUs this process may use */
-    aoe_log_fn log;     /* NULL: messages are dropped; may be called from the thread that calls the library */
+    size_t threads;     /* number of threads, including the calling one; 0: one per CPU that the process may use */
+    aoe_log_fn log;     /* receives messages, on the thread that calls the library; NULL: messages are discarded */
     void *log_user;     /* first argument of log */
 } aoe_context_options;
 
-typedef struct aoe_context aoe_context; /* thread pool, CPU tier, log; safe to share between threads */
+/* Thread pool, CPU tier and log. Threads may share a context. */
+typedef struct aoe_context aoe_context;
 
 AOE_API void aoe_context_options_defaults(aoe_context_options *o);
-/* Errors: AOE_EARG (AOE_CPU in the environment names no tier), AOE_ENOMEM. */
+/* Errors: AOE_EARG (the environment variable AOE_CPU is not the name of a CPU tier), AOE_ENOMEM. */
 AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_context_destroy(aoe_context *AOE_NULLABLE ctx); /* NULL accepted */
+AOE_API void aoe_context_destroy(aoe_context *AOE_NULLABLE ctx);
 AOE_API size_t aoe_context_threads(const aoe_context *ctx);
-AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* "c", "avx2", "avx512" ...; static */
+AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use: "c", "avx2", "avx512" ...; static string */
 
 /* --------------------------------------------------------------------- enums */
 
+/* Data type of activations and matrix products. AUTO: bf16 if the CPU has instructions for it, else f32. */
 typedef enum aoe_dtype { AOE_DTYPE_AUTO, AOE_DTYPE_F32, AOE_DTYPE_BF16 } aoe_dtype;
 
-/* Pooling of the last layer's token vectors h[T,D] into one vector (paper section 4.1). In names, avg = mean over tokens. */
+/* Pooling: how the last hidden states h[T, D] of a text become one vector (section 4.1 of the AnglE paper). "avg" in a name is
+ * the mean over tokens. The CELL modes exist for RAN models only (docs/ran.md), where a cell is the state after a window. */
 typedef enum aoe_pooling {
-    AOE_POOLING_AUTO,           /* what the model directory says */
+    AOE_POOLING_AUTO,           /* from the model directory, else the default of the architecture */
     AOE_POOLING_CLS,            /* h[0] */
     AOE_POOLING_CLS_LAST_AVG,   /* (h[0] + mean(h)) / 2 */
     AOE_POOLING_LAST_AVG,       /* mean(h) */
-    AOE_POOLING_LAST_MAX,       /* max over tokens, a component at a time */
+    AOE_POOLING_LAST_MAX,       /* maximum over tokens, per component */
     AOE_POOLING_FIRST_LAST_AVG, /* mean over tokens of (embedding output + h) / 2 */
     AOE_POOLING_LAST_TOKEN,     /* h[T-1] */
-    AOE_POOLING_CELL_LAST,      /* from here on of a RAN alone (docs/ran.md): the cell behind the last window */
-    AOE_POOLING_CELL_MEAN,      /* mean of the windows' cells */
-    AOE_POOLING_CELL_MAX,       /* max over them, a component at a time */
+    AOE_POOLING_CELL_LAST,      /* cell after the last window */
+    AOE_POOLING_CELL_MEAN,      /* mean of the cells of all windows */
+    AOE_POOLING_CELL_MAX,       /* maximum over the cells of all windows, per component */
     AOE_POOLING_COUNT
 } aoe_pooling;
 
-/* "cls", "cls-last-avg" ...; static, NULL for an unknown value. */
+/* Name of a pooling mode, for example "cls" or "last-avg"; static string, NULL for an unknown value. */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
+/* The reverse; also accepts "mean" and "max", the names of sentence-transformers. Errors: AOE_EARG lists the names. */
 AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------------- texts */
@@ -144,104 +147,106 @@ typedef struct aoe_text {
     size_t len;       /* bytes */
 } aoe_text;
 
-AOE_API aoe_text aoe_text_of(const char *s); /* of a C string */
+AOE_API aoe_text aoe_text_of(const char *s); /* text of a C string, borrowed */
 
 /* ----------------------------------------------------------------- tokenizer */
 
-typedef struct aoe_tokenizer aoe_tokenizer; /* immutable, safe to share between threads */
+/* A tokenizer. Immutable; threads may share it. */
+typedef struct aoe_tokenizer aoe_tokenizer;
 
 typedef struct aoe_encode_options {
     size_t struct_size;    /* set by aoe_encode_options_defaults */
-    size_t max_length;     /* tokens, specials included; 0: no truncation */
-    const char *prompt;    /* template with {text}, or NULL: the text alone. The text is truncated, never the template */
-    int no_special_tokens; /* leave the tokens of the post-processor out */
-    int drop_unknown;      /* leave unknown tokens out; there may be none left */
+    size_t max_length;     /* tokens per text after truncation, special tokens included; 0: no truncation */
+    const char *prompt;    /* template that contains {text}; NULL: none. Truncation shortens the text, never the template */
+    int no_special_tokens; /* 1: do not add special tokens */
+    int drop_unknown;      /* 1: drop unknown tokens; the result may be empty */
 } aoe_encode_options;
 
 AOE_API void aoe_encode_options_defaults(aoe_encode_options *o);
 
 typedef struct aoe_ids {
-    int32_t *id;     /* [n], owned; aoe_ids_free */
-    size_t n;        /* tokens */
-    size_t capacity; /* of id */
-    int truncated;   /* 1: the last text lost tokens to max_length */
+    int32_t *id;     /* [n] token ids, owned; freed by aoe_ids_free */
+    size_t n;        /* number of tokens */
+    size_t capacity; /* allocated elements of id */
+    int truncated;   /* 1 if the last text was truncated to max_length */
 } aoe_ids;
 
-/* Reads tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt, from a model directory.
- * Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (the feature is named). */
+/* Opens the tokenizer of a model directory: tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with
+ * merges.txt. dir NULL: the default model. Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (names the feature). */
 AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t); /* NULL accepted */
-/* Replaces the contents of *ids (zero it before the first call) with the ids of one text, exactly as
- * Hugging Face tokenizers gives them. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG
- * (max_length leaves no room beside the template and the specials; a prompt without {text}), AOE_ENOMEM. */
+AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
+/* Replaces the contents of *ids with the token ids of one text. Zero *ids before the first call. The ids equal those of the
+ * Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG (max_length is too small
+ * for the template and the special tokens; the prompt does not contain {text}), AOE_ENOMEM. */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                  aoe_error *AOE_NULLABLE err);
-/* How the model in a directory has its texts tokenized: a static model without specials and unknown tokens, others, and where
- * no model can be recognised, as all zeros say. Opens no weights. Errors: AOE_ENOMEM. */
+/* Sets *o to the options with which the model in `dir` tokenizes texts: without special and unknown tokens for a static model,
+ * the defaults for every other model and if `dir` contains no known model. Reads no weights. Errors: AOE_ENOMEM. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
-/* Token text of an id (not NUL-terminated in general), len 0 and NULL when there is none. */
+/* Text of a token, borrowed, not NUL-terminated; data NULL and len 0 for an unknown id. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
-AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", "BPE" or "Unigram"; static */
+AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", "BPE" or "Unigram"; static string */
 
 /* -------------------------------------------------------------------- models */
 
-typedef struct aoe_model aoe_model; /* immutable after open, safe to share between threads */
+/* An open model. Immutable; threads may share it. */
+typedef struct aoe_model aoe_model;
 
 typedef struct aoe_model_options {
     size_t struct_size;  /* set by aoe_model_options_defaults */
-    aoe_dtype dtype;     /* AUTO: bf16 where the CPU multiplies it natively and the engine has it, else f32 */
-    aoe_pooling pooling; /* AUTO: aoe.json, else 1_Pooling, else the architecture's default */
-    const char *prompt;  /* NULL: the directory's prompt; "": none */
-    size_t max_length;   /* 0: aoe.json, sentence_bert_config.json, else the model's positions */
-    int normalize;       /* -1: the directory's; 0, 1: vectors of unit L2 norm */
-    int bidirectional; /* causal models: 1: attention goes in both directions from the next field's layer on; 0: the directory's
-                          choice, else in no layer */
-    size_t bidirectional_from; /* 0: in all layers */
-    const char *base; /* of a directory of adapters: that of the model they are for; NULL: the one adapter_config.json names */
+    aoe_dtype dtype;     /* data type of activations; default AOE_DTYPE_AUTO */
+    aoe_pooling pooling; /* default AOE_POOLING_AUTO: from aoe.json, else from 1_Pooling, else the architecture's default */
+    const char *prompt;  /* template that contains {text}; "": none; NULL: from the model directory */
+    size_t max_length;   /* tokens per text; 0: from aoe.json, else sentence_bert_config.json, else the model's positions */
+    int normalize;       /* 1: scale vectors to unit L2 norm; 0: do not; -1: from the model directory */
+    int bidirectional; /* causal models: 1: attend in both directions in the layers from bidirectional_from to the last; 0: from
+                          the model directory, else in no layer */
+    size_t bidirectional_from; /* first such layer, counted from 0 */
+    const char *base;          /* directory of adapters: their base model; NULL: the one that adapter_config.json names */
 } aoe_model_options;
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);
-/* Writes the path of the default model's directory, NUL-terminated, into dir[size]: the value of AOE_MODEL in the environment;
- * else the model installed with the program or the library: "default" in PREFIX/share/aoe/models, or the only model there; else
- * the model of the source tree that holds the program. Errors: AOE_ENOENT (there is none), AOE_EARG (size is too small). */
+/* Writes the directory of the default model to dir[size], NUL-terminated: the environment variable AOE_MODEL; else the model
+ * installed with the program or the library ("default" in PREFIX/share/aoe/models, or the only model there); else the model in
+ * the source tree of the program. Errors: AOE_ENOENT (no default model), AOE_EARG (size is too small). */
 AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
 
-/* Opens a Hugging Face or sentence-transformers directory; weights are mapped, not copied. A directory of adapters
- * (adapter_config.json and adapter_model.safetensors, as Hugging Face PEFT writes them) opens as its base model with the
- * adapters merged in; tokenizer and settings are its own where it has them, else the base's.
- * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or
- * infinite weights, tensor named), AOE_EUNSUPPORTED (architecture or module named), AOE_ENOMEM. */
+/* Opens a Hugging Face or sentence-transformers model directory; dir NULL: the default model. Weights are memory-mapped. A
+ * directory of adapters in PEFT's format (adapter_config.json, adapter_model.safetensors) opens as its base model with the
+ * adapters merged; its own tokenizer and settings take precedence over those of the base model.
+ * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or infinite
+ * weights; names the tensor), AOE_EUNSUPPORTED (names the architecture or module), AOE_ENOMEM. */
 AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULLABLE dir,
                            const aoe_model_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m); /* NULL accepted */
+AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
 
 typedef struct aoe_model_info {
-    const char *architecture; /* "bert", "llama", "static" ...; static */
+    const char *architecture; /* "bert", "llama", "static" ...; static string */
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types;
-    size_t parameters; /* of the encoder (pooler and heads not counted) */
-    size_t dims;       /* components of a vector */
-    const char *dense; /* of the dense layer behind the pooling: "linear" or "tanh"; static; NULL: there is none */
-    aoe_pooling pooling;
-    const char *pooling_from;    /* "aoe.json", "1_Pooling/config.json", "default", "option" ...; static */
-    size_t max_length;           /* tokens, specials included */
-    const char *max_length_from; /* likewise */
-    const char *prompt;          /* owned by the model; "" when there is none */
-    int normalize;
-    aoe_dtype dtype;           /* compute type in use */
-    const char *storage;       /* "F32", "F16", "BF16", "I8" (int8 rows, vectors F32) or "mixed"; static */
-    const char *tokenizer;     /* "WordPiece"; static; NULL: the directory holds none */
-    double dropout;            /* hidden_dropout_prob of config.json */
-    size_t kv_heads;           /* of keys and values: `heads`, or fewer where heads share them */
-    int causal;                /* 1: a token sees itself and those before it in the layers before bidirectional_from */
-    size_t bidirectional_from; /* of a causal model; `layers`: it is causal throughout */
-    size_t head_size;          /* of a RAN: components of a head; 0 elsewhere, as the next two */
-    size_t window, min_window; /* tokens of a window; a last one of fewer than these is part of the one before */
-    const char *base;          /* of adapters (LoRA): the base model's directory, owned by the model; NULL: there are none */
-    size_t lora_r;             /* their rank; 0 without adapters, as the next two */
-    double lora_alpha, lora_dropout;
-    const char *lora_targets; /* the layers that have one, comma-separated, owned by the model; "" without */
+    size_t parameters;           /* parameters of the encoder, without pooler and heads */
+    size_t dims;                 /* components of a vector */
+    const char *dense;           /* dense layer after the pooling: "linear" or "tanh"; static string; NULL: none */
+    aoe_pooling pooling;         /* pooling in use, never AUTO */
+    const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
+    size_t max_length;           /* tokens per text after truncation, special tokens included */
+    const char *max_length_from; /* source of max_length; static string */
+    const char *prompt;          /* prompt template, owned by the model; "": none */
+    int normalize;               /* 1 if vectors are scaled to unit L2 norm */
+    aoe_dtype dtype;             /* data type in use, never AUTO */
+    const char *storage; /* stored type: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), "mixed"; static string */
+    const char *tokenizer;           /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
+    double dropout;                  /* hidden_dropout_prob of config.json */
+    size_t kv_heads;                 /* heads of keys and values; fewer than `heads` with grouped-query attention */
+    int causal;                      /* 1 if attention is causal in the layers before bidirectional_from */
+    size_t bidirectional_from;       /* causal models: first layer with attention in both directions; `layers`: none */
+    size_t head_size;                /* RAN: components of a head; otherwise 0 */
+    size_t window, min_window;       /* RAN: tokens of a window, and the minimum for a last window of its own; otherwise 0 */
+    const char *base;                /* adapters: directory of the base model, owned by the model; NULL: no adapters */
+    size_t lora_r;                   /* adapters: rank; otherwise 0 */
+    double lora_alpha, lora_dropout; /* adapters: scaling and dropout; otherwise 0 */
+    const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
 } aoe_model_info;
 
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
@@ -249,60 +254,62 @@ AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
  * text: [size] bytes, NUL-terminated, truncated if size is too small. */
 AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
 AOE_API size_t aoe_model_dims(const aoe_model *m);
-AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
+AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL: no tokenizer */
 
+/* Sizes of an encoder. */
 typedef struct aoe_shape {
     size_t hidden, layers, heads, intermediate, vocab, positions;
-    size_t kv_heads;          /* of keys and values; 0: as many as heads */
-    const char *architecture; /* "bert", "roberta", "llama" ... as in aoe_model_info; NULL: "bert". Static or the caller's */
-    size_t head_size, window; /* of a RAN: components of a head, tokens of a window; positions: the length that longer texts are
-                                 cut to; 0 elsewhere */
+    size_t kv_heads;          /* heads of keys and values; 0: as many as `heads` */
+    const char *architecture; /* name as in aoe_model_info, borrowed; NULL: "bert" */
+    size_t head_size, window; /* RAN: components of a head, tokens of a window; otherwise 0. `positions` is then the length to
+                                 which longer texts are truncated */
 } aoe_shape;
-/* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b,
- * tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini. AOE_EARG lists the names. */
+/* Sizes of a known encoder: bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini,
+ * roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG lists the names. */
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
-AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
+AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static string */
 
 /* ----------------------------------------------------------------- embedding */
 
-typedef struct aoe_embedder aoe_embedder; /* a session: one arena; one thread at a time */
+/* An inference session with its own memory for activations. Only one thread may use it at a time. */
+typedef struct aoe_embedder aoe_embedder;
 
-/* What becomes of a text of more than max_length tokens. */
+/* Treatment of texts longer than max_length. */
 typedef enum aoe_chunk {
-    AOE_CHUNK_FIRST, /* its first tokens are embedded, the rest is cut */
-    AOE_CHUNK_MEAN   /* windows of max_length tokens over all of it, each with prompt and specials; the mean of their vectors */
+    AOE_CHUNK_FIRST, /* truncate the text to its first tokens */
+    AOE_CHUNK_MEAN   /* divide the text into chunks of max_length tokens, each with prompt and special tokens; mean of their
+                        vectors */
 } aoe_chunk;
 
 typedef struct aoe_embedder_options {
     size_t struct_size;   /* set by aoe_embedder_options_defaults */
-    size_t batch_tokens;  /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
+    size_t batch_tokens;  /* tokens per batch; default 4096; a longer text forms a batch of its own */
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
-    size_t chunk_overlap; /* tokens of a text that neighbouring windows share; default (size_t)-1: an eighth of what a window
-                             holds */
+    size_t chunk_overlap; /* tokens that adjacent chunks share; default (size_t)-1: an eighth of a chunk */
 } aoe_embedder_options;
 
 typedef struct aoe_text_info {
-    uint32_t tokens;   /* specials and prompt included, after truncation; 0 in static models where no word is known */
-    uint32_t chunks;   /* chunks that the text was embedded in; 1 unless AOE_CHUNK_MEAN divided it */
-    uint8_t truncated; /* 1: tokens were cut */
+    uint32_t tokens;   /* tokens after truncation, special tokens and prompt included; 0: no known word (static models) */
+    uint32_t chunks;   /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
+    uint8_t truncated; /* 1 if the text was truncated */
 } aoe_text_info;
 
 AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
 AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
                                 aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e); /* NULL accepted */
-/* vectors: [n, dims] row-major, caller's. info: [n] or NULL. Texts are batched by length inside; the
- * vector of a text is bit-identical alone, in any batch and for any number of threads. That of a text
- * without tokens is zero in a static model; in others it is an error.
- * Errors: AOE_EFORMAT (invalid UTF-8; no token), AOE_ENUMERIC, AOE_ENOMEM. aoe_embed_failed_text returns the index of the
- * text that failed; the message does not repeat the index. */
+AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
+/* Computes the embeddings of n texts. vectors: [n, dims], row-major, owned by the caller. info: [n] or NULL. The function sorts
+ * the texts by length and batches them. A text's vector is bit-identical alone, in any batch and for any number of threads. A
+ * text without tokens has the zero vector in a static model and is an error in any other model.
+ * Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite), AOE_ENOMEM.
+ * aoe_embed_failed_text returns the index of the text that failed; the message does not contain it. */
 AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
                       aoe_error *AOE_NULLABLE err);
-/* The index of the text in the last failed aoe_embed, or (size_t)-1. */
+/* Index of the text that made the last aoe_embed fail, or (size_t)-1. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */
 
-/* x, y: [dims]. Cosine in [-1, 1], computed in double; 0 when a vector is zero. */
+/* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
 AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
 
 /* ------------------------------------------------------------------ search */
