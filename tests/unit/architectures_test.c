@@ -219,7 +219,7 @@ static void refuses_directions(void **state) {
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 3}"));
     refused(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 3");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": -1}"));
-    refused(ctx, from, NULL, AOE_EFORMAT, "\"bidirectional_from\" is not a whole number");
+    refused(ctx, from, NULL, AOE_EFORMAT, "\"bidirectional_from\" is not a non-negative integer");
     test_dir_remove(from);
     aoe_context_destroy(ctx);
 }

@@ -178,7 +178,7 @@ static void refuses_what_is_not_finite(void **state) {
     covariance(10, 10, 0.9, 0);
     a[3 * 10 + 4] = a[4 * 10 + 3] = INFINITY;
     assert_int_equal(aoei_eigen_symmetric(a, value, 10, NULL, &err), AOE_ENUMERIC);
-    assert_non_null(strstr(err.message, "row 3 of a matrix of size 10 is not finite"));
+    assert_non_null(strstr(err.message, "row 3 of a 10 x 10 matrix has a value that is not finite"));
 }
 
 static void threads_do_not_show(void **state) {

@@ -130,7 +130,7 @@ static void test_json_refused(void **state) {
     refuse_json(
         "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"added_tokens\":[{\"content\":\"\\u200b\",\"normalized\":true}]," MODEL
         "}",
-        AOE_EFORMAT, "empty after normalisation");
+        AOE_EFORMAT, "empty after normalization");
 }
 
 static void test_other_components(void **state) {
