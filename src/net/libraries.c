@@ -78,7 +78,7 @@ static int start_curl(aoe_error *err) {
         return 0;
     if (aoei_curl_out_of_memory())
         return aoei_fail_nomem(err, 0);
-    return aoei_fail(err, AOE_EIO, "libcurl cannot be initialized; check its installation (curl --version)");
+    return aoei_fail(err, AOE_EIO, "libcurl cannot be initialized; reinstall the libcurl package");
 }
 
 int aoei_start_curl(aoe_error *err) {
