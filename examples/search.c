@@ -51,5 +51,9 @@ int main(int argc, char **argv) {
         printf("%.3f  %s\n", best[i].score, text[best[i].index].data);
     if (failed)
         fprintf(stderr, "search: %s\n", err.code ? err.message : "out of memory");
-    return failed; /* the end of the process frees everything */
+    for (size_t i = 0; i < n; i++)
+        free((char *)text[i].data);
+    free(text), free(vectors), fclose(file);
+    aoe_embedder_destroy(embedder), aoe_model_close(model), aoe_context_destroy(ctx);
+    return failed;
 }
