@@ -26,22 +26,22 @@ static int append(char *path, const char *name) {
 static int is_model(const char *dir) {
     char config[PATH_MAX];
     struct stat st;
-    strcpy(config, dir);
+    memcpy(config, dir, strlen(dir) + 1);
     return !append(config, "config.json") && stat(config, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* The model called "default" in `folder`, else the only model in it, in found[PATH_MAX]. 1: there is one. */
 static int find_in(const char *folder, char *found) {
-    strcpy(found, folder);
+    memcpy(found, folder, strlen(folder) + 1);
     if (!append(found, "default") && is_model(found))
         return 1;
     DIR *d = opendir(folder);
     size_t n = 0;
     for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
         char path[PATH_MAX];
-        strcpy(path, folder);
+        memcpy(path, folder, strlen(folder) + 1);
         if (e->d_name[0] != '.' && !append(path, e->d_name) && is_model(path) && n++ == 0)
-            strcpy(found, path);
+            memcpy(found, path, strlen(path) + 1);
     }
     if (d)
         closedir(d);

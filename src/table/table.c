@@ -230,7 +230,7 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
 
 /* Parses a first line such as "sep=;", which Excel writes. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
-    aoei_line line;
+    aoei_line line = {0};
     const int rc = aoei_lines_peek(t->lines, &line, err);
     if (rc <= 0 || line.len != strlen("sep=;") || strncasecmp(line.data, "sep=", 4) != 0)
         return rc;
@@ -245,7 +245,7 @@ static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
 
 /* Determines t->format and t->csv.delimiter. Returns 1, 0 if the file is empty, or an error. */
 static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
-    aoei_line header;
+    aoei_line header = {.data = ""};
     int rc = read_separator_line(t, &delimiter, err);
     if (rc == 1)
         rc = aoei_lines_peek(t->lines, &header, err);
