@@ -44,8 +44,8 @@ typedef struct job {
     size_t model_dims, dims;
     int normalize;
     format format;
-    int windowed; /* 1 with --chunk mean */
-    size_t texts, empty, truncated, in_windows;
+    int has_chunks; /* 1 with --chunk mean: the output contains the number of chunks */
+    size_t texts, empty, truncated, chunked;
     size_t zero; /* number of texts without a token */
 } job;
 
@@ -142,8 +142,8 @@ static int write_jsonl(job *j, size_t i, const float *v) {
     fputs(",\"embedding\":[", j->to);
     write_text(j, v, ',');
     fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
-    if (j->windowed)
-        fprintf(j->to, ",\"windows\":%u", (unsigned)j->info[i].chunks);
+    if (j->has_chunks)
+        fprintf(j->to, ",\"chunks\":%u", (unsigned)j->info[i].chunks);
     fputs("}\n", j->to);
     return 0;
 }
@@ -174,7 +174,7 @@ static int write_window(job *j) {
             putc('\n', j->to);
         }
         j->truncated += j->info[i].truncated;
-        j->in_windows += j->info[i].chunks > 1;
+        j->chunked += j->info[i].chunks > 1;
         j->zero += j->info[i].tokens == 0;
     }
     if (j->to == j->spool && (fflush(j->spool) || ferror(j->spool)))
@@ -333,9 +333,9 @@ static void report_counts(const job *j) {
         cli_warn("%zu of %zu text%s %s empty; only special tokens are embedded", j->empty, j->texts, cli_plural(j->texts),
                  j->empty == 1 ? "is" : "are");
     cli_warn_truncated(NULL, j->truncated, j->texts, 1);
-    if (j->in_windows)
+    if (j->chunked)
         cli_note("%zu of %zu text%s %s longer than the maximum sequence length; the embedding is the mean over all chunks",
-                 j->in_windows, j->texts, cli_plural(j->texts), j->in_windows == 1 ? "is" : "are");
+                 j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");
 }
 
 static format format_of(const options *o) {
@@ -363,7 +363,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->model_dims = info.dims;
     j->dims = o->dims ? o->dims : info.dims;
     j->normalize = info.normalize;
-    j->windowed = o->model.chunk == AOE_CHUNK_MEAN;
+    j->has_chunks = o->model.chunk == AOE_CHUNK_MEAN;
     j->format = format_of(o);
     if (j->dims > info.dims)
         return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);

@@ -12,7 +12,7 @@ printf 'the cat and the dog and the bird\nthe cat\n' >two.txt
 fails "$AOE" tokenize -m model --max-length 1 two.txt
 fails "$AOE" tokenize -m model --prompt 'no place' two.txt
 awk 'BEGIN { for (i = 0; i < 100; i++) printf "cat "; print "" }' | "$AOE" tokenize -m model | tr ',' '\n' | wc -l
-# in windows over all of it: said in the output
+# with --chunk mean all tokens are used, and the output has the number of chunks
 "$AOE" embed -m model --max-length 5 --chunk mean two.txt | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'
 "$AOE" embed -m model -q --max-length 5 --chunk mean --chunk-overlap 2 two.txt | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'
 "$AOE" similarity -m model -q --max-length 5 --chunk mean 'the cat and the dog and the bird' 'the cat' | grep -c cosine
