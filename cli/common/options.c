@@ -163,6 +163,13 @@ int cli_given(const cli_args *args, const char *name) {
     return 0;
 }
 
+const char *cli_first_given(const cli_args *args, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (cli_given(args, names[i]))
+            return names[i];
+    return NULL;
+}
+
 static void note_given(cli_args *args, const cli_option *o) {
     args->given = cli_realloc((void *)args->given, (args->n_given + 1) * sizeof *args->given);
     args->given[args->n_given++] = o;
@@ -366,15 +373,13 @@ static const char *field_end(const char *s) {
     return s;
 }
 
-/* 1 if `field`[len], such as "lora.r" or "args.max_steps", is the library's name for option o. */
-static int is_field(const cli_option *o, const char *field, size_t len) {
+/* 1 if `field`[len], such as "args.max_steps", ends in the name of option o with '_' for '-'. */
+static int ends_in_name(const cli_option *o, const char *field, size_t len) {
     const char *last = field;
     for (size_t i = 0; i < len; i++)
         if (field[i] == '.')
             last = field + i + 1;
     const size_t n = len - (size_t)(last - field);
-    if (o->field)
-        return strlen(o->field) == len && memcmp(o->field, field, len) == 0;
     if (strlen(o->name) != n)
         return 0;
     for (size_t i = 0; i < n; i++)
@@ -383,12 +388,19 @@ static int is_field(const cli_option *o, const char *field, size_t len) {
     return 1;
 }
 
+/* The option that sets `field`[len] of the library: the option whose `field` has this name ("lora.dropout"), otherwise the
+ * first option without a `field` whose name is the last part of it. NULL: none. */
 static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
+    const cli_option *by_name = NULL;
     for (size_t g = 0; g < s->n_groups; g++)
-        for (size_t i = 0; i < s->groups[g].n; i++)
-            if (is_field(&s->groups[g].options[i], field, len))
-                return &s->groups[g].options[i];
-    return NULL;
+        for (size_t i = 0; i < s->groups[g].n; i++) {
+            const cli_option *o = &s->groups[g].options[i];
+            if (o->field && strlen(o->field) == len && memcmp(o->field, field, len) == 0)
+                return o;
+            if (!o->field && !by_name && ends_in_name(o, field, len))
+                by_name = o;
+        }
+    return by_name;
 }
 
 void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *s) {

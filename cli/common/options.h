@@ -28,7 +28,9 @@ enum { CLI_GO = -1 }; /* cli_parse: the arguments are valid, run the command */
  * --version, 2 after a usage error, 1 if a response file cannot be read or names an unset variable (all reported). */
 int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv);
 void cli_args_free(cli_args *args);                    /* accepts a zeroed one */
-int cli_given(const cli_args *args, const char *name); /* 1: the option --name is among the arguments */
+int cli_given(const cli_args *args, const char *name); /* 1 if the option --name is among the arguments */
+/* The first of names[n] whose option is among the arguments; NULL: none. */
+const char *cli_first_given(const cli_args *args, const char *const *names, size_t n);
 
 /* Copies text into out[size] with each "options.FIELD" replaced by the flag of that field: "options.max_length" by
  * "--max-length". Fields without an option are copied unchanged. */

@@ -151,14 +151,9 @@ static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
 
 /* ---- parsing */
 
-/* The option of the experiment's own among the arguments of aoe train; NULL: none. */
-static const char *own_option(const cli_args *args) {
-    static const char *const own[] = {"output", "resume", "force", "threads", "seed", "quiet", "json"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (cli_given(args, own[i]))
-            return own[i];
-    return NULL;
-}
+/* Options of aoe train that the experiment sets for each run, and --dev, which all runs share. */
+static const char *const own_options[] = {"output", "resume", "force", "threads", "seed", "quiet", "json", "dev"};
+enum { OWN_OPTIONS = sizeof own_options / sizeof *own_options };
 
 static void free_parsed(cli_parsed *p) {
     if (p->config)
@@ -174,7 +169,7 @@ static int parse_words(cli_parsed *p) {
 }
 
 static int check_own(const cli_experiment *e, const cli_args *args, const char *where) {
-    const char *own = own_option(args);
+    const char *own = cli_first_given(args, own_options, OWN_OPTIONS - 1);
     if (!own)
         return CLI_GO;
     return cli_usage(e->command, "--%s is given %s, among the options of aoe train; aoe %s sets it for each run", own, where,
@@ -215,12 +210,11 @@ int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, cons
 
 const cli_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name) {
     enum { MOST = 256 };
-    static const char *const own[] = {"output", "resume", "force", "threads", "seed", "quiet", "json", "dev"};
     const cli_syntax *s = &e->shared.config->syntax;
     const char *names[MOST], *plain = name + strspn(name, "-");
     size_t n = 0;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        if (strcmp(own[i], plain) == 0) {
+    for (size_t i = 0; i < OWN_OPTIONS; i++) {
+        if (strcmp(own_options[i], plain) == 0) {
             cli_usage(e->command, "%s %s: this option is shared by all runs or set by aoe %s", what, plain, e->command);
             return NULL;
         }

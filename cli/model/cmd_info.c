@@ -293,11 +293,14 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("info", "--stored requires --shape NAME");
     if (!o->plan && !o->shape && (o->length || o->texts))
         return cli_usage("info", "--texts and --length require --plan");
-    const aoe_lora *l = &o->p.lora;
-    if ((l->r || l->load_8bit) && !o->plan && !o->shape)
-        return cli_usage("info", "--lora-r and --load-8bit require --plan");
-    if (!l->r && (l->targets || !isnan(l->alpha) || !isnan(l->dropout)))
-        return cli_usage("info", "--lora-alpha, --lora-dropout and --lora-targets require --lora-r");
+    static const char *const of_plan[] = {"lora-r", "load-8bit"};
+    static const char *const of_new_adapters[] = {"lora-alpha", "lora-dropout", "lora-targets"};
+    const char *alone = o->plan || o->shape ? NULL : cli_first_given(args, of_plan, 2);
+    if (alone)
+        return cli_usage("info", "--%s requires --plan", alone);
+    alone = o->p.lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
+    if (alone)
+        return cli_usage("info", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
     return CLI_GO;
 }
 

@@ -366,8 +366,10 @@ int cli_train_config_check(const cli_train_config *o) {
         return cli_usage("train", "missing output directory: -o DIR");
     if (!o->t.teacher && (cli_given(&o->args, "w-teacher") || cli_given(&o->args, "distill")))
         return cli_usage("train", "--w-teacher and --distill require --teacher DIR");
-    if (!o->t.lora.r && (cli_given(&o->args, "lora-alpha") || cli_given(&o->args, "lora-targets")))
-        return cli_usage("train", "--lora-alpha and --lora-targets require --lora-r N");
+    static const char *const of_new_adapters[] = {"lora-alpha", "lora-targets"};
+    const char *alone = o->t.lora.r ? NULL : cli_first_given(&o->args, of_new_adapters, 2);
+    if (alone)
+        return cli_usage("train", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
     if (check_method(&o->args, o->t.method) != CLI_GO)

@@ -92,8 +92,15 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
         return resume(&c->lora, f->dir, wanted, err);
     if (wanted->r)
         return aoei_lora_resolve(&c->lora, wanted, c, err);
-    if (wanted->load_8bit || wanted->targets || !isnan(wanted->alpha) || !isnan(wanted->dropout))
+    const char *field = wanted->load_8bit         ? "load_8bit"
+                        : wanted->targets         ? "targets"
+                        : !isnan(wanted->alpha)   ? "alpha"
+                        : !isnan(wanted->dropout) ? "dropout"
+                                                  : NULL;
+    if (field)
         return aoei_fail(err, AOE_EARG,
-                         "options of adapters need adapters: set options.lora.r, or open a directory of saved adapters");
+                         "%s contains no adapters, which options.lora.%s requires; set options.lora.r to train new adapters, "
+                         "or open a directory of saved adapters",
+                         f->dir, field);
     return 0;
 }

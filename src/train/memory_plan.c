@@ -156,7 +156,7 @@ static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err
     m->config.lora = m->lora;
     return !o->lora.load_8bit || m->lora.r
                ? 0
-               : aoei_fail(err, AOE_EARG, "options.lora.load_8bit needs adapters; set options.lora.r");
+               : aoei_fail(err, AOE_EARG, "options.lora.load_8bit requires adapters; set options.lora.r");
 }
 
 void aoe_plan_options_defaults(aoe_plan_options *o) {

@@ -55,6 +55,9 @@ fails "$AOE" merge adapters -o merged
 fails "$AOE" embed -m merged --base base texts.txt
 fails train new -m adapters --base base --lora-r 4
 fails train new -m base --load-8bit
+fails train new -m base --lora-dropout 0.2
+fails "$AOE" info base --plan --load-8bit
+"$AOE" info base --plan --lora-dropout 0.2 || echo "exit code $?"
 fails train new -m base --lora-r 4 --lora-targets q_proj
 fails "$AOE" pretrain -q -m adapters --base base -d texts.txt -o new
 is_absent new

@@ -408,7 +408,7 @@ static void refuses_other_requests(void **state) {
     aoe_lora_defaults(&lora);
     lora.load_8bit = 1;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "need adapters: set options.lora.r");
+    FRAGMENT(err, "contains no adapters, which options.lora.load_8bit requires; set options.lora.r");
     aoe_lora_defaults(&lora);
     lora.r = 4;
     lora.targets = "query,,value";
