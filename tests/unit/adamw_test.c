@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * AdamW over flat tensors: a trace against double precision, segments with and without weight decay,
- * packed copies that follow the values, the same bits for any number of threads and any cut; gradients that are zero
- * afterwards; the sum of squares.
+ * Tests the AdamW optimizer over flat tensors: ten steps against double precision, segments with and without weight decay,
+ * the update of packed weight copies, identical bits for any number of threads and any segment boundaries, zeroed gradients
+ * after a step, and the sum of squares.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "nn/gemm.h"
 #include "nn/optimizer.h"
 
-/* One step over tensors t = value, grad, m, v; plans the segments. The gradient is zero afterwards. */
+/* Plans the segments, takes one step over t = {value, gradient, m, v}, and asserts that the gradient is zero afterwards. */
 static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_adamw o, aoei_adamw_segment *segments, size_t n) {
     o.segments = segments;
     o.n_segments = n;
@@ -25,7 +25,7 @@ static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_adamw o, a
         assert_true(aoei_f32(t[1])[i] == 0);
 }
 
-/* Minimises sum of c_i (w_i - target_i)^2 / 2 for ten steps in float32 and in double; losses agree to 1e-6. */
+/* Minimizes sum_i c_i (w_i - target_i)^2 / 2 for ten steps in float32 and in double; asserts that the losses agree to 1e-6. */
 static void trace(const aoe_context *ctx) {
     enum { P = 1000, STEPS = 10 };
     aoei_tensor w = test_tensor(1, P, 0, 1, 1), target = test_tensor(1, P, 0, 1, 2), c = test_tensor(1, P, 0, 1, 3);
@@ -43,8 +43,8 @@ static void trace(const aoe_context *ctx) {
         double loss = 0, want = 0;
         const double bias1 = 1 - pow(o.beta1, (double)o.step), bias2 = 1 - pow(o.beta2, (double)o.step);
         for (size_t i = 0; i < P; i++) {
-            const double curvature = fabs((double)aoei_f32(c)[i]), goal = (double)aoei_f32(target)[i];
-            const double d = (double)aoei_f32(w)[i] - goal, dd = wd[i] - goal;
+            const double curvature = fabs((double)aoei_f32(c)[i]), minimum = (double)aoei_f32(target)[i];
+            const double d = (double)aoei_f32(w)[i] - minimum, dd = wd[i] - minimum;
             loss += curvature * d * d / 2;
             want += curvature * dd * dd / 2;
             aoei_f32(g)[i] = (float)(curvature * d);
@@ -72,8 +72,9 @@ static void test_trace(void **state) {
     test_each_tier(trace);
 }
 
-/* Which elements decay: with no gradient and no moments, a step multiplies by 1 - lr * decay or leaves alone. Segments begin,
- * end and lie across the blocks that threads share; some are empty. */
+/* Tests which elements decay: with zero gradient and zero moments, a step multiplies elements of segments with decay by
+ * 1 - lr * weight_decay and leaves other elements unchanged. Segments begin inside, end inside and span the blocks that
+ * threads process; some are empty. */
 static void test_ranges(void **state) {
     (void)state;
     enum { P = 50000 };
@@ -108,7 +109,7 @@ static void test_ranges(void **state) {
         }
 }
 
-/* t[4] = normal numbers, the second moment not negative. */
+/* Fills t = {value, gradient, m, v}, each [n], with standard normal numbers; the second moment v is non-negative. */
 static void fill(aoei_tensor t[4], size_t n) {
     for (uint32_t i = 0; i < 4; i++)
         t[i] = test_tensor(1, n, 0, 1, i + 1);
@@ -116,7 +117,7 @@ static void fill(aoei_tensor t[4], size_t n) {
         aoei_f32(t[3])[i] = fabsf(aoei_f32(t[3])[i]);
 }
 
-static void same_and_free(const aoei_tensor a[4], const aoei_tensor b[4]) {
+static void assert_equal_and_free(const aoei_tensor a[4], const aoei_tensor b[4]) {
     for (size_t i = 0; i < 4; i++) {
         test_same_bits(a[i], b[i]);
         test_tensor_free(a[i]);
@@ -124,7 +125,7 @@ static void same_and_free(const aoei_tensor a[4], const aoei_tensor b[4]) {
     }
 }
 
-/* Segments that begin in one block and end in another are the same as steps of their own. */
+/* A step over segments that span several blocks gives the same bits as a separate step over each segment. */
 static void range_across_blocks(const aoe_context *ctx) {
     enum { P = 50001 };
     static const size_t cuts[] = {0, 3, 40000, P};
@@ -143,7 +144,7 @@ static void range_across_blocks(const aoe_context *ctx) {
         step(ctx, slice, o, &own, 1);
     }
     step(ctx, whole, o, segments, 3);
-    same_and_free(whole, parts);
+    assert_equal_and_free(whole, parts);
 }
 
 static void test_range_across_blocks(void **state) {
@@ -151,15 +152,17 @@ static void test_range_across_blocks(void **state) {
     test_each_tier(range_across_blocks);
 }
 
-/* Weights of several shapes (rows that fill panels and rows that do not), each in a segment with padding behind it. */
+/* Weights of several shapes, with row counts that fill whole panels and that do not. Each is one segment, padded at its end. */
 typedef struct weights {
-    aoei_tensor view[5];
-    aoei_adamw_segment segments[6];
-    size_t count;
+    aoei_tensor view[5];            /* weights of the sizes in shapes */
+    aoei_adamw_segment segments[6]; /* one per weight, and one of 20000 elements without a weight */
+    size_t count;                   /* number of elements, padding included */
 } weights;
 
 static const size_t shapes[5][2] = {{1, 1}, {32, 7}, {33, 40}, {150, 37}, {64, 130}};
 
+/* Lays out the weights over value (NULL data: computes only the segments and the count). packed: 1: each weight gets an owned
+ * packed copy of the given type, filled with 0xff bytes; free it with aoei_aligned_free. */
 static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype type, int packed) {
     weights w;
     memset(&w, 0, sizeof w);
@@ -183,7 +186,8 @@ static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype 
     return w;
 }
 
-/* Packed copies are those of the updated values, byte for byte; the values are those of a step without them. */
+/* After a step, packed copies equal copies packed from the updated values, byte for byte. The values equal those of a step
+ * without packed copies. */
 static void repacked(const aoe_context *ctx, aoei_dtype type) {
     const aoei_tensor none = {0};
     const aoei_adamw o = {
@@ -207,7 +211,7 @@ static void repacked(const aoe_context *ctx, aoei_dtype type) {
         aoei_aligned_free(fresh);
         aoei_aligned_free(w.view[k].packed);
     }
-    same_and_free(t, plain);
+    assert_equal_and_free(t, plain);
 }
 
 static void test_repacked(void **state) {
@@ -264,12 +268,12 @@ static void test_threads(void **state) {
 }
 
 static void sum_of_squares(const aoe_context *ctx) {
-    /* one block, its end, several, and more than the partial sums hold in single blocks */
+    /* none, one element, one full block, one element more, several blocks, and more blocks than partial sums */
     static const size_t sizes[] = {0, 1, 16384, 16385, 100000, 256 * 16384 + 1};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         aoei_tensor t = test_tensor_poisoned(1, sizes[k], 0);
         for (size_t i = 0; i < sizes[k]; i++)
-            aoei_f32(t)[i] = (float)(i % 3); /* 0, 1, 4: the sum is exact */
+            aoei_f32(t)[i] = (float)(i % 3); /* squares 0, 1, 4: the sum is exact */
         const size_t n = sizes[k];
         assert_true(aoei_sum_squares(ctx, t) == (double)(n / 3 * 5 + (n % 3 == 2)));
         if (n) {

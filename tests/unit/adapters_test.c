@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Directories of adapters: opened as the model they are for with them merged in, the bits of the merged directory; kept
- * apart the same vectors to rounding; whatever the base is stored as; frozen weights as bf16 or int8; where base, tokenizer
- * and settings are found; what is refused.
+ * Tests adapter directories (PEFT). Opening one merges the adapters into the base model and gives the bits of a merged
+ * directory. Unmerged adapters give equal vectors up to rounding. Also tests every storage type of the base model, frozen
+ * weights in bf16 and int8, how base model, tokenizer and settings are found, memory plans, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,18 +23,19 @@
 #include "modeldir/layout.h"
 #include "modeldir/safetensors_writer.h"
 
-enum { VECTORS = 3, MOST_DIMS = 64 };
+enum { VECTORS = 3, MAX_DIMS = 64 };
 
 typedef struct vectors {
-    float x[VECTORS][MOST_DIMS];
+    float x[VECTORS][MAX_DIMS]; /* embeddings, padded with zeros */
 } vectors;
 
+/* Returns the embeddings of VECTORS fixed texts. */
 static vectors embed(aoe_model *m) {
     vectors v;
     aoe_embedder *e;
     aoe_text texts[VECTORS];
     char copies[VECTORS][256];
-    float out[VECTORS * MOST_DIMS];
+    float out[VECTORS * MAX_DIMS];
     aoe_error err = {0};
     memset(&v, 0, sizeof v);
     for (uint32_t i = 0; i < VECTORS; i++) {
@@ -42,7 +43,7 @@ static vectors embed(aoe_model *m) {
         texts[i] = aoe_text_of(copies[i]);
     }
     const size_t D = aoe_model_dims(m);
-    assert_true(D <= MOST_DIMS);
+    assert_true(D <= MAX_DIMS);
     if (aoe_embedder_create(&e, m, NULL, &err) || aoe_embed(e, texts, VECTORS, out, NULL, &err))
         fail_msg("%s", err.message);
     for (size_t i = 0; i < VECTORS; i++)
@@ -60,7 +61,7 @@ static aoe_model *open_as(const char *dir, aoe_dtype dtype, const aoei_open_mode
     return m;
 }
 
-static const aoei_open_mode inference = {.packed = 1}, apart = {0};
+static const aoei_open_mode inference = {.packed = 1}, unmerged = {0};
 
 static vectors embed_as(const char *dir, aoe_dtype dtype, const aoei_open_mode *p) {
     aoe_model *m = open_as(dir, dtype, p);
@@ -69,18 +70,18 @@ static vectors embed_as(const char *dir, aoe_dtype dtype, const aoei_open_mode *
     return v;
 }
 
-/* Relative distance of all vectors. */
+/* Returns the norm of a - b divided by the norm of b, over all vectors. */
 static double distance(const vectors *a, const vectors *b) {
     double difference = 0, norm = 0;
     for (size_t i = 0; i < VECTORS; i++)
-        for (size_t k = 0; k < MOST_DIMS; k++) {
+        for (size_t k = 0; k < MAX_DIMS; k++) {
             difference += pow((double)a->x[i][k] - (double)b->x[i][k], 2);
             norm += pow((double)b->x[i][k], 2);
         }
     return sqrt(difference / norm);
 }
 
-static int same(const vectors *a, const vectors *b) {
+static int equal(const vectors *a, const vectors *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
@@ -88,7 +89,8 @@ static void (*const kinds[])(aoei_encoder_config *c) = {NULL, tiny_roberta, tiny
 static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* DIR/base of a kind, DIR/adapters for it. */
+/* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names of the
+ * adapted layers, NULL: all. *base and *adapters: their paths, to free with remove_both. */
 static void write_both(size_t kind, const char *targets, char **base, char **adapters) {
     tiny_model o = tiny_defaults();
     o.hidden = 32;
@@ -113,7 +115,7 @@ static void merge(const char *from, const char *to, aoe_storage storage) {
         fail_msg("%s", err.message);
 }
 
-/* Opened, merged into a directory and kept apart it is one model, and another than the base. */
+/* An opened adapter directory, its merged directory and unmerged adapters are one model, which differs from the base. */
 static void opens_and_merges(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
@@ -126,10 +128,10 @@ static void opens_and_merges(void **state) {
                 const vectors without = embed_as(base, (aoe_dtype)dtype, &inference),
                               with = embed_as(adapters, (aoe_dtype)dtype, &inference),
                               whole = embed_as(merged, (aoe_dtype)dtype, &inference),
-                              beside = embed_as(adapters, (aoe_dtype)dtype, &apart);
-                assert_true(same(&with, &whole));
+                              separate = embed_as(adapters, (aoe_dtype)dtype, &unmerged);
+                assert_true(equal(&with, &whole));
                 assert_true(distance(&without, &whole) > 1e-2);
-                const double error = distance(&beside, &whole);
+                const double error = distance(&separate, &whole);
                 if (!(error < (dtype == AOE_DTYPE_F32 ? 1e-5 : 0.05)))
                     fail_msg("kind %zu, type %d: %g", kind, dtype, error);
             }
@@ -150,10 +152,10 @@ static void opens_and_merges(void **state) {
         }
 }
 
-/* What is written, by name: as PEFT has it, and nothing of the base. */
+/* Adapter directories contain tensors and settings with PEFT's names, and no file of the base model. */
 static void writes_peft_files(void **state) {
     (void)state;
-    for (size_t kind = 0; kind < KINDS; kind += 2) { /* BERT, LLaMA, and a Qwen2 whose names have no prefix */
+    for (size_t kind = 0; kind < KINDS; kind += 2) { /* BERT, LLaMA, and a Qwen2 without a prefix in tensor names */
         static const char *const names[] = {"base_model.model.encoder.layer.1.attention.output.dense.lora_B.weight", NULL,
                                             "base_model.model.model.layers.1.self_attn.o_proj.lora_B.weight", NULL,
                                             "base_model.model.layers.1.self_attn.o_proj.lora_B.weight"};
@@ -168,12 +170,12 @@ static void writes_peft_files(void **state) {
         const aoei_st_tensor *t = aoei_safetensors_find(f, names[kind]);
         assert_true(t && t->dtype == AOEI_ST_F32 && t->n_dims == 2 && t->shape[0] == 32 && t->shape[1] == 3);
         assert_non_null(strstr(text, tasks[kind]));
-        assert_non_null(strstr(text, base)); /* by its full path */
+        assert_non_null(strstr(text, base)); /* the full path */
         assert_non_null(strstr(text, kind ? "down_proj" : "\"output.dense\""));
-        static const char *const there[] = {"aoe.json", "README.md", "vocab.txt", "tokenizer_config.json"},
+        static const char *const present[] = {"aoe.json", "README.md", "vocab.txt", "tokenizer_config.json"},
                                  *const absent[] = {"config.json", "model.safetensors", "modules.json"};
-        for (size_t i = 0; i < sizeof there / sizeof *there; i++)
-            assert_true(aoei_entry_exists(adapters, there[i]));
+        for (size_t i = 0; i < sizeof present / sizeof *present; i++)
+            assert_true(aoei_entry_exists(adapters, present[i]));
         for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
             assert_false(aoei_entry_exists(adapters, absent[i]));
         assert_true(aoei_is_model_dir(adapters));
@@ -185,8 +187,9 @@ static void writes_peft_files(void **state) {
     }
 }
 
-/* A base stored in any form: merging reads its values exactly; kept apart it stays as it is stored, to the same bits. */
-static void takes_a_base_of_any_form(void **state) {
+/* The base model may be stored as any type. Merging reads its values exactly. Without merging, the weights keep their storage
+ * type and give the bits of a float32 copy. */
+static void accepts_any_storage_type(void **state) {
     (void)state;
     for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8; storage++) {
         char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
@@ -198,7 +201,7 @@ static void takes_a_base_of_any_form(void **state) {
         assert_int_equal(aoe_convert(test_model_context, narrow, wide, &to_wide, NULL, NULL), 0);
         for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
             for (int packed = 0; packed < 2; packed++) {
-                const aoei_open_mode *p = packed ? &inference : &apart;
+                const aoei_open_mode *p = packed ? &inference : &unmerged;
                 aoe_model_options o = {
                     .struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
                 aoe_model *a, *b;
@@ -206,11 +209,11 @@ static void takes_a_base_of_any_form(void **state) {
                 o.base = wide;
                 assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, p, NULL), 0);
                 const vectors x = embed(a), y = embed(b);
-                assert_true(same(&x, &y));
+                assert_true(equal(&x, &y));
                 const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)], f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
                 if (!packed) {
                     assert_int_equal(q.type, storage == AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
-                    assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32); /* never wider than it is used */
+                    assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32); /* the computation's type */
                     assert_int_equal(a->weights[AOEI_W_WORD].type, q.type);
                 }
                 assert_int_equal(packed, !q.data);
@@ -225,7 +228,7 @@ static void takes_a_base_of_any_form(void **state) {
         aoe_model *m;
         assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &with, NULL), 0);
         const vectors x = embed(m), y = embed_as(merged, AOE_DTYPE_F32, &inference);
-        assert_true(same(&x, &y));
+        assert_true(equal(&x, &y));
         aoe_model_close(m);
         remove_both(base, adapters);
         test_dir_remove(narrow);
@@ -234,8 +237,8 @@ static void takes_a_base_of_any_form(void **state) {
     }
 }
 
-/* --load-8bit: frozen linear weights are the int8 rows that aoe_convert would have stored. */
-static void holds_int8_rows(void **state) {
+/* Opened with eight_bit, frozen linear weights equal the int8 weights that aoe_convert stores. */
+static void quantizes_frozen_weights(void **state) {
     (void)state;
     char *base, *adapters, *narrow = test_path(test_dir, "narrow");
     const aoe_convert_options to_int8 = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8};
@@ -246,7 +249,7 @@ static void holds_int8_rows(void **state) {
         aoe_model *a = open_as(adapters, (aoe_dtype)dtype, &eight), *b;
         const aoe_model_options o = {
             .struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
-        assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &apart, NULL), 0);
+        assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &unmerged, NULL), 0);
         for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) { /* no gate */
             const size_t slot = aoei_layer_slot(1, aoei_adapter_kind(kind));
             const aoei_tensor x = a->weights[slot], y = b->weights[slot];
@@ -262,8 +265,8 @@ static void holds_int8_rows(void **state) {
     test_dir_remove(narrow);
 }
 
-/* Tokenizer and settings are the adapters' own, or where they have none the base's. */
-static void finds_what_belongs_to_it(void **state) {
+/* Tokenizer and settings come from the adapter directory if it has them, otherwise from the base directory. */
+static void finds_tokenizer_settings_and_base(void **state) {
     (void)state;
     char *base, *adapters, *elsewhere = test_path(test_dir, "elsewhere");
     static const char *const own[] = {"aoe.json", "vocab.txt", "tokenizer_config.json"};
@@ -287,7 +290,7 @@ static void finds_what_belongs_to_it(void **state) {
     aoe_model_get_info(m, &info);
     assert_true(info.pooling == AOE_POOLING_LAST_MAX && info.tokenizer && info.max_length == 9 && info.normalize);
     aoe_model_close(m);
-    /* the base elsewhere */
+    /* the base directory was moved */
     assert_int_equal(rename(base, elsewhere), 0);
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "is not a directory here; set options.base");
@@ -299,7 +302,7 @@ static void finds_what_belongs_to_it(void **state) {
                                  .max_length = 32};
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &o, &err), 0);
     const vectors again = embed(m);
-    assert_true(same(&v, &again));
+    assert_true(equal(&v, &again));
     aoe_model_close(m);
     assert_int_equal(aoe_model_open(&m, test_model_context, elsewhere, &o, &err), AOE_EARG);
     FRAGMENT(err, "holds no adapters; leave out options.base");
@@ -309,7 +312,8 @@ static void finds_what_belongs_to_it(void **state) {
     free(base);
 }
 
-/* The adapters' file without, with one more, or with another tensor. */
+/* Rewrites the weights file of the adapter directory dir. Omits tensors whose name contains left_out, adds a [2, 2] tensor
+ * named extra, adds a column to tensors whose name contains misshapen, and sets all elements to value. NULL: no change. */
 static void rewrite(const char *dir, const char *left_out, const char *extra, const char *misshapen, float value) {
     char *path = test_path(dir, AOEI_PEFT_WEIGHTS);
     aoei_safetensors *f;
@@ -340,7 +344,7 @@ static void rewrite(const char *dir, const char *left_out, const char *extra, co
     free(path);
 }
 
-static void refuses_damaged_adapters(void **state) {
+static void rejects_damaged_adapters(void **state) {
     (void)state;
     static const struct {
         const char *left_out, *extra, *misshapen;
@@ -372,7 +376,7 @@ static void refuses_damaged_adapters(void **state) {
     }
 }
 
-static void refuses_other_requests(void **state) {
+static void rejects_invalid_options(void **state) {
     (void)state;
     char *base, *adapters, *ran = test_path(test_dir, "ran"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");
     aoe_init_options init;
@@ -426,8 +430,8 @@ static void refuses_other_requests(void **state) {
     remove_both(base, adapters);
 }
 
-/* New adapters add nothing at first, and are the same for any number of threads. */
-static void begins_with_nothing(void **state) {
+/* New adapters leave the vectors unchanged: B is zero, and A is uniform within 1 / sqrt(columns). */
+static void new_adapters_change_nothing(void **state) {
     (void)state;
     char *base, *adapters;
     aoe_lora lora;
@@ -436,23 +440,23 @@ static void begins_with_nothing(void **state) {
     lora.r = 4;
     const aoei_open_mode p = {.lora = &lora, .seed = 7};
     aoe_model *m = open_as(base, AOE_DTYPE_F32, &p);
-    const vectors with = embed(m), without = embed_as(base, AOE_DTYPE_F32, &apart);
-    assert_true(same(&with, &without));
+    const vectors with = embed(m), without = embed_as(base, AOE_DTYPE_F32, &unmerged);
+    assert_true(equal(&with, &without));
     const aoei_tensor down = m->weights[aoei_layer_slot(0, AOEI_LW_ADAPTERS)];
-    double most = 0, sum = 0;
+    double largest = 0, sum = 0;
     for (size_t i = 0; i < down.rows * down.cols; i++) {
         const double v = fabs((double)((const float *)down.data)[i]);
-        most = v > most ? v : most;
+        largest = v > largest ? v : largest;
         sum += v;
     }
     const double bound = 1 / sqrt((double)down.cols);
-    assert_true(most < bound && most > 0.8 * bound && fabs(sum / (double)(down.rows * down.cols) / bound - 0.5) < 0.1);
+    assert_true(largest < bound && largest > 0.8 * bound && fabs(sum / (double)(down.rows * down.cols) / bound - 0.5) < 0.1);
     assert_true(fabs(m->lora.alpha - 32) < 1e-12 && fabs(m->lora.dropout - 0.1) < 1e-12);
     aoe_model_close(m);
     remove_both(base, adapters);
 }
 
-/* Bytes of the weights beside adapters: converted, and those that lie in the file. */
+/* Returns the bytes of all weights except adapters: converted weights and weights used directly from the mapped file. */
 static size_t frozen_bytes(const aoe_model *m) {
     const unsigned char *own = m->memory.converted;
     size_t bytes = m->memory.converted_bytes;
@@ -467,7 +471,8 @@ static size_t frozen_bytes(const aoe_model *m) {
     return bytes;
 }
 
-/* The plan of training is what opening and laying out take; that of a shape what its model's is. */
+/* A memory plan for training equals the bytes of the opened weights and of the trained parameters. The plan of a shape equals
+ * the plan of a model with that shape. */
 static void plans_memory(void **state) {
     (void)state;
     char *base, *adapters, *made = test_path(test_dir, "made"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");
@@ -544,12 +549,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_and_merges),
         cmocka_unit_test(writes_peft_files),
-        cmocka_unit_test(takes_a_base_of_any_form),
-        cmocka_unit_test(holds_int8_rows),
-        cmocka_unit_test(finds_what_belongs_to_it),
-        cmocka_unit_test(refuses_damaged_adapters),
-        cmocka_unit_test(refuses_other_requests),
-        cmocka_unit_test(begins_with_nothing),
+        cmocka_unit_test(accepts_any_storage_type),
+        cmocka_unit_test(quantizes_frozen_weights),
+        cmocka_unit_test(finds_tokenizer_settings_and_base),
+        cmocka_unit_test(rejects_damaged_adapters),
+        cmocka_unit_test(rejects_invalid_options),
+        cmocka_unit_test(new_adapters_change_nothing),
         cmocka_unit_test(plans_memory),
     };
     test_use_memory();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * aoe_annotate and aoe_score against a chat endpoint on real sockets: rows of every shape of answer, the same bytes for any
- * concurrency and through every trouble, answers that are paid for once, bounds on what is spent, what cannot succeed, and
- * keys that are nowhere to be found.
+ * Tests aoe_annotate and aoe_score against a local chat server: rows from every kind of response, identical output for any
+ * concurrency and despite server errors, reuse of cached responses, limits on tokens and cost, permanent failures, and API
+ * keys, which must not appear in outputs, caches or messages.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,29 +18,30 @@
 
 #define KEY "sk-secret-0123456789"
 
-enum { MODELS = 4, ROOM = 1 << 20 };
+enum { MODELS = 4, MAX_OUTPUT = 1 << 20 };
 
-typedef struct bench {
+typedef struct fixture {
     test_server *server;
-    chat_model behaviour;
+    chat_model behaviour; /* how the server responds, and counts of its requests */
     char api[64];
     aoe_chat_model model[MODELS];
-    char *dir, *texts, *pairs, *cache; /* owned; cache does not exist at first */
-    const char *file;                  /* texts */
-    char *out;                         /* [ROOM] what was written */
-    size_t len;
-    size_t polls, stop_after; /* progress that stops after so many answers; 0: never */
+    char *dir, *texts, *pairs, *cache; /* paths, owned; the cache does not exist at first */
+    const char *file;                  /* = texts, for a.files */
+    char *out;                         /* output of the last run, NUL-terminated; capacity MAX_OUTPUT */
+    size_t len;                        /* bytes in out */
+    size_t polls, stop_after;          /* calls of progress; responses after which it cancels the run, 0: never */
     aoe_annotate_options a;
     aoe_annotate_result r;
     aoe_score_options s;
     aoe_score_result sr;
     aoe_error err;
-} bench;
+} fixture;
 
+/* Appends the output of a run to b->out. */
 static int keep(void *user, size_t part, const char *data, size_t len) {
-    bench *b = user;
+    fixture *b = user;
     assert_int_equal(part, 0);
-    assert_true(b->len + len < ROOM);
+    assert_true(b->len + len < MAX_OUTPUT);
     memcpy(b->out + b->len, data, len);
     b->len += len;
     b->out[b->len] = 0;
@@ -48,15 +49,15 @@ static int keep(void *user, size_t part, const char *data, size_t len) {
 }
 
 static int progress(void *user, const aoe_chat_progress *p) {
-    bench *b = user;
+    fixture *b = user;
     assert_true(p->done <= p->total);
     assert_null(strstr(p->why, KEY));
     b->polls++;
     return b->stop_after && p->done >= b->stop_after;
 }
 
-/* n_models of "numbered", "json", "bullets", "stream". */
-static void set_models(bench *b, size_t n, ...) {
+/* Sets the n models that are called; their names ("numbered", "json", ...) select a behaviour of the server. */
+static void set_models(fixture *b, size_t n, ...) {
     va_list names;
     va_start(names, n);
     for (size_t i = 0; i < n; i++)
@@ -65,7 +66,7 @@ static void set_models(bench *b, size_t n, ...) {
     b->a.chat.n_models = b->s.chat.n_models = n;
 }
 
-static void set_chat(bench *b, aoe_chat_options *c) {
+static void set_chat(fixture *b, aoe_chat_options *c) {
     c->models = b->model;
     c->cache = b->cache;
     c->retry_delay = 0.01;
@@ -74,7 +75,7 @@ static void set_chat(bench *b, aoe_chat_options *c) {
 }
 
 static int set_up(void **state) {
-    bench *b = calloc(1, sizeof *b);
+    fixture *b = calloc(1, sizeof *b);
     assert_non_null(b);
     *state = b;
     b->server = test_server_start();
@@ -90,7 +91,7 @@ static int set_up(void **state) {
         "9\tA man eats bread.\tA man eats rice.\tz\n");
     b->cache = test_path(b->dir, "answers.sqlite");
     b->file = b->texts;
-    b->out = malloc(ROOM);
+    b->out = malloc(MAX_OUTPUT);
     assert_non_null(b->out);
     b->out[0] = 0;
     aoe_annotate_options_defaults(&b->a);
@@ -108,7 +109,7 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     test_server_stop(b->server);
     test_dir_remove(b->dir);
     free(b->texts);
@@ -119,38 +120,41 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void set_texts(bench *b, const char *texts) {
+static void set_texts(fixture *b, const char *texts) {
     free(b->texts);
     b->texts = test_write_text(b->dir, "texts.txt", texts);
     b->file = b->texts;
 }
 
-static void set_pairs(bench *b, const char *name, const char *pairs) {
+static void set_pairs(fixture *b, const char *name, const char *pairs) {
     free(b->pairs);
     b->pairs = test_write_text(b->dir, name, pairs);
     b->s.file = b->pairs;
 }
 
-static int annotate(bench *b) {
+/* Runs aoe_annotate; the output is stored in b->out, the error in b->err. */
+static int annotate(fixture *b) {
     b->len = 0;
     b->out[0] = 0;
     memset(&b->err, 0, sizeof b->err);
     return aoe_annotate(&b->a, &b->r, &b->err);
 }
 
-static int score(bench *b) {
+/* Runs aoe_score; the output is stored in b->out, the error in b->err. */
+static int score(fixture *b) {
     b->len = 0;
     b->out[0] = 0;
     memset(&b->err, 0, sizeof b->err);
     return aoe_score(&b->s, &b->sr, &b->err);
 }
 
-static void annotate_ok(bench *b) {
+static void annotate_ok(fixture *b) {
     if (annotate(b))
         fail_msg("%s", b->err.message);
 }
 
-static void forget(bench *b) {
+/* Removes the cache and resets the server's counts. */
+static void forget(fixture *b) {
     static const char *const files[] = {"answers.sqlite", "answers.sqlite-wal", "answers.sqlite-shm"};
     for (size_t i = 0; i < 3; i++) {
         char *path = test_path(b->dir, files[i]);
@@ -160,10 +164,10 @@ static void forget(bench *b) {
     b->behaviour.n_seen = b->behaviour.requests = b->behaviour.answers = 0;
 }
 
-/* ---- rows */
+/* ---- output rows */
 
 static void pairs_of_one_model(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     b->a.positives = 2;
     b->a.negatives = 1;
     annotate_ok(b);
@@ -187,7 +191,7 @@ static void pairs_of_one_model(void **state) {
 }
 
 static void labels_and_templates(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     b->a.positive_prompt = "Write {size} like: {text} {text2}{braces}";
     b->a.positives = 1;
     b->a.negatives = 0;
@@ -206,9 +210,10 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->err.message, "not a JSON object"));
 }
 
-/* Copies of the input, what was there before from another model, triples. */
+/* With several models, copies of the input and sentences already returned by another model are dropped. Triplets use cached
+ * responses. */
 static void ensemble(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     set_models(b, 4, "numbered", "json", "bullets", "stream");
     b->model[1].source = "second";
     b->a.positives = b->a.negatives = 5;
@@ -230,7 +235,7 @@ static void ensemble(void **state) {
 
 static void answers_without_sentences(void **state) {
     static const char *const names[] = {"refuses", "declines", "filtered", "silent"};
-    bench *b = *state;
+    fixture *b = *state;
     for (size_t i = 0; i < 4; i++) {
         set_models(b, 1, names[i]);
         annotate_ok(b);
@@ -239,7 +244,7 @@ static void answers_without_sentences(void **state) {
         assert_int_equal(b->r.chat.asked, 6);
         assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
         assert_int_equal(b->r.chat.unreadable, i < 3 ? 0 : 6);
-        annotate_ok(b); /* they are kept like others */
+        annotate_ok(b); /* these responses are cached like others */
         assert_int_equal(b->r.chat.kept, 6);
         assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
     }
@@ -247,13 +252,13 @@ static void answers_without_sentences(void **state) {
     b->a.positives = 2;
     b->a.negatives = 0;
     annotate_ok(b);
-    assert_int_equal(b->r.rows, 3); /* the second sentence is cut off */
+    assert_int_equal(b->r.rows, 3); /* the second sentence is truncated */
 }
 
-/* ---- the same bytes */
+/* ---- identical output */
 
-static void any_concurrency_through_troubles(void **state) {
-    bench *b = *state;
+static void any_concurrency_despite_errors(void **state) {
+    fixture *b = *state;
     static const unsigned troubles[] = {0, CHAT_500 | CHAT_MALFORMED | CHAT_CUT | CHAT_STREAM_CUT, CHAT_429 | CHAT_CUT};
     static const size_t concurrency[] = {1, 2, 16};
     char *want = NULL;
@@ -274,7 +279,7 @@ static void any_concurrency_through_troubles(void **state) {
 }
 
 static void paid_once(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     annotate_ok(b);
     char *want = strdup(b->out);
     annotate_ok(b);
@@ -283,14 +288,14 @@ static void paid_once(void **state) {
     assert_int_equal(b->r.chat.asked, 0);
     assert_true(b->r.chat.cost == 0);
     assert_string_equal(b->out, want);
-    b->a.positives = 4; /* other prompts are other calls */
+    b->a.positives = 4; /* different prompts need new calls */
     annotate_ok(b);
     assert_int_equal(b->behaviour.requests, 9);
     free(want);
 }
 
 static void stopped_and_resumed(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     annotate_ok(b);
     char *want = strdup(b->out);
     forget(b);
@@ -311,14 +316,14 @@ static void stopped_and_resumed(void **state) {
 
 /* ---- spending */
 
-static void bounds(void **state) {
-    bench *b = *state;
+static void limits(void **state) {
+    fixture *b = *state;
     char *want = NULL;
     b->a.chat.max_tokens = 200;
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
         forget(b);
         b->a.chat.concurrency = concurrency;
-        b->a.chat.max_total_tokens = 600; /* about 270 at most and 90 in the end, each: four calls */
+        b->a.chat.max_total_tokens = 600; /* each call: at most about 270, in fact 90: four calls */
         annotate_ok(b);
         assert_int_equal(b->r.chat.asked, 4);
         assert_int_equal(b->r.chat.left, 2);
@@ -341,13 +346,13 @@ static void bounds(void **state) {
     free(want);
 }
 
-/* Answers that are none cost what they may have cost, and are asked for again only while there is room. */
-static void unusable_answers_are_spent(void **state) {
-    bench *b = *state;
+/* A malformed response is counted with its maximum cost, and is retried only while the limit allows another call. */
+static void malformed_responses_are_counted(void **state) {
+    fixture *b = *state;
     double spent = 0;
     b->behaviour.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
     b->a.chat.max_tokens = 200;
-    b->a.chat.max_total_tokens = 1700; /* about 270 for a broken answer, twice, and 90: two calls, a third is begun */
+    b->a.chat.max_total_tokens = 1700; /* about 2 * 270 for malformed responses and 90: two calls, a third begins */
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
         forget(b);
         b->a.chat.concurrency = concurrency;
@@ -369,7 +374,7 @@ static void unusable_answers_are_spent(void **state) {
     b->a.chat.concurrency = 1;
     b->model[0].price_in = 0;
     b->model[0].price_out = 1000;
-    b->a.chat.max_cost = 0.5; /* 0.2 for an answer: three are too many */
+    b->a.chat.max_cost = 0.5; /* at most 0.2 per response: three exceed the limit */
     annotate_ok(b);
     assert_int_equal(b->behaviour.requests, 2);
     assert_int_equal(b->r.chat.failed, 2);
@@ -377,9 +382,9 @@ static void unusable_answers_are_spent(void **state) {
     assert_true(fabs(b->r.chat.cost - 0.4) < 1e-9);
 }
 
-/* The limit of an answer is the request's, wherever it comes from. */
-static void bounds_need_limits(void **state) {
-    bench *b = *state;
+/* A limit on the cost needs a limit on the tokens of a response, in either request field. */
+static void cost_limit_needs_response_limit(void **state) {
+    fixture *b = *state;
     b->a.chat.max_cost = 1;
     b->a.chat.request = "{\"max_tokens\": null}";
     assert_int_equal(annotate(b), AOE_EARG);
@@ -389,19 +394,19 @@ static void bounds_need_limits(void **state) {
     assert_non_null(strstr(b->err.message, "requests for a single response"));
     b->a.chat.request = "{\"max_tokens\": null, \"max_completion_tokens\": 4000, \"n\": 1}";
     b->model[0].price_out = 1000;
-    b->a.chat.max_cost = 3.9; /* 4 for an answer */
+    b->a.chat.max_cost = 3.9; /* a response may cost 4 */
     annotate_ok(b);
     assert_int_equal(b->behaviour.requests, 0);
     assert_int_equal(b->r.chat.left, 6);
     assert_true(b->r.chat.left_most > 6 * 4);
-    b->a.chat.max_cost = 4.1; /* 0.04 in the end */
+    b->a.chat.max_cost = 4.1; /* a response costs 0.04 in fact */
     annotate_ok(b);
     assert_int_equal(b->r.chat.asked, 3);
 }
 
-/* Prices of 0 are prices where they are said to be. */
+/* Prices of 0 count as known only if costs_nothing is set. */
 static void free_models(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     set_models(b, 2, "numbered", "stream");
     b->a.chat.max_cost = 1;
     b->model[1].price_in = b->model[1].price_out = 0;
@@ -414,7 +419,7 @@ static void free_models(void **state) {
 }
 
 static int count_prompts(void *user, const aoe_chat_model *m, aoe_text prompt) {
-    bench *b = user;
+    fixture *b = user;
     assert_string_equal(m->name, "numbered");
     assert_memory_equal(prompt.data, "You are a highly smart ", 23);
     b->polls++;
@@ -422,7 +427,7 @@ static int count_prompts(void *user, const aoe_chat_model *m, aoe_text prompt) {
 }
 
 static void dry_run(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     b->a.chat.dry_run = 1;
     b->a.chat.cache = NULL;
     b->a.chat.prompt = count_prompts;
@@ -436,36 +441,38 @@ static void dry_run(void **state) {
 
 /* ---- failures */
 
-static void fails(bench *b, const char *model, int code, const char *message, size_t most_requests) {
+/* Asserts that a run with one model fails with this code, a message that contains `message`, and no output, after at most
+ * max_requests requests. */
+static void expect_failure(fixture *b, const char *model, int code, const char *message, size_t max_requests) {
     set_models(b, 1, model);
     b->behaviour.requests = 0;
     assert_int_equal(annotate(b), code);
     if (!strstr(b->err.message, message))
         fail_msg("%s", b->err.message);
-    assert_true(b->behaviour.requests <= most_requests);
+    assert_true(b->behaviour.requests <= max_requests);
     assert_int_equal(b->len, 0);
 }
 
-static void what_cannot_succeed(void **state) {
-    bench *b = *state;
-    fails(b, "unknown", AOE_EIO, "the endpoint returned status 404 for model unknown: The model does not exist", 4);
-    fails(b, "quota", AOE_EIO, "the account has no credit left", 4);
+static void permanent_failures(void **state) {
+    fixture *b = *state;
+    expect_failure(b, "unknown", AOE_EIO, "the endpoint returned status 404 for model unknown: The model does not exist", 4);
+    expect_failure(b, "quota", AOE_EIO, "the account has no credit left", 4);
     b->behaviour.key = "other";
-    fails(b, "numbered", AOE_EIO, "requires an API key", 4);
+    expect_failure(b, "numbered", AOE_EIO, "requires an API key", 4);
     b->behaviour.key = NULL;
     b->behaviour.fail_after = 1;
     b->a.chat.attempts = 2;
-    fails(b, "numbered", AOE_EIO, "the server returned status 500", 20);
+    expect_failure(b, "numbered", AOE_EIO, "the server returned status 500", 20);
     b->behaviour.fail_after = 0;
     strcat(b->api, "/nowhere");
-    fails(b, "numbered", AOE_EIO, "404", 4);
+    expect_failure(b, "numbered", AOE_EIO, "404", 4);
     strcpy(b->api, "http://127.0.0.1:1");
     b->a.chat.concurrency = 1;
-    fails(b, "numbered", AOE_EIO, "127.0.0.1:1", 0);
+    expect_failure(b, "numbered", AOE_EIO, "127.0.0.1:1", 0);
     strcpy(b->api, "https://h/v1?key=1");
-    fails(b, "numbered", AOE_EARG, "query", 0);
+    expect_failure(b, "numbered", AOE_EARG, "query", 0);
     strcpy(b->api, "http://user@localhost");
-    fails(b, "numbered", AOE_EARG, "user", 0);
+    expect_failure(b, "numbered", AOE_EARG, "user", 0);
     strcpy(b->api, "http://localhost");
     set_models(b, 2, "a", "a");
     assert_int_equal(annotate(b), AOE_EARG);
@@ -473,7 +480,7 @@ static void what_cannot_succeed(void **state) {
 }
 
 static void one_call_fails(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     set_texts(b, "This text is too long.\nA plane is taking off.\n");
     set_models(b, 1, "long");
     assert_int_equal(annotate(b), AOE_EFORMAT);
@@ -488,7 +495,7 @@ static void one_call_fails(void **state) {
 }
 
 static void bad_inputs(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     set_texts(b, "a\tb\n");
     assert_int_equal(annotate(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "texts.txt:1: the text contains a TAB"));
@@ -507,9 +514,9 @@ static void bad_inputs(void **state) {
 /* ---- secrets */
 
 static void no_key_anywhere(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     b->behaviour.key = KEY;
-    b->a.negatives = 0; /* the same sentences as opposites would be conflicts */
+    b->a.negatives = 0; /* equal sentences as positives and negatives would be conflicts */
     set_models(b, 2, "echo", "numbered");
     b->model[0].key = b->model[1].key = KEY;
     annotate_ok(b);
@@ -525,7 +532,7 @@ static void no_key_anywhere(void **state) {
         free(bytes);
         free(path);
     }
-    set_models(b, 1, "tells"); /* the key is where the endpoint's message is cut */
+    set_models(b, 1, "tells"); /* the server's message is truncated inside the key */
     b->model[0].key = KEY;
     assert_int_equal(annotate(b), AOE_EIO);
     assert_non_null(strstr(b->err.message, "000####"));
@@ -544,7 +551,7 @@ static void no_key_anywhere(void **state) {
 /* ---- scores */
 
 static void scores(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     if (score(b))
         fail_msg("%s", b->err.message);
     assert_string_equal(
@@ -575,7 +582,7 @@ static void scores(void **state) {
 
 /* The table is read twice: a pipe is rejected before any request. */
 static void score_of_a_pipe(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     set_pairs(b, "pairs.tsv", "sentence1\tsentence2\nIt rains.\tThe cat sleeps.\n");
     b->s.file = "-";
     assert_int_equal(score(b), AOE_EARG);
@@ -583,12 +590,12 @@ static void score_of_a_pipe(void **state) {
     assert_int_equal(b->behaviour.requests, 0);
 }
 
-/* No text is replaced, and no name comes twice; nothing is asked then. */
+/* The score column may neither replace a text column nor occur twice; such options are rejected before any request. */
 static void score_columns(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     static const struct {
         const char *label, *message;
-        const char *first; /* source of the first model */
+        const char *first; /* source name of the first model */
     } bad[] = {{"sentence2", "options.label: the column 'sentence2' contains texts", "a"},
                {"score:a", "two columns score:a", "a"},
                {"label", "two columns score:bullets", "bullets"},
@@ -610,7 +617,7 @@ static void score_columns(void **state) {
 }
 
 static void scores_of_json_rows(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     set_pairs(b, "pairs.jsonl",
               "{\"text1\": \"A man eats.\", \"text2\": \"A man eats.\", \"n\": 3, \"l\": [1, \"x\"], \"b\": true}\n"
               "{\"text1\": \"\", \"text2\": \"b\", \"n\": 3, \"l\": [], \"b\": null}\n");
@@ -628,15 +635,15 @@ static void scores_of_json_rows(void **state) {
 /* ---- memory */
 
 typedef struct memory_run {
-    bench *b;
-    int (*run)(bench *b);
-    char *want; /* of a run with all its memory; owned */
+    fixture *b;
+    int (*run)(fixture *b);
+    char *want; /* output of a run without allocation failures; owned */
 } memory_run;
 
 static int run_kept(void *arg) {
     const memory_run *m = arg;
     const int code = m->run(m->b);
-    if (code == 0) /* SQLite can do without some of what it asks for */
+    if (code == 0) /* SQLite succeeds despite some failed allocations */
         assert_string_equal(m->b->out, m->want);
     else
         assert_true(code == m->b->err.code && *m->b->err.message);
@@ -646,7 +653,7 @@ static int run_kept(void *arg) {
 }
 
 static void no_memory(void **state) {
-    bench *b = *state;
+    fixture *b = *state;
     set_models(b, 2, "numbered", "json");
     for (int i = 0; i < 2; i++) {
         memory_run m = {b, i ? score : annotate, NULL};
@@ -664,15 +671,15 @@ int main(void) {
         TEST(labels_and_templates),
         TEST(ensemble),
         TEST(answers_without_sentences),
-        TEST(any_concurrency_through_troubles),
+        TEST(any_concurrency_despite_errors),
         TEST(paid_once),
         TEST(stopped_and_resumed),
-        TEST(bounds),
-        TEST(unusable_answers_are_spent),
-        TEST(bounds_need_limits),
+        TEST(limits),
+        TEST(malformed_responses_are_counted),
+        TEST(cost_limit_needs_response_limit),
         TEST(free_models),
         TEST(dry_run),
-        TEST(what_cannot_succeed),
+        TEST(permanent_failures),
         TEST(one_call_fails),
         TEST(bad_inputs),
         TEST(no_key_anywhere),

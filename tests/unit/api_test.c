@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rules of the public API that hold for all functions: versions, sizes of options structs, the default model; and aoe_nearest.
+ * Tests general rules of the public API (versions, sizes of options structs, NULL options, the default model) and aoe_nearest.
  */
 #include <math.h>
 #include <stdint.h>
@@ -36,14 +36,14 @@ static void sizes_of_options(void **state) {
     o.struct_size = sizeof o + 8;
     assert_int_equal(aoe_context_create(&ctx, &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "another version of the headers"));
-    o.threads = SIZE_MAX; /* outside of an older, smaller struct: the default holds */
+    o.threads = SIZE_MAX; /* not part of an older, smaller struct: the default is used */
     o.struct_size = offsetof(aoe_context_options, threads);
     assert_int_equal(aoe_context_create(&ctx, &o, &err), 0);
     assert_in_range(aoe_context_threads(ctx), 1, 100000);
     aoe_context_destroy(ctx);
 }
 
-/* NULL options mean the defaults: functions read the file and fail, or succeed, without a crash. */
+/* NULL options mean the defaults. */
 static void null_options(void **state) {
     (void)state;
     char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Directories of the architectures beside BERT: opened under either prefix, embedded, saved and opened again with the same
- * vectors; weights stored as bf16 without a float32 copy; layers in both directions, as an option and remembered; new
- * models with random weights; what is refused.
+ * Tests model directories of architectures other than BERT: tensor names with and without a prefix, equal vectors after
+ * saving and opening again, bf16 weights used without a float32 copy, bidirectional attention set by options and saved in
+ * aoe.json, new models with random weights, and rejected settings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@
 #include "model/model.h"
 #include "model/save.h"
 
-enum { VECTORS = 3, MOST_DIMS = 64 };
+enum { VECTORS = 3, MAX_DIMS = 64 };
 
 typedef struct vectors {
-    float x[VECTORS][MOST_DIMS];
+    float x[VECTORS][MAX_DIMS]; /* embeddings, padded with zeros */
 } vectors;
 
 static aoe_model *open_with(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
@@ -32,6 +32,7 @@ static aoe_model *open_with(aoe_context *ctx, const char *dir, const aoe_model_o
     return m;
 }
 
+/* Returns the embeddings of VECTORS fixed texts. */
 static vectors embed(aoe_model *m) {
     vectors v;
     aoe_embedder *e;
@@ -45,7 +46,7 @@ static vectors embed(aoe_model *m) {
     }
     const size_t D = aoe_model_dims(m);
     float *out = malloc(VECTORS * D * sizeof *out);
-    assert_true(out && D <= MOST_DIMS);
+    assert_true(out && D <= MAX_DIMS);
     if (aoe_embedder_create(&e, m, NULL, &err) || aoe_embed(e, texts, VECTORS, out, NULL, &err))
         fail_msg("%s", err.message);
     for (size_t i = 0; i < VECTORS; i++)
@@ -62,7 +63,7 @@ static vectors embed_dir(aoe_context *ctx, const char *dir, const aoe_model_opti
     return v;
 }
 
-static int same(const vectors *a, const vectors *b) {
+static int equal(const vectors *a, const vectors *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
@@ -79,7 +80,7 @@ static tiny_model tiny_kind(size_t kind) {
     return o;
 }
 
-/* A saved model is the same model, without the prefix it may have had, under its own class. */
+/* A saved model gives equal vectors; its tensor names have no prefix, and config.json names the architecture's class. */
 static void saves_and_opens(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
@@ -101,7 +102,7 @@ static void saves_and_opens(void **state) {
             aoe_model_close(m);
             m = open_with(ctx, to, NULL);
             const vectors after = embed(m);
-            assert_true(same(&before, &after));
+            assert_true(equal(&before, &after));
             assert_memory_equal(&c, &m->config, sizeof c);
             aoe_model_close(m);
             char *text = test_read(config, NULL);
@@ -114,7 +115,8 @@ static void saves_and_opens(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* bf16 weights, computed in bf16: linear weights and the word table stay as stored, and give the bits of a float32 copy. */
+/* With bf16 storage and bf16 computation, linear weights and embedding tables are not converted, and vectors have the bits of
+ * a float32 copy. */
 static void keeps_bf16_as_stored(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
@@ -137,11 +139,11 @@ static void keeps_bf16_as_stored(void **state) {
         }
         assert_true(m->memory.converted_bytes < 16384);
         const vectors a = embed(m), b = embed_dir(ctx, wide, &bf16);
-        assert_true(same(&a, &b));
+        assert_true(equal(&a, &b));
         aoe_model_close(m);
         const aoe_model_options f32 = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
         const vectors x = embed_dir(ctx, narrow, &f32), y = embed_dir(ctx, wide, &f32);
-        assert_true(same(&x, &y));
+        assert_true(equal(&x, &y));
         test_dir_remove(from);
         test_dir_remove(narrow);
         test_dir_remove(wide);
@@ -149,7 +151,8 @@ static void keeps_bf16_as_stored(void **state) {
     aoe_context_destroy(ctx);
 }
 
-static aoe_model_options both_from(size_t layer) {
+/* Returns options with bidirectional attention in layers `layer` and above. */
+static aoe_model_options bidirectional_options(size_t layer) {
     return (aoe_model_options){.struct_size = sizeof(aoe_model_options),
                                .dtype = AOE_DTYPE_F32,
                                .pooling = AOE_POOLING_LAST_AVG,
@@ -158,13 +161,13 @@ static aoe_model_options both_from(size_t layer) {
                                .bidirectional_from = layer};
 }
 
-/* Layers in both directions change vectors, are remembered in aoe.json, and can be asked for otherwise. */
-static void remembers_the_direction(void **state) {
+/* Bidirectional attention changes vectors and is saved in aoe.json; options override the saved value. */
+static void saves_the_attention_direction(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
     char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to");
     const tiny_model o = tiny_kind(1);
-    const aoe_model_options all = both_from(0), last = both_from(1), none = both_from(2),
+    const aoe_model_options all = bidirectional_options(0), last = bidirectional_options(1), none = bidirectional_options(2),
                             plain = {.struct_size = sizeof(aoe_model_options),
                                      .dtype = AOE_DTYPE_F32,
                                      .pooling = AOE_POOLING_LAST_AVG,
@@ -174,7 +177,7 @@ static void remembers_the_direction(void **state) {
     tiny_model_write(from, &o);
     const vectors causal = embed_dir(ctx, from, &plain), half = embed_dir(ctx, from, &last), full = embed_dir(ctx, from, &all),
                   off = embed_dir(ctx, from, &none);
-    assert_true(same(&causal, &off) && !same(&causal, &half) && !same(&half, &full) && !same(&causal, &full));
+    assert_true(equal(&causal, &off) && !equal(&causal, &half) && !equal(&half, &full) && !equal(&causal, &full));
     aoe_model *m = open_with(ctx, from, &last);
     if (aoei_model_save(m, to, NULL, &err))
         fail_msg("%s", err.message);
@@ -182,18 +185,18 @@ static void remembers_the_direction(void **state) {
     m = open_with(ctx, to, &plain);
     const vectors again = embed(m);
     aoe_model_get_info(m, &info);
-    assert_true(same(&again, &half) && info.causal && info.bidirectional_from == 1 && info.kv_heads == 2);
+    assert_true(equal(&again, &half) && info.causal && info.bidirectional_from == 1 && info.kv_heads == 2);
     char limits[512];
     assert_non_null(strstr(aoei_settings_limits(&m->settings, limits, sizeof limits), "causal in all layers"));
     aoe_model_close(m);
     const vectors other = embed_dir(ctx, to, &all);
-    assert_true(same(&other, &full));
+    assert_true(equal(&other, &full));
     test_dir_remove(from);
     test_dir_remove(to);
     aoe_context_destroy(ctx);
 }
 
-static void refused(aoe_context *ctx, const char *dir, const aoe_model_options *o, int code, const char *fragment) {
+static void expect_rejected(aoe_context *ctx, const char *dir, const aoe_model_options *o, int code, const char *fragment) {
     aoe_model *m;
     aoe_error err = {0};
     assert_int_equal(aoe_model_open(&m, ctx, dir, o, &err), code);
@@ -201,31 +204,31 @@ static void refused(aoe_context *ctx, const char *dir, const aoe_model_options *
     FRAGMENT(err, fragment);
 }
 
-static void refuses_directions(void **state) {
+static void rejects_attention_directions(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
     char *from = test_path(test_dir, "from");
     tiny_model o = tiny_kind(0);
-    const aoe_model_options all = both_from(0), beyond = both_from(3);
+    const aoe_model_options all = bidirectional_options(0), beyond = bidirectional_options(3);
     tiny_model_write(from, &o);
-    refused(ctx, from, &all, AOE_EARG, "a roberta model attends in both directions in all layers");
+    expect_rejected(ctx, from, &all, AOE_EARG, "a roberta model attends in both directions in all layers");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 0}"));
-    refused(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 0");
+    expect_rejected(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 0");
     test_dir_remove(from);
     from = test_path(test_dir, "from");
     o = tiny_kind(1);
     tiny_model_write(from, &o);
-    refused(ctx, from, &beyond, AOE_EARG, "options.bidirectional_from is 3, but must be at most 2");
+    expect_rejected(ctx, from, &beyond, AOE_EARG, "options.bidirectional_from is 3, but must be at most 2");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 3}"));
-    refused(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 3");
+    expect_rejected(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 3");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": -1}"));
-    refused(ctx, from, NULL, AOE_EFORMAT, "\"bidirectional_from\" is not a non-negative integer");
+    expect_rejected(ctx, from, NULL, AOE_EFORMAT, "\"bidirectional_from\" is not a non-negative integer");
     test_dir_remove(from);
     aoe_context_destroy(ctx);
 }
 
-/* Random weights for the sizes given, everything else as the architecture has it. */
-static void makes_new_ones(void **state) {
+/* aoe_init writes random weights of the given sizes; all other settings are the architecture's defaults. */
+static void creates_models(void **state) {
     (void)state;
     static const char *const types[] = {"roberta", "xlm-roberta", "llama", "mistral", "qwen2"};
     aoe_context *ctx = tiny_context(2);
@@ -272,7 +275,7 @@ static void makes_new_ones(void **state) {
 int main(void) {
     test_use_memory();
     const struct CMUnitTest tests[] = {cmocka_unit_test(saves_and_opens), cmocka_unit_test(keeps_bf16_as_stored),
-                                       cmocka_unit_test(remembers_the_direction), cmocka_unit_test(refuses_directions),
-                                       cmocka_unit_test(makes_new_ones)};
+                                       cmocka_unit_test(saves_the_attention_direction),
+                                       cmocka_unit_test(rejects_attention_directions), cmocka_unit_test(creates_models)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
