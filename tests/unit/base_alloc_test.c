@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Allocation: alignment, checked sizes, counters, the n-th call failing, and
- * the arena whose plan and layout must be the same thing.
+ * Tests memory allocation: alignment, overflow checks of sizes, counters, injected failures of the n-th call, and arenas,
+ * whose measured size must equal the size of the real layout.
  */
 #include <string.h>
 
@@ -88,7 +88,7 @@ static void test_aligned(void **state) {
     aoei_aligned_free(NULL);
 }
 
-/* Every kind of allocation once; frees what it got. */
+/* Calls every allocation function once and frees the blocks. Returns AOE_ENOMEM if a call failed. */
 static int allocate_all(void *arg) {
     (void)arg;
     void *p[6] = {aoei_malloc(1),   aoei_calloc(1, 1), aoei_malloc_array(1, 1),
@@ -124,7 +124,7 @@ typedef struct layout {
     void *none;       /* [0] */
 } layout;
 
-/* The code under plan: lays memory out in any arena. */
+/* Allocates the arrays of a layout in an arena, which may be one that only measures. */
 static layout lay_out(aoei_arena *arena) {
     layout l = {0};
     l.a = aoei_arena_take_array(arena, 1000, sizeof *l.a);
@@ -137,7 +137,7 @@ static layout lay_out(aoei_arena *arena) {
     return l;
 }
 
-static void test_arena_plan_is_the_layout(void **state) {
+static void test_arena_measures_the_layout(void **state) {
     (void)state;
     aoei_arena plan, arena;
     aoei_arena_measure(&plan);
@@ -167,7 +167,7 @@ static void test_arena_overflow(void **state) {
     aoei_arena a;
     assert_int_equal(aoei_arena_create(&a, 100, NULL), 0);
     assert_non_null(aoei_arena_take(&a, 64));
-    assert_null(aoei_arena_take(&a, 37)); /* 36 bytes are left, but pieces are whole cache lines */
+    assert_null(aoei_arena_take(&a, 37)); /* 36 bytes are free, but sizes are rounded up to cache lines */
     assert_int_equal(a.overflow, 1);
     assert_int_equal(a.used, 64);
     aoei_arena_destroy(&a);
@@ -215,7 +215,7 @@ int main(void) {
         cmocka_unit_test(test_impossible_sizes),
         cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_every_allocation_fails_once),
-        cmocka_unit_test(test_arena_plan_is_the_layout),
+        cmocka_unit_test(test_arena_measures_the_layout),
         cmocka_unit_test(test_arena_overflow),
         cmocka_unit_test(test_arena_without_memory),
     };

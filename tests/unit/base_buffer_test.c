@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Growing buffers and arrays: contents, the NUL behind them, sizes that
- * overflow, and failure that sticks.
+ * Tests growing buffers and arrays: contents, the terminating NUL, sizes that overflow, and errors that persist until the
+ * buffer is cleared.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void test_printf(void **state) {
     aoei_buffer_free(&b);
 }
 
-static void test_failure_sticks(void **state) {
+static void test_failure_persists(void **state) {
     (void)state;
     aoei_buffer b = {0};
     aoei_buffer_append(&b, "kept", 4);
@@ -102,16 +102,16 @@ static void test_grow(void **state) {
     assert_int_equal(aoei_grow((void **)&array, &capacity, SIZE_MAX, sizeof *array), AOE_ENOMEM);
     assert_null(array);
     assert_int_equal(capacity, 0);
-    size_t moves = 0;
+    size_t reallocations = 0;
     for (size_t n = 0; n < 100000; n++) {
         const int *before = array;
-        size_t had = capacity;
+        size_t old_capacity = capacity;
         assert_int_equal(aoei_grow((void **)&array, &capacity, n, sizeof *array), 0);
-        moves += capacity != had;
-        assert_true(capacity == had ? array == before : capacity >= 2 * had);
+        reallocations += capacity != old_capacity;
+        assert_true(capacity == old_capacity ? array == before : capacity >= 2 * old_capacity);
         array[n] = (int)n;
     }
-    assert_true(moves < 20);
+    assert_true(reallocations < 20);
     for (size_t n = 0; n < 100000; n += 997)
         assert_int_equal(array[n], n);
     aoei_free(array);
@@ -119,8 +119,10 @@ static void test_grow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append),         cmocka_unit_test(test_printf),
-        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_printf),
+        cmocka_unit_test(test_failure_persists),
+        cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * CPU tiers against what the kernel reports in /proc/cpuinfo, AOE_CPU, the
- * number of CPUs under affinity and cgroup limits; and the clock.
+ * Tests the detection of the CPU tier against /proc/cpuinfo, the AOE_CPU variable, the number of CPUs under affinity and
+ * cgroup limits, the clock and the peak memory.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include "base/cpu.h"
 #include "base/dir.h"
 
-/* 1 when /proc/cpuinfo names every one of these flags. */
-static int kernel_names(const char *flags, const char *const *names) {
+/* Returns 1 if flags, a line of /proc/cpuinfo, contains all names. names: array that ends with NULL. */
+static int has_flags(const char *flags, const char *const *names) {
     for (; *names; names++) {
         char word[32];
         snprintf(word, sizeof word, " %s ", *names);
@@ -51,9 +51,9 @@ static void test_detected_tier(void **state) {
     if (end)
         *end = ' ';
     for (int t = AOEI_TIER_AVX2; t <= (int)tier; t++)
-        assert_true(kernel_names(flags, needs[t]));
-    if (tier + 1 < AOEI_TIER_AMX) /* amx also needs the permission, which may be refused */
-        assert_false(kernel_names(flags, needs[tier + 1]));
+        assert_true(has_flags(flags, needs[t]));
+    if (tier + 1 < AOEI_TIER_AMX) /* AMX also needs permission from the kernel, which may be denied */
+        assert_false(has_flags(flags, needs[tier + 1]));
 #else
     (void)needs;
     assert_int_equal(tier, AOEI_TIER_C);
@@ -103,7 +103,7 @@ static void test_affinity(void **state) {
     (void)state;
     cpu_set_t before, one;
     if (sched_getaffinity(0, sizeof before, &before) != 0) {
-        printf("SKIP: more CPUs than cpu_set_t holds\n");
+        printf("SKIP: more CPUs than cpu_set_t supports\n");
         skip();
     }
     size_t count = aoei_cpu_count();
@@ -120,7 +120,7 @@ static void test_affinity(void **state) {
     assert_int_equal(aoei_cpu_count(), count);
 }
 
-/* Writes root/PATH/cpu.max. */
+/* Writes text to the file cpu.max in root/path. */
 static void set_quota(const char *root, const char *path, const char *text) {
     char *dir = test_path(root, path);
     assert_int_equal(aoei_make_dir(dir, NULL), 0);
@@ -140,14 +140,14 @@ static void test_cgroup(void **state) {
     set_quota(root, "a/b", "max 100000\n");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
     set_quota(root, "a", "350000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 4); /* a parent's, rounded up */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 4); /* limit of the parent group, rounded up */
     set_quota(root, "a/b", "200000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 2); /* the tightest */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 2); /* smallest limit of all groups */
     set_quota(root, "", "1000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* never 0 */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* at least 1 */
     free(test_write_text(root, "cgroup", "0::/\n"));
     set_quota(root, "", "300000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container the group is the root */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container, the group is the root group */
     set_quota(root, "", "0 0\n");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
     free(file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Directories: making, listing, renaming, removing without following links,
- * and the early check that an output directory takes files.
+ * Tests directory functions: creating, listing, renaming, removing without following symbolic links, and checking that a
+ * directory is writable.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ static void test_rename(void **state) {
 static void test_remove_tree(void **state) {
     const char *dir = *state;
     char *tree = test_path(dir, "tree"), *deep = test_path(dir, "tree/a/b/c/d/e");
-    assert_int_equal(aoei_remove_tree(tree, NULL), 0); /* missing */
+    assert_int_equal(aoei_remove_tree(tree, NULL), 0); /* a missing tree is not an error */
     assert_int_equal(aoei_make_dir(deep, NULL), 0);
     for (int i = 0; i < 300; i++) {
         char name[16];
@@ -140,7 +140,7 @@ static void test_remove_tree_does_not_follow_links(void **state) {
     assert_int_equal(aoei_remove_tree(tree, NULL), 0);
     assert_int_equal(aoei_exists(tree), 0);
     assert_int_equal(aoei_exists(kept), 1);
-    assert_int_equal(aoei_remove_tree(with_slash, NULL), 0); /* the link itself */
+    assert_int_equal(aoei_remove_tree(with_slash, NULL), 0); /* removes the link, not its target */
     assert_int_equal(aoei_exists(link_to), 0);
     assert_int_equal(aoei_exists(kept), 1);
     char *const all[] = {outside, tree, link_in_tree, dangling, link_to, with_slash, kept};
@@ -148,8 +148,8 @@ static void test_remove_tree_does_not_follow_links(void **state) {
         free(all[i]);
 }
 
-/* Refused before anything is touched; the injected failure makes sure of it even if the refusal did not work. */
-static void test_remove_tree_refusals(void **state) {
+/* Dangerous paths are rejected. The injected failure prevents any removal in case a path is not rejected. */
+static void test_remove_tree_rejected_paths(void **state) {
     const char *dir = *state;
     char *dot = test_path(dir, "."), *up = test_path(dir, "sub/..");
     assert_int_equal(aoei_make_dir(up, NULL), 0);
@@ -175,13 +175,13 @@ static void test_writable_dir(void **state) {
     assert_int_equal(symlink("nowhere", dangling), 0);
     assert_int_equal(aoei_check_writable_dir(dir, NULL), 0);
     assert_int_equal(aoei_check_writable_dir(deep, NULL), 0);
-    assert_int_equal(test_count_entries(dir), 2); /* the probe left nothing */
+    assert_int_equal(test_count_entries(dir), 2); /* the check leaves no file */
     assert_int_equal(aoei_check_writable_dir(file, &err), AOE_EEXIST);
     assert_int_equal(aoei_check_writable_dir(below, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, file));
     assert_true(aoei_check_writable_dir(dangling, &err) < 0);
     assert_true(aoei_check_writable_dir(below_dangling, &err) < 0);
-    assert_true(aoei_check_writable_dir("/proc/no-such-directory", &err) < 0); /* root cannot write there either */
+    assert_true(aoei_check_writable_dir("/proc/no-such-directory", &err) < 0); /* not writable, not even for root */
     aoei_io_fail_at(1, EROFS);
     int code = aoei_check_writable_dir(dir, &err);
     aoei_io_fail_at(0, 0);
@@ -195,7 +195,7 @@ static void test_writable_dir(void **state) {
 static void test_read_only_dir(void **state) {
     const char *dir = *state;
     if (geteuid() == 0) {
-        printf("SKIP: permissions do not bind root\n");
+        printf("SKIP: root ignores permissions\n");
         skip();
     }
     aoe_error err = {0};
@@ -206,7 +206,8 @@ static void test_read_only_dir(void **state) {
     free(sub);
 }
 
-/* A checkpoint in small: directory, file, rename into place, the old one removed. */
+/* Writes a directory as checkpoints are written: creates it under a temporary name, writes its file, removes the old
+ * directory and renames the new one. Returns 0 or an error code. */
 static int write_directory(void *arg) {
     const char *dir = arg;
     char *temp = test_path(dir, "sub/.new"), *file = test_path(temp, "file"), *final = test_path(dir, "sub/final");
@@ -225,6 +226,7 @@ static int write_directory(void *arg) {
     return code;
 }
 
+/* Asserts that the final directory is complete if it exists, and that it exists if code is 0. */
 static void final_is_complete(void *arg, int code) {
     const char *dir = arg;
     char *final = test_path(dir, "sub/final"), *file = test_path(final, "file");
@@ -255,7 +257,7 @@ int main(void) {
         WITH_DIR(test_rename),
         WITH_DIR(test_remove_tree),
         WITH_DIR(test_remove_tree_does_not_follow_links),
-        WITH_DIR(test_remove_tree_refusals),
+        WITH_DIR(test_remove_tree_rejected_paths),
         WITH_DIR(test_writable_dir),
         WITH_DIR(test_read_only_dir),
         WITH_DIR(test_every_failure),

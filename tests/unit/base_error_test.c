@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Error messages: always one line of valid UTF-8 inside the buffer, with the
- * reason at the end even when the beginning is too long. Log lines likewise.
+ * Tests error messages and log messages: each is one line of valid UTF-8 that fits its buffer, and the reason at the end is
+ * kept if the beginning is too long.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void test_fail_is_one_line(void **state) {
     assert_string_equal(err.message, "a?b?c?[31m?|? ? \xc3\xa9 ? ??|");
 }
 
-static void test_fail_cuts_between_characters(void **state) {
+static void test_fail_truncates_between_characters(void **state) {
     (void)state;
     aoe_error err;
     char text[3 * sizeof err.message];
@@ -49,7 +49,7 @@ static void test_fail_cuts_between_characters(void **state) {
     }
 }
 
-static void test_fail_longest_that_fits(void **state) {
+static void test_fail_maximum_length(void **state) {
     (void)state;
     aoe_error err;
     char text[sizeof err.message + 1];
@@ -171,8 +171,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fail_fills),
         cmocka_unit_test(test_fail_is_one_line),
-        cmocka_unit_test(test_fail_cuts_between_characters),
-        cmocka_unit_test(test_fail_longest_that_fits),
+        cmocka_unit_test(test_fail_truncates_between_characters),
+        cmocka_unit_test(test_fail_maximum_length),
         cmocka_unit_test(test_errno),
         cmocka_unit_test(test_errno_keeps_the_reason_of_a_long_path),
         cmocka_unit_test(test_prefix),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Files: mappings and reads of everything that can be named, and the promise
- * of the writer: whatever step fails, the old file stays or the new one is
- * complete, and nothing else is left in the directory.
+ * Tests file functions: mapping and reading of regular files, pipes and /proc files, and atomic writes. Whichever step of an
+ * atomic write fails, the file has its old or its complete new contents, and no other file remains in the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,7 @@
 
 typedef struct fixture {
     char *dir;
-    char *path; /* dir/out */
+    char *path; /* path of the file "out" in dir */
 } fixture;
 
 static int set_up(void **state) {
@@ -71,7 +70,7 @@ static void test_map(void **state) {
     aoei_map_close(&m);
 }
 
-static void test_map_refusals(void **state) {
+static void test_map_rejected_paths(void **state) {
     fixture *f = *state;
     aoei_map m;
     aoe_error err = {0};
@@ -83,6 +82,7 @@ static void test_map_refusals(void **state) {
     aoei_map_close(&m);
 }
 
+/* Writes 20000 lines to the pipe whose path is arg. */
 static void *feed(void *arg) {
     FILE *f = fopen(arg, "wb");
     for (int i = 0; f && i < 20000; i++)
@@ -92,7 +92,7 @@ static void *feed(void *arg) {
     return NULL;
 }
 
-/* A pipe cannot be mapped and does not know its size; both functions read it all the same. */
+/* A pipe cannot be mapped and has no known size; both functions read it nevertheless. */
 static void test_pipe(void **state) {
     fixture *f = *state;
     pthread_t thread;
@@ -133,7 +133,7 @@ static void test_read_file(void **state) {
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     aoei_free(data);
-    assert_int_equal(aoei_read_file(&data, &size, "/proc/self/status", 0, NULL), 0); /* says its size is 0 */
+    assert_int_equal(aoei_read_file(&data, &size, "/proc/self/status", 0, NULL), 0); /* stat reports size 0 */
     assert_true(size > 10 && strlen(data) == size);
     aoei_free(data);
     assert_int_equal(aoei_read_file(&data, &size, f->dir, 0, &err), AOE_EARG);
@@ -171,7 +171,7 @@ static void expect_link(const char *path, const char *want) {
     assert_string_equal(text, want);
 }
 
-/* Writing to a link replaces its target, through any number of links, and creates the target of a dangling link. */
+/* Writing to a symbolic link replaces the file at the end of a chain of links, or creates it if it is missing. */
 static void test_write_follows_links(void **state) {
     fixture *f = *state;
     char *sub = test_path(f->dir, "sub"), *middle = test_path(sub, "middle"), *target = test_path(sub, "target");
@@ -208,7 +208,7 @@ static void test_write_to_a_loop_of_links(void **state) {
     expect_link(f->path, "out");
 }
 
-/* Runs a writer in a child, which is killed before it commits. */
+/* Opens a writer in a child process that is killed before it commits, so that its temporary file remains. */
 static void leave_temporary_file(const char *path) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
@@ -223,30 +223,30 @@ static void leave_temporary_file(const char *path) {
     assert_true(WIFSIGNALED(status));
 }
 
-/* The next writer of a name removes the temporary files of killed writers of it, and no others. */
+/* A writer removes the temporary files that killed writers of the same path left, and no other files. */
 static void test_stale_temporary_files(void **state) {
     fixture *f = *state;
     char *other = test_path(f->dir, "other");
     leave_temporary_file(f->path);
-    leave_temporary_file(f->path); /* removes that of the first */
+    leave_temporary_file(f->path); /* removes the file of the first writer */
     leave_temporary_file(other);
     free(test_write_text(f->dir, ".out.tmp-notes", "a file of the user"));
     assert_int_equal(test_count_entries(f->dir), 3);
-    aoei_writer living;
-    assert_int_equal(aoei_writer_open(&living, f->path, NULL), 0); /* removes that of the second */
+    aoei_writer running;
+    assert_int_equal(aoei_writer_open(&running, f->path, NULL), 0); /* removes the file of the second writer */
     assert_int_equal(test_count_entries(f->dir), 3);
-    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0); /* does not remove that of a living writer */
+    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0); /* does not remove the file of a running writer */
     expect_contents(f->path, "second");
     assert_int_equal(test_count_entries(f->dir), 4);
-    fputs("first", living.file);
-    assert_int_equal(aoei_writer_commit(&living, NULL), 0);
+    fputs("first", running.file);
+    assert_int_equal(aoei_writer_commit(&running, NULL), 0);
     expect_contents(f->path, "first");
     assert_int_equal(aoei_write_file(other, "x", 1, NULL), 0);
     assert_int_equal(test_count_entries(f->dir), 3);
     free(other);
 }
 
-/* A file size limit is an error with a message, and leaves nothing behind. */
+/* A write beyond the file size limit is an error with a message, and no file remains. */
 static void test_file_size_limit(void **state) {
     fixture *f = *state;
     const pid_t pid = fork();
@@ -265,7 +265,7 @@ static void test_file_size_limit(void **state) {
     assert_int_equal(test_count_entries(f->dir), 0);
 }
 
-/* Two files that appear together: both are complete before the first has its name. */
+/* Two files are published together: both are complete before either appears under its name. */
 static void test_finish_and_publish(void **state) {
     fixture *f = *state;
     char *other = test_path(f->dir, "other");
@@ -284,7 +284,7 @@ static void test_finish_and_publish(void **state) {
     free(other);
 }
 
-/* Devices and pipes are written in place, also through a link, if the caller asks for it. */
+/* aoei_writer_open_output writes to devices and pipes in place, also through a symbolic link. */
 static void test_write_in_place(void **state) {
     fixture *f = *state;
     aoei_writer w;
@@ -299,7 +299,7 @@ static void test_write_in_place(void **state) {
     expect_link(f->path, "/dev/null");
 }
 
-static void test_writer_refusals(void **state) {
+static void test_writer_rejected_paths(void **state) {
     fixture *f = *state;
     aoe_error err = {0};
     assert_int_equal(aoei_write_file(f->dir, "x", 1, &err), AOE_EARG);
@@ -339,7 +339,7 @@ static void test_writer_abort(void **state) {
     expect_contents(f->path, "old");
 }
 
-/* A real full disk: the error is found by commit, though the caller only used the stream. */
+/* A full disk: commit reports the error of a write to the stream that the caller did not check. */
 static void test_disk_full(void **state) {
     fixture *f = *state;
     if (access("/dev/full", W_OK) != 0) {
@@ -371,7 +371,8 @@ static int replace_file(void *arg) {
     return code;
 }
 
-static void nothing_left_behind(void *arg, int code) {
+/* Asserts that only the output exists, with the old or the new contents; with the new contents if code is 0. */
+static void old_or_new_file(void *arg, int code) {
     fixture *f = arg;
     assert_int_equal(test_count_entries(f->dir), 1);
     char *got = test_read(f->path, NULL);
@@ -383,9 +384,10 @@ static void nothing_left_behind(void *arg, int code) {
     free(got);
 }
 
-static void nothing_at_all(void *arg, int code) {
+/* Asserts that the directory is empty or contains only the complete new file, and removes the file. */
+static void no_file_or_new_file(void *arg, int code) {
     fixture *f = arg;
-    if (code && aoei_exists(f->path)) /* only the very last step may fail with the file in place */
+    if (code && aoei_exists(f->path)) /* only the last step may fail after the rename */
         expect_contents(f->path, new_text);
     assert_int_equal(test_count_entries(f->dir), aoei_exists(f->path));
     assert_true(code != 0 || aoei_exists(f->path));
@@ -395,12 +397,12 @@ static void nothing_at_all(void *arg, int code) {
 static void test_every_io_failure(void **state) {
     fixture *f = *state;
     static const int errors[] = {ENOSPC, EIO, EDQUOT};
-    assert_int_equal(test_io_failures(replace_file, nothing_at_all, f, ENOSPC), 6);
+    assert_int_equal(test_io_failures(replace_file, no_file_or_new_file, f, ENOSPC), 6);
     for (size_t i = 0; i < 2; i++) {
         free(test_write_text(f->dir, "out", old_text));
-        assert_int_equal(test_io_failures(replace_file, nothing_left_behind, f, errors[i]), 6);
+        assert_int_equal(test_io_failures(replace_file, old_or_new_file, f, errors[i]), 6);
     }
-    /* all but the last step keep the old file */
+    /* a failure of any step except the last keeps the old file */
     for (uint64_t n = 1; n <= 5; n++) {
         free(test_write_text(f->dir, "out", old_text));
         aoei_io_fail_at(n, errors[2]);
@@ -447,7 +449,7 @@ int main(void) {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_map),
-        WITH_DIR(test_map_refusals),
+        WITH_DIR(test_map_rejected_paths),
         WITH_DIR(test_pipe),
         WITH_DIR(test_read_file),
         WITH_DIR(test_write_and_replace),
@@ -458,7 +460,7 @@ int main(void) {
         WITH_DIR(test_file_size_limit),
         WITH_DIR(test_finish_and_publish),
         WITH_DIR(test_write_in_place),
-        WITH_DIR(test_writer_refusals),
+        WITH_DIR(test_writer_rejected_paths),
         WITH_DIR(test_writer_long_name),
         WITH_DIR(test_writer_abort),
         WITH_DIR(test_disk_full),

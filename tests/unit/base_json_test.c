@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * JSON: errors that name file, line and byte, values of the wrong type, NUL in
- * strings, integers beyond 64 bits, and memory that runs out.
+ * Tests JSON parsing and writing: errors with file, line and byte offset, values of the wrong type, NUL in strings, integers
+ * of more than 64 bits, shortest decimal numbers, and failed allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static json_t *parse(const char *text) {
     return root;
 }
 
-static void test_errors_name_the_place(void **state) {
+static void test_errors_name_the_position(void **state) {
     (void)state;
     static const struct {
         const char *text, *want;
@@ -66,7 +66,7 @@ static void test_nul_and_scalars(void **state) {
     assert_int_equal(aoei_json_string(root, "k", &s, NULL, "f", &err), AOE_EFORMAT);
     assert_string_equal(err.message, "f: \"k\" is not a string without NUL; correct the value");
     assert_int_equal(aoei_json_string(root, "k2", &s, NULL, "f", NULL), 0);
-    assert_string_equal(s, "y"); /* the last of two counts */
+    assert_string_equal(s, "y"); /* the last of two equal keys is used */
     json_decref(root);
     root = parse("\"alone\"");
     assert_string_equal(json_string_value(root), "alone");
@@ -164,7 +164,7 @@ static void test_save_and_load(void **state) {
     free(path);
 }
 
-/* Each real in as few digits as it takes, one that takes 17 beside the others. */
+/* Each real number is written with the fewest digits that parse as the same value; one of these numbers needs 17 digits. */
 static void reals_are_short_and_exact(void **state) {
     (void)state;
     const double x[] = {0.1, 5e-5, 3.9200000000000004, 1.0, 1e16, 1e20, -2.5e-300, 1.7976931348623157e308, 5e-324, 1.0 / 3.0};
@@ -186,10 +186,11 @@ static void reals_are_short_and_exact(void **state) {
 }
 
 typedef struct round_trip {
-    char *path;
-    const char *text;
+    char *path;       /* file to write and to load; owned */
+    const char *text; /* JSON to parse */
 } round_trip;
 
+/* Parses the text, saves it and loads the file. */
 static int load_and_save(void *arg) {
     round_trip *r = arg;
     json_t *root = NULL;
@@ -229,7 +230,7 @@ static int parse_only(void *arg) {
     return code;
 }
 
-/* Tokens whose every byte, the last one and the quote behind it included, is once the one that finds no room. */
+/* For each token length, allocations fail while the parser's buffer grows at any byte of the token or at its closing quote. */
 static void test_long_tokens_without_memory(void **state) {
     (void)state;
     static const char *const forms[] = {"[\"%s\"]", "{\"%s\":1}", "[1.%s]", "[1.%se1,2]", "\"%s\\u00e9\""};
@@ -247,7 +248,7 @@ static void test_long_tokens_without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors_name_the_place),
+        cmocka_unit_test(test_errors_name_the_position),
         cmocka_unit_test(test_depth_is_limited),
         cmocka_unit_test(test_nul_and_scalars),
         cmocka_unit_test(test_big_integers),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The directory lock: one holder at a time, another process included, and none after it is gone.
+ * Tests the directory lock: only one holder at a time, also across processes, and no holder after its process has ended.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,13 +16,13 @@
 #include "base/lock.h"
 #include "base/path.h"
 
-/* Tries to take the lock in a child; its code, made positive. */
+/* Tries to take the lock in a child process. Returns the negated error code, or 0 if the child got the lock. */
 static int code_in_child(const char *dir) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         aoei_lock lock;
-        _exit(-aoei_lock_dir(&lock, dir, NULL)); /* goes with the process: never unlocked here */
+        _exit(-aoei_lock_dir(&lock, dir, NULL)); /* the lock ends with the process: it is not unlocked here */
     }
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -39,7 +39,7 @@ static void one_holder_at_a_time(void **state) {
     assert_int_equal(aoei_lock_dir(&second, dir, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run"));
     assert_int_equal(code_in_child(dir), -AOE_EEXIST);
-    aoei_unlock(&second); /* not held: nothing happens */
+    aoei_unlock(&second); /* not held: no effect */
     assert_int_equal(code_in_child(dir), -AOE_EEXIST);
     aoei_unlock(&lock);
     assert_int_equal(code_in_child(dir), 0);
@@ -56,7 +56,7 @@ static void needs_a_directory(void **state) {
     assert_int_equal(lock.held, 0);
 }
 
-static void same_places(void **state) {
+static void compares_paths(void **state) {
     (void)state;
     assert_true(aoei_same_path("/", "/./"));
     assert_false(aoei_same_path("/", "/dev"));
@@ -68,7 +68,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_holder_at_a_time),
         cmocka_unit_test(needs_a_directory),
-        cmocka_unit_test(same_places),
+        cmocka_unit_test(compares_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The thread pool: every task exactly once for any number of threads, workers
- * that never share an index, nesting, many short jobs, several callers, and
- * creation that fails half-way.
+ * Tests the thread pool: each task runs exactly once for any number of threads, no two threads use the same worker index at
+ * once, and jobs may be nested, short and called from several threads. Creation may fail after some workers have started.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,10 +20,10 @@ typedef struct job {
     aoei_pool *pool;
     size_t workers;
     size_t n_tasks;
-    _Atomic int runs[MAX_TASKS];   /* times each task ran */
-    _Atomic int busy[MAX_WORKERS]; /* 1 while a thread uses that worker's scratch */
-    size_t scratch[MAX_WORKERS];   /* not atomic on purpose: per worker */
-    _Atomic int wrong;             /* a worker index out of range or used twice at once */
+    _Atomic int runs[MAX_TASKS];   /* number of times each task ran */
+    _Atomic int busy[MAX_WORKERS]; /* 1 while a thread runs a task with this worker index */
+    size_t scratch[MAX_WORKERS];   /* number of tasks per worker; not atomic, because each worker has its own */
+    _Atomic int wrong;             /* 1 if a worker index was out of range or used twice at once */
 } job;
 
 static void count_task(void *arg, size_t task, size_t worker) {
@@ -77,7 +76,8 @@ static void add_squares(void *arg, size_t task, size_t worker) {
     *cell += task * task;
 }
 
-/* Short jobs in a row, each reading what the one before wrote: visibility, lost wake-ups, stale workers. */
+/* Many short jobs, each of which reads values that the previous job wrote: tests memory visibility, lost wake-ups and workers
+ * that still run an earlier job. */
 static void test_many_small_jobs(void **state) {
     (void)state;
     enum { JOBS = 20000, CELLS = 5 };
@@ -93,7 +93,7 @@ static void test_many_small_jobs(void **state) {
     }
 }
 
-/* Pauses longer than the spinning between jobs: workers sleep and must be woken. */
+/* Pauses between jobs are longer than the time that workers spin, so that workers sleep and must be woken. */
 static void test_sleeping_workers(void **state) {
     (void)state;
     aoei_pool *pool;
@@ -108,11 +108,11 @@ static void test_sleeping_workers(void **state) {
 }
 
 typedef struct meeting {
-    _Atomic size_t present;
-    size_t workers;
+    _Atomic size_t present; /* workers that have called meet */
+    size_t workers;         /* workers of the pool */
 } meeting;
 
-/* Returns only when every worker is inside: proves that the tasks of one job run at the same time. */
+/* Returns after every worker has called it, which requires that the tasks of one job run at the same time. */
 static void meet(void *arg, size_t task, size_t worker) {
     (void)task;
     (void)worker;
@@ -122,7 +122,7 @@ static void meet(void *arg, size_t task, size_t worker) {
         nanosleep(&(struct timespec){0, 10000}, NULL);
 }
 
-static void test_workers_do_work(void **state) {
+static void test_workers_run_in_parallel(void **state) {
     (void)state;
     aoei_pool *pool;
     assert_int_equal(aoei_pool_create(&pool, 5, NULL), 0);
@@ -135,15 +135,15 @@ static void test_workers_do_work(void **state) {
 }
 
 typedef struct nested {
-    aoei_pool *pool, *other;
-    _Atomic size_t inner, foreign;
-    _Atomic int wrong;
+    aoei_pool *pool, *other;       /* pool of the outer tasks; another pool */
+    _Atomic size_t inner, foreign; /* number of inner tasks that ran in `pool` and in `other` */
+    _Atomic int wrong;             /* 1 if an inner task ran out of order or with the wrong worker index */
 } nested;
 
 typedef struct inner_arg {
     nested *n;
-    size_t worker; /* of the outer task */
-    size_t next;   /* serial and in order: no lock needed */
+    size_t worker; /* worker index of the outer task */
+    size_t next;   /* expected index of the next inner task, which run in order on one thread */
 } inner_arg;
 
 static void inner_task(void *arg, size_t task, size_t worker) {
@@ -163,11 +163,11 @@ static void foreign_task(void *arg, size_t task, size_t worker) {
 static void outer_task(void *arg, size_t task, size_t worker) {
     (void)task;
     nested *n = arg;
-    inner_arg same = {n, worker, 0}, other = {n, worker, 0};
-    aoei_parallel_for(n->pool, 7, inner_task, &same);
+    inner_arg inner = {n, worker, 0}, other = {n, worker, 0};
+    aoei_parallel_for(n->pool, 7, inner_task, &inner);
     aoei_parallel_for(n->other, 3, foreign_task, &other);
     inner_arg again = {n, worker, 0};
-    aoei_parallel_for(n->pool, 1, inner_task, &again); /* the other pool left no trace in this thread */
+    aoei_parallel_for(n->pool, 1, inner_task, &again); /* unaffected by the job of the other pool */
 }
 
 static void test_nested(void **state) {
@@ -196,8 +196,8 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
-/* Several callers share one pool and one set of scratch: their jobs must not overlap. */
-static void test_callers_are_serialised(void **state) {
+/* Several threads call one pool with one job structure: their jobs must not overlap. */
+static void test_callers_are_serialized(void **state) {
     (void)state;
     static const size_t tasks[] = {1, 6};
     for (size_t k = 0; k < 2; k++) {
@@ -249,7 +249,7 @@ static int create_pool(void *arg) {
     return code;
 }
 
-/* Each worker is an allocation: the failures stop the pool after 0, 1, 2... workers have started. */
+/* Each worker is one allocation, so that the failures stop the creation after 0, 1, 2, ... workers have started. */
 static void test_creation_fails_half_way(void **state) {
     (void)state;
     size_t threads = 5;
@@ -261,9 +261,9 @@ int main(void) {
         cmocka_unit_test(test_every_task_once),
         cmocka_unit_test(test_many_small_jobs),
         cmocka_unit_test(test_sleeping_workers),
-        cmocka_unit_test(test_workers_do_work),
+        cmocka_unit_test(test_workers_run_in_parallel),
         cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_callers_are_serialised),
+        cmocka_unit_test(test_callers_are_serialized),
         cmocka_unit_test(test_create_and_destroy),
         cmocka_unit_test(test_creation_fails_half_way),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Philox against the published known answers of Random123, and the generator
- * over it: reproducible from its fields, unbiased, with the right moments.
+ * Tests Philox against the published known answers of Random123, and the random number generator based on it: its state can be
+ * saved and restored, integers are unbiased, and moments and shuffles have the expected distribution.
  */
 #include <math.h>
 #include <string.h>
@@ -45,14 +45,14 @@ static void test_layout_of_a_stream(void **state) {
     }
 }
 
-static void test_saved_state_goes_on(void **state) {
+static void test_saved_state_continues(void **state) {
     (void)state;
     aoei_rng a, b;
     aoei_rng_init(&a, 42, AOEI_STREAM_INIT, 0);
     for (size_t i = 0; i < 11; i++)
         aoei_rng_normal(&a);
     aoei_rng_u32(&a);
-    /* as a checkpoint does: field by field */
+    /* field by field, as a checkpoint saves the state */
     b = (aoei_rng){.seed = a.seed, .index = a.index, .stream = a.stream, .substream = a.substream, .left = a.left};
     memcpy(b.word, a.word, sizeof b.word);
     for (size_t i = 0; i < 100; i++) {
@@ -78,7 +78,7 @@ static void test_streams_differ(void **state) {
     }
 }
 
-/* Counts of n draws over k cells within 5 standard deviations. */
+/* The number of draws per value is within 5 standard deviations of its expected value. */
 static void test_below_is_uniform(void **state) {
     (void)state;
     static const uint32_t limits[] = {1, 2, 3, 7, 10, 64};
@@ -99,7 +99,7 @@ static void test_below_is_uniform(void **state) {
     }
 }
 
-/* With 3 * 2^30 cells a plain multiply-and-shift would give every third value twice the weight of the others. */
+/* With the limit 3 * 2^30, a plain multiply-and-shift would draw every third value twice as often as the others. */
 static void test_below_large_limit_is_unbiased(void **state) {
     (void)state;
     enum { DRAWS = 60000 };
@@ -141,7 +141,7 @@ static void test_moments(void **state) {
         cube += x * x * x;
         fourth += x * x * x * x;
     }
-    /* five standard deviations: the variances of x, x^2, x^3, x^4 are 1, 2, 15, 96 */
+    /* within five standard deviations: the variances of x, x^2, x^3, x^4 are 1, 2, 15, 96 */
     assert_true(fabs(sum / DRAWS) <= 5 * sqrt(1.0 / DRAWS));
     assert_true(fabs(square / DRAWS - 1) <= 5 * sqrt(2.0 / DRAWS));
     assert_true(fabs(cube / DRAWS) <= 5 * sqrt(15.0 / DRAWS));
@@ -170,7 +170,7 @@ static void test_shuffle(void **state) {
     }
     for (size_t i = 0; i < N; i++)
         assert_int_equal(seen[i], 1);
-    assert_true(fixed < 10); /* one on average */
+    assert_true(fixed < 10); /* the expected number of fixed points is one */
     aoei_rng r;
     aoei_rng_init(&r, 3, AOEI_STREAM_SHUFFLE, 0);
     aoei_rng_shuffle(&r, NULL, 0);
@@ -178,7 +178,7 @@ static void test_shuffle(void **state) {
     assert_int_equal(r.index, 0);
 }
 
-/* All 24 orders of four things equally often, within 5 standard deviations. */
+/* Each of the 24 permutations of four elements occurs equally often, within 5 standard deviations. */
 static void test_shuffle_is_uniform(void **state) {
     (void)state;
     enum { RUNS = 24000 };
@@ -212,7 +212,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_answers),
         cmocka_unit_test(test_layout_of_a_stream),
-        cmocka_unit_test(test_saved_state_goes_on),
+        cmocka_unit_test(test_saved_state_continues),
         cmocka_unit_test(test_streams_differ),
         cmocka_unit_test(test_below_is_uniform),
         cmocka_unit_test(test_below_large_limit_is_unbiased),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * UTF-8: every code point there and back, every class of invalid sequence, and
- * all two-byte and many three-byte strings against utf8proc.
+ * Tests UTF-8: encoding and decoding of every code point, every class of invalid sequence, and all two-byte strings and many
+ * longer ones against utf8proc.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void test_every_code_point(void **state) {
             continue;
         uint32_t back = 0;
         if (aoei_utf8_decode(s, n, &back) != n || back != cp || aoei_utf8_valid(s, n) != n)
-            fail_msg("U+%04X does not come back", cp);
+            fail_msg("U+%04X: decoding the encoded bytes gives another code point", cp);
         if (n > 1 && (aoei_utf8_decode(s, n - 1, &back) != 0 || aoei_utf8_valid(s, n - 1) != 0))
             fail_msg("U+%04X without its last byte is accepted", cp);
     }
@@ -36,13 +36,13 @@ static void test_invalid(void **state) {
         const char *s;
         size_t len, at;
     } cases[] = {
-        {"\x80", 1, 0},                 /* a continuation byte alone */
-        {"\xbf", 1, 0},                 /* the last of them */
+        {"\x80", 1, 0},                 /* first continuation byte, without a lead byte */
+        {"\xbf", 1, 0},                 /* last continuation byte, without a lead byte */
         {"a\xc3", 2, 1},                /* the text ends inside a character */
-        {"a\xc3z", 3, 1},               /* the character ends inside itself */
-        {"\xe2\x82", 2, 0},             /* three bytes, cut */
+        {"a\xc3z", 3, 1},               /* continuation byte missing */
+        {"\xe2\x82", 2, 0},             /* three-byte character, truncated */
         {"\xe2\x82z", 3, 0},            /* third byte wrong */
-        {"\xf0\x9f\x98", 3, 0},         /* four bytes, cut */
+        {"\xf0\x9f\x98", 3, 0},         /* four-byte character, truncated */
         {"\xf0\x9f\x98z", 4, 0},        /* fourth byte wrong */
         {"\xf0\x9fz\x80", 4, 0},        /* third byte wrong */
         {"\xc0\x80", 2, 0},             /* overlong NUL */
@@ -52,11 +52,11 @@ static void test_invalid(void **state) {
         {"\xed\xa0\x80", 3, 0},         /* first surrogate */
         {"\xed\xbf\xbf", 3, 0},         /* last surrogate */
         {"\xf4\x90\x80\x80", 4, 0},     /* U+110000 */
-        {"\xf5\x80\x80\x80", 4, 0},     /* beyond every code point */
-        {"\xf8\x88\x80\x80\x80", 5, 0}, /* five bytes */
+        {"\xf5\x80\x80\x80", 4, 0},     /* lead byte of values above U+10FFFF */
+        {"\xf8\x88\x80\x80\x80", 5, 0}, /* five-byte sequence */
         {"\xfe", 1, 0},
         {"\xff", 1, 0},
-        {"abcdefg\xff", 8, 7}, /* around the eight bytes read at a time */
+        {"abcdefg\xff", 8, 7}, /* at the boundary of the eight bytes read at a time */
         {"abcdefgh\xff", 9, 8},
         {"abcdefghi\xc3\xa9jklmnop\xc3", 19, 18},
         {"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xa9", 9, 8},
@@ -87,14 +87,14 @@ static void test_valid(void **state) {
     assert_int_equal(aoei_utf8_valid(NULL, 0), 0);
 }
 
-/* One character at the start of s, as utf8proc sees it. */
+/* Compares the decoding of the first character of s with utf8proc. s: 4 bytes, of which the first len are passed. */
 static void compare(const unsigned char *s, size_t len) {
     utf8proc_int32_t want = -1;
     utf8proc_ssize_t n = utf8proc_iterate(s, (utf8proc_ssize_t)len, &want);
     uint32_t cp = 0;
     size_t got = aoei_utf8_decode((const char *)s, len, &cp);
     if (got != (n > 0 ? (size_t)n : 0) || (got && cp != (uint32_t)want))
-        fail_msg("%02x %02x %02x %02x: %zu bytes, utf8proc says %td", s[0], s[1], s[2], s[3], got, (ptrdiff_t)n);
+        fail_msg("%02x %02x %02x %02x: decoded %zu bytes, but utf8proc decodes %td", s[0], s[1], s[2], s[3], got, (ptrdiff_t)n);
 }
 
 static void test_against_utf8proc(void **state) {
