@@ -113,7 +113,7 @@ static void recover(work *w) {
         code = train_run_go(r, 1, &err);
     if (code)
         fail_msg("after failure %llu: %s", (unsigned long long)w->n, err.message);
-    train_run_same(r, w->weights, w->size, w->settings);
+    train_run_assert_output(r, w->weights, w->size, w->settings);
 }
 
 /* aoe_train with the n-th allocation (errnum 0) or disk operation failing; *count: how many there were. The context is there
@@ -162,7 +162,7 @@ static void test_memory(void **state) {
         }
         if (code == 0) {
             spared++;
-            train_run_same(&w.run, w.weights, w.size, w.settings);
+            train_run_assert_output(&w.run, w.weights, w.size, w.settings);
             continue;
         }
         if (code != AOE_ENOMEM)
@@ -197,7 +197,7 @@ static void fail_disk(work *w, const char *output, int errnum, int code, uint64_
                      err.message);
         if (got == 0) {
             spared++;
-            train_run_same(&w->run, w->weights, w->size, w->settings);
+            train_run_assert_output(&w->run, w->weights, w->size, w->settings);
             continue;
         }
         one_line(&err, code, w->run.dir);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A chat endpoint for the cases of tests/cli: chat URL_FILE [LOG_FILE [KEY|- [TROUBLE [DELAY]]]]. TROUBLE: the sum of the
- * CHAT_* of tests/support/chat_model.h that happen to each request before it is answered.
+ * A chat endpoint for tests/cli: chat URL_FILE [LOG_FILE [KEY|- [TROUBLE [DELAY]]]]. TROUBLE is the sum of the CHAT_*
+ * failures of tests/support/chat_model.h that the server simulates for each request before it answers; DELAY is the number of
+ * seconds before each answer.
  */
 #include <stdlib.h>
 #include <string.h>

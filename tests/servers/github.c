@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The server of github_server.h as a program, for tests/cli.
+ * The server of github_server.h as a program for tests/cli:
  *
  *     github URL_FILE LOG_FILE [storm] [DELAY]     DELAY: seconds before each answer
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tiles in software: see amx_emulation.h.
+ * Emulation of the AMX tile instructions; see amx_emulation.h.
  */
 #include "amx_emulation.h"
 
@@ -14,16 +14,16 @@
 enum { PALETTE_ROWS = 16, PALETTE_ROW_BYTES = 64, MAX_REGIONS = 4, STORES_KEPT = 8, PAGE = 4096, LINE = 64 };
 
 typedef struct tile {
-    size_t rows, row_bytes; /* configured; rows 0: not */
-    int holds;              /* a value has been put into it */
+    size_t rows, row_bytes; /* configured shape; rows is 0 if the tile is not configured */
+    int has_value;          /* 1: the tile has a value */
     unsigned char data[PALETTE_ROWS][PALETTE_ROW_BYTES];
 } tile;
 
-/* A store that a later load may meet. */
+/* A past store, for the distance to later loads from the same or an aliasing address. */
 typedef struct past_store {
     uintptr_t rows[PALETTE_ROWS];
     size_t n;
-    size_t dots; /* counted before it */
+    size_t dots; /* dot instructions before the store */
 } past_store;
 
 static struct {
@@ -32,7 +32,7 @@ static struct {
     amx_region regions[MAX_REGIONS];
     size_t n_regions;
     amx_counts counts;
-    past_store stores[STORES_KEPT]; /* a ring, counts.stores % STORES_KEPT next */
+    past_store stores[STORES_KEPT]; /* the most recent stores; the next one goes to counts.stores % STORES_KEPT */
 } state;
 
 static tile *use(int number) {
@@ -45,12 +45,12 @@ static tile *use(int number) {
 
 static tile *read_tile(int number) {
     tile *t = use(number);
-    if (!t->holds)
-        fail_msg("tile %d is read and holds nothing", number);
+    if (!t->has_value)
+        fail_msg("tile %d is read before it has a value", number);
     return t;
 }
 
-/* The bytes of [p, p + n) are in one region. */
+/* Asserts that the bytes [p, p + n) are inside one region. */
 static void check_memory(const void *p, size_t n, const char *what) {
     const uintptr_t at = (uintptr_t)p;
     for (size_t i = 0; i < state.n_regions; i++) {
@@ -58,15 +58,16 @@ static void check_memory(const void *p, size_t n, const char *what) {
         if (at >= start && at - start <= state.regions[i].bytes && n <= state.regions[i].bytes - (at - start))
             return;
     }
-    fail_msg("tile %s of %zu bytes at %p, outside of every region", what, n, p);
+    fail_msg("tile %s of %zu bytes at %p, outside every region", what, n, p);
 }
 
 static void lower(size_t *least, size_t value) {
     *least = value < *least ? value : *least;
 }
 
-/* How many dots ago a row was stored, or something at the same place of another page. */
-static void meet_stores(uintptr_t at, size_t bytes) {
+/* Updates least_reuse and least_alias for a load of `bytes` bytes at `at`: the number of dot instructions since a store to
+ * these bytes, or to the same cache line of another page. */
+static void compare_with_stores(uintptr_t at, size_t bytes) {
     for (size_t i = 0; i < STORES_KEPT && i < state.counts.stores; i++) {
         const past_store *s = &state.stores[i];
         for (size_t r = 0; r < s->n; r++) {
@@ -105,7 +106,7 @@ void amx_emulate_release(void) {
 void amx_emulate_zero(int number) {
     tile *t = use(number);
     memset(t->data, 0, sizeof t->data);
-    t->holds = 1;
+    t->has_value = 1;
     state.counts.zeros++;
 }
 
@@ -117,10 +118,10 @@ void amx_emulate_load(int number, const void *from, size_t stride) {
         const unsigned char *row = p + r * stride;
         check_memory(row, t->row_bytes, "load");
         memcpy(t->data[r], row, t->row_bytes);
-        meet_stores((uintptr_t)row, t->row_bytes);
+        compare_with_stores((uintptr_t)row, t->row_bytes);
         state.counts.load_lines += ((uintptr_t)row + t->row_bytes - 1) / LINE - (uintptr_t)row / LINE + 1;
     }
-    t->holds = 1;
+    t->has_value = 1;
     state.counts.loads++;
 }
 
@@ -137,7 +138,7 @@ void amx_emulate_store(int number, void *to, size_t stride) {
     state.counts.stores++;
 }
 
-/* Subnormals become zeros of their sign. */
+/* Returns x, or a zero of the same sign if x is subnormal. */
 static float flushed(float x) {
     return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
 }
@@ -158,9 +159,9 @@ void amx_emulate_dot_bf16(int sums, int left, int right) {
     tile *c = read_tile(sums);
     const tile *a = read_tile(left), *b = read_tile(right);
     if (sums == left || sums == right || left == right)
-        fail_msg("tiles %d, %d and %d are not different", sums, left, right);
+        fail_msg("tiles %d, %d and %d are not distinct", sums, left, right);
     if (c->rows != a->rows || c->row_bytes != b->row_bytes || a->row_bytes != 4 * b->rows || c->row_bytes % 4)
-        fail_msg("tiles of %zu x %zu, %zu x %zu and %zu x %zu bytes do not fit", c->rows, c->row_bytes, a->rows, a->row_bytes,
+        fail_msg("tiles of %zu x %zu, %zu x %zu and %zu x %zu bytes do not match", c->rows, c->row_bytes, a->rows, a->row_bytes,
                  b->rows, b->row_bytes);
     const size_t columns = c->row_bytes / 4, pairs = b->rows;
     float right_even[PALETTE_ROWS][PALETTE_ROWS], right_odd[PALETTE_ROWS][PALETTE_ROWS];

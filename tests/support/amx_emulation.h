@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * The tile instructions in software, so that a kernel written on kernels/amx_tiles.h runs, and is checked, on any CPU:
- * a source file that includes this one before the kernel's gets these functions for its tiles.
+ * The AMX tile instructions in software, so that a kernel written with kernels/amx_tiles.h runs, and can be tested,
+ * on any CPU. A source file that includes this header before the kernel's source compiles the kernel with these
+ * functions in place of the instructions.
  *
- * Values are those of the pseudo-code in Intel's manual (TDPBF16PS): for each row and column two sums from 0, one over the
- * even k's and one over the odd, by fused multiply-adds in ascending order; then their sum; then the accumulator plus
- * that; each rounded to nearest even, subnormals read as zero and written as zero. The manual leaves open which NaN
- * comes out, and whether a result is called subnormal before or after its rounding (here: after).
+ * The values are those of the pseudo-code of TDPBF16PS in Intel's manual. Each output element has two sums that start
+ * at 0, one over the even values of k and one over the odd values, accumulated with fused multiply-adds in ascending
+ * order. The two sums are added to each other, and the result is added to the accumulator. Every operation rounds to
+ * nearest even, reads subnormals as zero and flushes subnormal results to zero. The manual does not specify which NaN
+ * results, or whether a result is classified as subnormal before or after rounding (here: after).
  *
- * Wrong use fails the running test: no configuration, an unknown tile, a shape that does not fit the operands, a tile
- * that holds nothing, memory outside of the regions. One thread only.
+ * Invalid use fails the running test: no configuration, an unknown tile, a shape that does not match the operands, a
+ * read from a tile without a value, memory outside the regions. The emulation supports one thread only.
  */
 #ifndef AOE_TESTS_AMX_EMULATION_H
 #define AOE_TESTS_AMX_EMULATION_H
@@ -34,22 +36,25 @@ void amx_emulate_load(int tile, const void *from, size_t stride);
 void amx_emulate_store(int tile, void *to, size_t stride);
 void amx_emulate_dot_bf16(int sums, int left, int right);
 
-/* Memory that tiles may be loaded from and stored to. */
+/* A memory region that tiles may be loaded from and stored to. */
 typedef struct amx_region {
     const void *start;
     size_t bytes;
 } amx_region;
 
-/* What has been done since amx_emulation_begin. */
+/* Counts of the operations since amx_emulation_begin. */
 typedef struct amx_counts {
     size_t configures, releases, zeros, loads, stores, dots;
-    size_t load_lines;  /* different cache lines, summed over loads: 16 a load unless a row crosses one */
-    size_t least_reuse; /* fewest dots from one of the last 8 stores to a load of what it stored; SIZE_MAX: none */
-    size_t least_alias; /* the same to a load elsewhere whose address has the same low 12 bits */
+    size_t load_lines; /* distinct cache lines per load, summed over all loads: 16 per load unless a row crosses a cache line */
+    size_t least_reuse; /* smallest number of dot instructions between one of the last 8 stores and a load of the stored memory;
+                           SIZE_MAX: no such load */
+    size_t least_alias; /* smallest number of dot instructions between one of the last 8 stores and a load from another address
+                           with the same low 12 bits */
 } amx_counts;
 
-void amx_emulation_begin(const amx_region *regions, size_t n); /* at most 4; copied */
-/* The counts so far. Fails when tiles are still configured. */
+/* Starts an emulation that allows access to regions[n]; n is at most 4, and the array is copied. */
+void amx_emulation_begin(const amx_region *regions, size_t n);
+/* Returns the counts since amx_emulation_begin. Fails if tiles are still configured. */
 amx_counts amx_emulation_end(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The encoder in double precision: see bert_reference.h.
+ * Encoder in double precision; see bert_reference.h.
  */
 #include "bert_reference.h"
 
@@ -49,7 +49,7 @@ void bert_reference_destroy(bert_reference *r) {
     free(r->last);
 }
 
-/* What dropout multiplies element `column` by: 0 or 1 / (1 - p). */
+/* Returns the factor by which dropout multiplies element `column`: 0 or 1 / (1 - p). */
 static double mask(const bert_reference *r, double p, uint32_t site, uint32_t head, size_t text, size_t token, size_t column) {
     if (!r->drop || p <= 0)
         return 1;
@@ -60,7 +60,7 @@ static double mask(const bert_reference *r, double p, uint32_t site, uint32_t he
     return word[column % 64 / 16] >= (uint32_t)(p * 4294967296.0) ? 1 / (1 - p) : 0;
 }
 
-/* x[T, D] *= the masks of a site of hidden states. */
+/* x[T, D] *= the dropout masks at a site of the hidden states. */
 static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++)
@@ -79,7 +79,7 @@ static void linear(double *y, const double *x, const double *w, const double *b,
         }
 }
 
-/* GELU (Hendrycks and Gimpel 2016), exact or in the tanh form, or SiLU (Elfwing et al. 2017). */
+/* GELU (Hendrycks and Gimpel 2016), exact or with the tanh approximation, or SiLU (Elfwing et al. 2017). */
 static double activation(double x, aoei_activation form) {
     if (form == AOEI_SILU)
         return x / (1 + exp(-x));
@@ -88,7 +88,7 @@ static double activation(double x, aoei_activation form) {
     return 0.5 * x * erfc(-x / sqrt(2));
 }
 
-/* y[T, D] = the norm of x, weight w[0] and bias w[1]; y may be x. */
+/* y[T, D] = LayerNorm or RMSNorm of x with weight w[0] and bias w[1]; y may be x. */
 static void norm(const bert_reference *r, double *y, const double *x, double *const *w, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++) {
@@ -103,7 +103,8 @@ static void norm(const bert_reference *r, double *y, const double *x, double *co
     }
 }
 
-/* How far pair i of a head turns from token to token (Su et al. 2021; stretched as in transformers, modeling_rope_utils.py). */
+/* Returns the angle in radians by which pair i of a head rotates from one token to the next (Su et al. 2021; scaling as in
+ * modeling_rope_utils.py of transformers). */
 static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double exponent = -2.0 * (double)i / (double)d, old = (double)r->positions;
     const double plain = pow(r->theta, exponent), wavelength = 2 * acos(-1) / plain;
@@ -127,8 +128,8 @@ static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     }
 }
 
-/* x[T, heads d] turned by its positions. */
-static void turn(const bert_reference *r, double *x, size_t heads, size_t d, size_t T) {
+/* Rotates x[T, heads d] by the tokens' positions. */
+static void rotate(const bert_reference *r, double *x, size_t heads, size_t d, size_t T) {
     for (size_t t = 0; t < T && r->config->rope.theta > 0; t++)
         for (size_t h = 0; h < heads; h++)
             for (size_t i = 0; i < d / 2; i++) {
@@ -139,15 +140,15 @@ static void turn(const bert_reference *r, double *x, size_t heads, size_t d, siz
             }
 }
 
-/* 1 when token i of the layer sees token j. */
-static int sees(const aoei_encoder_config *c, size_t layer, size_t i, size_t j) {
+/* Returns 1 if token i attends to token j in the layer. */
+static int attends_to(const aoei_encoder_config *c, size_t layer, size_t i, size_t j) {
     const size_t distance = i > j ? i - j : j - i;
     if (c->causal && layer < c->bidirectional_from && j > i)
         return 0;
     return !c->window || layer < c->window_from || distance < c->window;
 }
 
-/* out[T, H d] of all heads, with dropout on the probabilities. */
+/* out[T, H d] = outputs of all heads, with dropout on the probabilities. */
 static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
                       size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
@@ -159,7 +160,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
             const size_t kh = h / (H / kv);
             double largest = -INFINITY, sum = 0;
             for (size_t j = 0; j < T; j++) {
-                p[j] = sees(c, layer, i, j) ? 0 : -INFINITY;
+                p[j] = attends_to(c, layer, i, j) ? 0 : -INFINITY;
                 for (size_t e = 0; e < d; e++)
                     p[j] += q[i * Q + h * d + e] * k[j * K + kh * d + e] / sqrt((double)d);
                 largest = p[j] > largest ? p[j] : largest;
@@ -176,7 +177,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
     free(p);
 }
 
-/* y[T, D] = the attention of x, up to its output layer. */
+/* y[T, D] = self-attention of x including the output projection and its dropout. */
 static void attend(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, Q = aoei_query_width(c), K = aoei_key_width(c), d = aoei_head_dim(c);
@@ -185,8 +186,8 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
     linear(q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS], T, D, Q);
     linear(k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], T, D, K);
     linear(v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS], T, D, K);
-    turn(r, q, c->heads, d, T);
-    turn(r, k, aoei_kv_heads(c), d, T);
+    rotate(r, q, c->heads, d, T);
+    rotate(r, k, aoei_kv_heads(c), d, T);
     attention(r, heads, q, k, v, layer, text, T);
     linear(y, heads, w[AOEI_LW_O], w[AOEI_LW_O_BIAS], T, Q, D);
     drop_rows(r, y, (uint32_t)(4 * layer + 2), text, T);
@@ -196,7 +197,7 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
     free(heads);
 }
 
-/* y[T, D] = the feed-forward of x. */
+/* y[T, D] = feed-forward block of x. */
 static void feed_forward(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, I = c->intermediate;
@@ -213,7 +214,7 @@ static void feed_forward(const bert_reference *r, double *y, const double *x, si
     free(gate);
 }
 
-/* x[T, D] becomes the layer's output. */
+/* Replaces x[T, D] by the layer's output. */
 static void layer_forward(const bert_reference *r, double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
@@ -238,7 +239,7 @@ static void layer_forward(const bert_reference *r, double *x, size_t layer, size
 void bert_reference_forward(bert_reference *r) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
-    const double *position = r->weights[AOEI_W_POSITION]; /* NULL: none */
+    const double *position = r->weights[AOEI_W_POSITION]; /* NULL: no position embeddings */
     for (size_t text = 0; text < r->batch->n_texts; text++) {
         const size_t begin = r->batch->offsets[text], T = r->batch->offsets[text + 1] - begin;
         double *x = r->last + begin * D;

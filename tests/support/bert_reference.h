@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BERT, and the options that other encoders have instead, in double precision, token by token from the formulas, with dropout
- * masks from the generator's definition: what the encoder is held against, and what finite differences are taken of. Shares no
- * code with src/model or src/nn but the description of the slots.
+ * Reference implementation of BERT, and of the options that other architectures use instead, in double precision:
+ * token by token from the formulas, with dropout masks from the generator's definition. Tests compare the encoder
+ * with it and compute finite differences of it. It shares no code with src/model or src/nn except the descriptions of
+ * the weight slots.
  */
 #ifndef AOE_TESTS_BERT_REFERENCE_H
 #define AOE_TESTS_BERT_REFERENCE_H
@@ -13,17 +14,17 @@
 typedef struct bert_reference {
     const aoei_encoder_config *config;
     const aoei_batch *batch;
-    const aoei_encoder_dropout *drop; /* NULL: none */
-    double **weights;                 /* [slots] row-major, owned; NULL where absent */
-    double *first, *last;             /* [N, D] embedding output and last hidden state, owned; of the last forward */
+    const aoei_encoder_dropout *drop; /* NULL: no dropout */
+    double **weights;                 /* [slots] row-major copies of the weights; owned; NULL for an absent weight */
+    double *first, *last;             /* [N, D] embedding output and last hidden state of the most recent forward pass; owned */
 } bert_reference;
 
-/* Copies the weights [slots]. */
+/* Copies weights [slots] to double precision. Borrows c, batch and drop. */
 void bert_reference_create(bert_reference *r, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *weights,
                            const aoei_batch *batch, const aoei_encoder_dropout *drop);
 void bert_reference_destroy(bert_reference *r);
 void bert_reference_forward(bert_reference *r);
-/* out[n_texts, D] of the last forward. */
+/* Writes the pooled vectors of the most recent forward pass to out[n_texts, D]. */
 void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *out);
 
 #endif

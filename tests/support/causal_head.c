@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Logits of a causal model: see causal_head.h.
+ * Logits of a causal model; see causal_head.h.
  */
 #include "causal_head.h"
 

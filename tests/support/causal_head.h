@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The language-model head of a causal model with tied embeddings, for tests: what
- * makes words of hidden states. The library has no use for it.
+ * The language-model head of a causal model with tied embeddings, for tests: it computes the logits of the next token
+ * from the hidden states. The library has no such head.
  */
 #ifndef AOE_TESTS_CAUSAL_HEAD_H
 #define AOE_TESTS_CAUSAL_HEAD_H
 
 #include "model/model.h"
 
-/* logits[n, V] of the tokens ids[n]: each sees those before it and itself. */
+/* Computes logits[n, V] of the tokens ids[n]; each token attends to itself and to earlier tokens. */
 void causal_logits(const aoe_model *m, const int32_t *ids, size_t n, float *logits);
-/* The id with the largest logit, the first of equal ones. */
+/* Returns the id with the largest logit; if several are equal, the smallest id. */
 int32_t causal_best(const float *logits, size_t vocab);
 
 #endif

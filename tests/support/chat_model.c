@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A chat endpoint for tests: see chat_model.h.
+ * Chat endpoint for tests; see chat_model.h.
  */
 #include "chat_model.h"
 
@@ -22,13 +22,13 @@ static unsigned hash(const char *s, size_t n) {
     return h;
 }
 
-/* What stands between two marks of the prompt; 0 when they are not there. */
+/* Copies the text between `begin` and `end` to out; returns 0 if one of them is missing. */
 static int between(const char *s, const char *begin, const char *end, line out) {
     const char *a = strstr(s, begin), *b = NULL;
     if (!a)
         return 0;
     a += strlen(begin);
-    for (const char *at = a; (at = strstr(at, end)) != NULL; at++) /* the last: texts may hold it */
+    for (const char *at = a; (at = strstr(at, end)) != NULL; at++) /* the last occurrence, because the text may contain `end` */
         b = at;
     if (!b)
         return 0;
@@ -36,7 +36,7 @@ static int between(const char *s, const char *begin, const char *end, line out) 
     return 1;
 }
 
-/* Replaces the first of some words by others that mean the same. */
+/* Replaces the first word of the text that is in the table by its synonym. */
 static void swap_word(const char *text, unsigned start, line out) {
     static const char *const words[][2] = {{" is ", " is currently "}, {" the ", " that "},       {" a ", " one "},
                                            {" are ", " are now "},     {" was ", " had been "},   {" not ", " never "},
@@ -59,8 +59,8 @@ static void lower_first(const char *text, line out) {
         out[0] = (char)tolower((unsigned char)out[0]);
 }
 
-/* Other words in the place of the long ones: a sentence that says something else. */
-static void say_other(const char *text, size_t start, line out) {
+/* Replaces the long words, so that the sentence has another meaning. */
+static void replace_words(const char *text, size_t start, line out) {
     static const char *const words[] = {"winter", "empty",   "refuses", "harbour", "silver",  "never",   "beneath",
                                         "stones", "forgets", "closed",  "distant", "quarrel", "ashes",   "sinking",
                                         "bitter", "nobody",  "lantern", "asleep",  "ruined",  "farewell"};
@@ -79,17 +79,18 @@ static void say_other(const char *text, size_t start, line out) {
     out[at] = 0;
 }
 
-/* The i-th sentence of a model. */
+/* Writes the i-th sentence that the model generates for a text: a paraphrase, or a sentence with another meaning if
+ * `opposite` is set. */
 static void write_sentence(const char *model, const char *text, int opposite, size_t i, line out) {
-    static const char *const same[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ",
-                                       "Once more: "};
+    static const char *const openings[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ",
+                                           "Once more: "};
     const unsigned own = hash(model, strlen(model));
     line low;
     if (opposite) {
-        say_other(text, own + 3 * i, out);
+        replace_words(text, own + 3 * i, out);
     } else if ((own + i) % 2) {
         lower_first(text, low);
-        snprintf(out, MOST_TEXT, "%s%s", same[(own / 2 + i) % 5], low);
+        snprintf(out, MOST_TEXT, "%s%s", openings[(own / 2 + i) % 5], low);
     } else {
         swap_word(text, own / 8 + (unsigned)i, out);
     }
@@ -100,14 +101,14 @@ static json_t *json_of(const char *s) {
     return v ? v : json_string("not UTF-8");
 }
 
-/* The list in the shape the model's name asks for; the last but one sentence is the input itself, the last one repeats the
- * first. */
-static void write_list(const char *model, const char *text, int opposite, size_t size, char *out, size_t room) {
+/* Writes the list in the format that the model's name selects. The last sentence but one is the input itself; the last
+ * sentence repeats the first. */
+static void write_list(const char *model, const char *text, int opposite, size_t size, char *out, size_t capacity) {
     size_t at = 0;
     json_t *array = json_array();
     line s;
     if (!strncmp(model, "numbered", 8))
-        at += (size_t)snprintf(out, room, "Sure! Here are %zu sentences:\n\n", size);
+        at += (size_t)snprintf(out, capacity, "Sure! Here are %zu sentences:\n\n", size);
     for (size_t i = 0; i < size; i++) {
         write_sentence(model, text, opposite, i, s);
         if (size > 3 && i == size - 2)
@@ -116,15 +117,15 @@ static void write_list(const char *model, const char *text, int opposite, size_t
             write_sentence(model, text, opposite, 0, s);
         json_array_append_new(array, json_of(s));
         if (!strncmp(model, "bullets", 7))
-            at += (size_t)snprintf(out + at, room - at, "- \"%s\"\n", s);
+            at += (size_t)snprintf(out + at, capacity - at, "- \"%s\"\n", s);
         else
-            at += (size_t)snprintf(out + at, room - at, "%zu. %s\n", i + 1, s);
+            at += (size_t)snprintf(out + at, capacity - at, "%zu. %s\n", i + 1, s);
     }
     if (!strncmp(model, "numbered", 8))
-        snprintf(out + at, room - at, "\nLet me know if you need more sentences!");
+        snprintf(out + at, capacity - at, "\nLet me know if you need more sentences!");
     if (!strncmp(model, "json", 4)) {
         char *text_of = json_dumps(array, 0);
-        snprintf(out, room, "```json\n%s\n```", text_of);
+        snprintf(out, capacity, "```json\n%s\n```", text_of);
         free(text_of);
     }
     if (!strncmp(model, "cut", 3) && at > 12)
@@ -142,26 +143,26 @@ static size_t count_words(const char *a, const char *b) {
     return n;
 }
 
-/* What the model writes. */
-static void write_content(const char *model, const char *prompt, const char *key, char *out, size_t room) {
+/* Writes the text of the model's answer. */
+static void write_content(const char *model, const char *prompt, const char *key, char *out, size_t capacity) {
     line text, other, size;
     if (!strncmp(model, "refuses", 7)) {
-        snprintf(out, room, "I'm sorry, but I can't help with that.");
+        snprintf(out, capacity, "I'm sorry, but I can't help with that.");
     } else if (!strncmp(model, "silent", 6)) {
-        snprintf(out, room, "The sentence is fine as it is. No other is needed, I think. Really.");
+        snprintf(out, capacity, "The sentence is fine as it is. No other is needed, I think. Really.");
     } else if (!strncmp(model, "echo", 4)) {
-        snprintf(out, room, "1. The key is %s indeed.\n2. It was %s.", key ? key : "none", key ? key : "none");
+        snprintf(out, capacity, "1. The key is %s indeed.\n2. It was %s.", key ? key : "none", key ? key : "none");
     } else if (between(prompt, "Sentence 1: ", "\nSentence 2: ", text) &&
                between(prompt, "\nSentence 2: ", "\nScore:", other)) {
         const double all = (double)count_words(text, NULL);
         const double score = all > 0 ? 5 * (double)count_words(text, other) / all : 0;
-        snprintf(out, room, strncmp(model, "bullets", 7) ? "%.1f" : "I would rate this %.1f out of 5.", score);
+        snprintf(out, capacity, strncmp(model, "bullets", 7) ? "%.1f" : "I would rate this %.1f out of 5.", score);
     } else if (between(prompt, "Input sentence: ", ". Output:", text) && between(prompt, "generate ", " sentences of", size)) {
         const int opposite = strstr(prompt, "opposite-meaning") != NULL;
         size_t n = (size_t)atoi(size);
-        write_list(model, text, opposite, n < MOST_SENTENCES ? n : MOST_SENTENCES, out, room);
+        write_list(model, text, opposite, n < MOST_SENTENCES ? n : MOST_SENTENCES, out, capacity);
     } else {
-        snprintf(out, room, "1. %s Indeed.", prompt);
+        snprintf(out, capacity, "1. %s Indeed.", prompt);
     }
 }
 
@@ -200,7 +201,7 @@ static void answer_whole(test_answer *a, const char *model, const char *content)
     json_decref(root);
 }
 
-/* How often this request came before. */
+/* Returns how often this request was received before. */
 static unsigned times(chat_model *m, const test_request *q) {
     const unsigned h = hash(q->body, q->body_len);
     for (size_t i = 0; i < m->n_seen; i++)
@@ -218,8 +219,8 @@ static void fail(test_answer *a, int status, const char *message, const char *co
     test_answer_printf(a, "{\"error\":{\"message\":\"%s\",\"type\":\"error\",\"code\":\"%s\"}}", message, code);
 }
 
-/* The nth of the troubles that are on: 1 when there was one. */
-static int make_trouble(const chat_model *m, unsigned nth, test_answer *a) {
+/* Produces failure number `nth` of the enabled failures; returns 0 if there are fewer. */
+static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     for (unsigned i = 0; i < CHAT_TROUBLES; i++) {
         const unsigned kind = m->trouble & (1u << i);
         if (!kind || nth-- > 0)
@@ -244,8 +245,8 @@ static int make_trouble(const chat_model *m, unsigned nth, test_answer *a) {
     return 0;
 }
 
-/* Statuses that some models always have: 1 when that is the answer. */
-static int refuse(const chat_model *m, const test_request *q, const char *model, const char *prompt, test_answer *a) {
+/* Answers with the error that the model's name, the API key or fail_after requires; returns 0 if there is none. */
+static int answer_error(const chat_model *m, const test_request *q, const char *model, const char *prompt, test_answer *a) {
     const char *authorization = test_request_header(q, "authorization");
     char want[256];
     snprintf(want, sizeof want, "Bearer %s", m->key ? m->key : "");
@@ -279,7 +280,7 @@ static void handle(void *user, const test_request *q, test_answer *a) {
     a->delay = m->delay;
     if (!model || !prompt) {
         fail(a, 400, "no model or message", "invalid_request_error");
-    } else if (!refuse(m, q, model, prompt, a) && !make_trouble(m, m->trouble ? times(m, q) : 0, a)) {
+    } else if (!answer_error(m, q, model, prompt, a) && !simulate_failure(m, m->trouble ? times(m, q) : 0, a)) {
         write_content(model, prompt, m->key, content, sizeof content);
         m->answers++;
         if (!strncmp(model, "stream", 6))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Angles as texts.
+ * Encoder whose texts are angles; see circle.h.
  */
 #include "circle.h"
 

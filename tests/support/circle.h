@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An encoder for tests of evaluations: a text is an angle in degrees, its vector the
- * point on the circle, so every cosine is known.
+ * An encoder for tests of evaluations: a text is an angle in degrees and its vector is the point on the unit circle
+ * at this angle, so every cosine similarity is known.
  */
 #ifndef AOE_TESTS_CIRCLE_H
 #define AOE_TESTS_CIRCLE_H
@@ -10,13 +10,13 @@
 #define CIRCLE_RADIANS 0.017453292519943295
 
 typedef struct circle {
-    size_t calls, texts;  /* of embed */
-    size_t specials;      /* tokens every text has */
-    const char *poisoned; /* embedding this text fails */
-    aoe_context *ctx;     /* of searches */
+    size_t calls, texts;  /* number of calls of the embed function and of texts passed to it */
+    size_t specials;      /* number of special tokens that every text has */
+    const char *poisoned; /* text whose embedding fails; NULL: none */
+    aoe_context *ctx;     /* context that searches use */
 } circle;
 
-/* Of two components; borrows c. */
+/* Returns an encoder with vectors of two components. Borrows c. */
 aoei_eval_model circle_encoder(circle *c);
 
 #endif

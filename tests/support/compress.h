@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* One gzip member, or one zstd frame, of data; *out_size bytes, free() it. */
+/* Return data as one gzip member or one zstd frame of *out_size bytes; free() it. */
 char *test_gzip(const void *data, size_t size, size_t *out_size);
 char *test_zstd(const void *data, size_t size, size_t *out_size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 product of tier amx on emulated tiles (amx_emulation.h). The rest of it is AVX-512: only where the CPU has
- * tier avx512bf16. x86-64 only.
+ * The bf16 matrix product of tier amx on emulated tiles (amx_emulation.h). The code around the tile instructions uses
+ * AVX-512, so it runs only on x86-64 CPUs with tier avx512bf16.
  */
 #ifndef AOE_TESTS_EMULATED_GEMM_H
 #define AOE_TESTS_EMULATED_GEMM_H

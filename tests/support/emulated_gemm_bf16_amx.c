@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The amx tier's product compiled on emulated tiles, its functions under names of their own. The file's name gives it the
- * tier's compiler flags, and keeps it out of builds for other architectures: what is not a tile instruction (packing,
- * epilogue) is the same code.
+ * The bf16 matrix product of tier amx, compiled with emulated tiles under function names of its own. The file name
+ * selects the compiler flags of the tier and excludes the file from builds for other architectures. The code around
+ * the tile instructions (packing, epilogue) is the code of the library.
  */
 #include "emulated_gemm.h"
 

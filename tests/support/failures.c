@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Failures on demand: the n-th allocation, the n-th I/O step. The work under
- * test runs once for every place where it can fail.
+ * Failure injection: runs the work under test once for every allocation or I/O step that can fail.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The repositories are functions of the number alone, so every answer can be made at
- * any time, and the test can work out what has to come out.
+ * GitHub server for tests; see github_server.h. Every issue is a function of its number, so each answer can be
+ * computed at any time and the test can compute the expected result.
  */
 #include "github_server.h"
 
@@ -15,18 +15,18 @@
 
 enum { ANVILS = 240, ROCKETS = 40, SECRET = 3, QUOTA = 5000 };
 enum { DELETED = 9999, MOVED = 8888, MOVED_TO = 5, PULL_REQUEST = 7 };
-/* numbers of acme/anvils that are special */
+/* numbers of acme/anvils with a special reference */
 enum { TO_DELETED = 13, TO_MOVED = 18, TO_PULL_REQUEST = 38, TO_ROCKETS = 33, GRAPHQL_ONLY = 43 };
 
-typedef enum telling {
-    LABEL,   /* label, and a comment */
-    REASON,  /* state_reason, and a comment that names the repository */
-    LINK,    /* label, and a link */
-    TALK,    /* a question, a denial and a statement */
-    COMMENT, /* nothing but a comment */
-    TAKEN,   /* a wrong statement that was taken back, and a right one */
+typedef enum reference_kind {
+    LABEL,      /* label and a comment */
+    REASON,     /* state_reason and a comment that names the repository */
+    LINK,       /* label and a link */
+    DISCUSSION, /* a question, a denial and a statement */
+    COMMENT,    /* only a comment */
+    WITHDRAWN,  /* a wrong statement that was withdrawn, and a correct one */
     KINDS
-} telling;
+} reference_kind;
 
 static int last_number(const char *repo) {
     return strcmp(repo, "anvils") == 0    ? ANVILS
@@ -43,8 +43,8 @@ static int is_duplicate(const char *repo, int n) {
     return is_issue(repo, n) && n % 5 == 3 && n > 5;
 }
 
-static telling telling_of(int n) {
-    return (telling)(n / 5 % KINDS);
+static reference_kind reference_kind_of(int n) {
+    return (reference_kind)(n / 5 % KINDS);
 }
 
 static int original_of(int n) { /* the last issue before n - 1 */
@@ -70,14 +70,14 @@ int test_github_original(const char *repo, int n, int all, int graphql, char out
     if (anvils && n == TO_ROCKETS)
         return snprintf(out, 64, "acme/rockets#%d", 8) > 0;
     const int special = anvils && n == GRAPHQL_ONLY;
-    if (!special && telling_of(n) == COMMENT && !all && !graphql)
+    if (!special && reference_kind_of(n) == COMMENT && !all && !graphql)
         return 0;
     return snprintf(out, 64, "%s#%d", repo, original_of(n)) > 0;
 }
 
-/* ---- what is said of an issue: events of its timeline, oldest first */
+/* ---- timeline events of an issue, oldest first */
 
-static void say(json_t *events, const char *fmt, const char *a, int n) {
+static void add_comment(json_t *events, const char *fmt, const char *a, int n) {
     char text[400];
     snprintf(text, sizeof text, fmt, a, n);
     json_array_append_new(events, json_pack("{s:s,s:s}", "event", "commented", "body", text));
@@ -88,22 +88,22 @@ static void mark(json_t *events, const char *event, const char *repo, int n) {
                                             "nameWithOwner", json_sprintf("acme/%s", repo)));
 }
 
-static int say_special(json_t *events, int n) {
+static int add_special_comment(json_t *events, int n) {
     switch (n) {
     case TO_DELETED:
-        say(events, "%sDuplicate of #%d", "", DELETED);
+        add_comment(events, "%sDuplicate of #%d", "", DELETED);
         return 1;
     case TO_MOVED:
-        say(events, "%sDuplicate of #%d", "", MOVED);
+        add_comment(events, "%sDuplicate of #%d", "", MOVED);
         return 1;
     case TO_PULL_REQUEST:
-        say(events, "%sDuplicate of #%d", "", PULL_REQUEST);
+        add_comment(events, "%sDuplicate of #%d", "", PULL_REQUEST);
         return 1;
     case TO_ROCKETS:
-        say(events, "Closing as duplicate of %s#%d", "acme/rockets", 8);
+        add_comment(events, "Closing as duplicate of %s#%d", "acme/rockets", 8);
         return 1;
     case GRAPHQL_ONLY:
-        say(events, "%sThanks for reporting.%.0d", "", 0);
+        add_comment(events, "%sThanks for reporting.%.0d", "", 0);
         mark(events, "marked_as_duplicate", "anvils", original_of(n));
         return 1;
     default:
@@ -118,39 +118,39 @@ static json_t *timeline(const test_github *g, const char *repo, int n) {
     snprintf(link, sizeof link, "%s/acme/%s/issues/", g->without_link ? "https://github.com" : test_server_url(g->server),
              repo);
     json_array_append_new(events, json_pack("{s:s}", "event", "subscribed"));
-    say(events, "%sI can see this too, with `duplicate of #%d` in the log.", "", wrong);
-    if (!is_duplicate(repo, n) || (strcmp(repo, "anvils") == 0 && say_special(events, n)))
+    add_comment(events, "%sI can see this too, with `duplicate of #%d` in the log.", "", wrong);
+    if (!is_duplicate(repo, n) || (strcmp(repo, "anvils") == 0 && add_special_comment(events, n)))
         return events;
-    switch (telling_of(n)) {
+    switch (reference_kind_of(n)) {
     case LABEL:
-        say(events, "%sDuplicate of #%d", "", t);
+        add_comment(events, "%sDuplicate of #%d", "", t);
         mark(events, "marked_as_duplicate", repo, t);
         break;
     case REASON:
-        say(events, "Closing as a duplicate of acme/%s#%d, thank you.", repo, t);
+        add_comment(events, "Closing as a duplicate of acme/%s#%d, thank you.", repo, t);
         break;
     case LINK:
-        say(events, "%sThis is a duplicate of %d others.", "", 2);
+        add_comment(events, "%sThis is a duplicate of %d others.", "", 2);
         if (g->without_link)
-            say(events, "%sDup of #%d", "", t);
+            add_comment(events, "%sDup of #%d", "", t);
         else
-            say(events, "Duplicate of %s%d#issuecomment-1", link, t);
+            add_comment(events, "Duplicate of %s%d#issuecomment-1", link, t);
         break;
-    case TALK:
-        say(events, "%sIs this a duplicate of #%d?", "", wrong);
-        say(events, "%sNo, not a duplicate of #%d.", "", wrong);
-        say(events, "%sdup of #%d", "", t);
+    case DISCUSSION:
+        add_comment(events, "%sIs this a duplicate of #%d?", "", wrong);
+        add_comment(events, "%sNo, not a duplicate of #%d.", "", wrong);
+        add_comment(events, "%sdup of #%d", "", t);
         break;
     case COMMENT:
-        say(events, "%sclosing as a duplicate of #%d", "", t);
+        add_comment(events, "%sclosing as a duplicate of #%d", "", t);
         break;
-    case TAKEN:
-        say(events, "%sDuplicate of #%d", "", wrong);
+    case WITHDRAWN:
+        add_comment(events, "%sDuplicate of #%d", "", wrong);
         mark(events, "marked_as_duplicate", repo, wrong);
         mark(events, "unmarked_as_duplicate", repo, wrong);
-        say(events, "%s```\nduplicate of #%d\n```\n", "", wrong);
-        say(events, "%s> duplicate of #%d\n\nWrong, sorry.", "", wrong);
-        say(events, "%sDuplicate of #%d", "", t);
+        add_comment(events, "%s```\nduplicate of #%d\n```\n", "", wrong);
+        add_comment(events, "%s> duplicate of #%d\n\nWrong, sorry.", "", wrong);
+        add_comment(events, "%sDuplicate of #%d", "", t);
         mark(events, "marked_as_duplicate", repo, t);
         break;
     case KINDS:
@@ -174,7 +174,7 @@ static json_t *body_of(const test_github *g, const char *repo, int n) {
 }
 
 static int is_labelled(const char *repo, int n) {
-    const telling k = telling_of(n);
+    const reference_kind k = reference_kind_of(n);
     return is_duplicate(repo, n) && k != REASON && k != COMMENT;
 }
 
@@ -187,12 +187,12 @@ static json_t *labels_of(const char *repo, int n) {
 }
 
 static int is_reason(const char *repo, int n) {
-    return is_duplicate(repo, n) && (telling_of(n) == REASON || n == GRAPHQL_ONLY);
+    return is_duplicate(repo, n) && (reference_kind_of(n) == REASON || n == GRAPHQL_ONLY);
 }
 
 static json_t *issue(const test_github *g, const char *repo, int n) {
     const int duplicate = is_duplicate(repo, n), closed = duplicate || n % 3 == 0;
-    json_t *talk = timeline(g, repo, n);
+    json_t *events = timeline(g, repo, n);
     json_t *o = json_pack(
         "{s:i,s:o,s:o,s:s,s:o,s:o,s:i,s:o}", "number", n, "title",
         json_sprintf("The %s %s when dropped from height %d", n % 2 ? "anvil" : "rope", n % 3 ? "breaks" : "bends", n), "body",
@@ -201,11 +201,11 @@ static json_t *issue(const test_github *g, const char *repo, int n) {
                 : json_string(is_reason(repo, n) ? "duplicate"
                               : duplicate        ? "not_planned"
                                                  : "completed"),
-        "labels", labels_of(repo, n), "comments", (int)json_array_size(talk) - 1, "repository_url",
+        "labels", labels_of(repo, n), "comments", (int)json_array_size(events) - 1, "repository_url",
         json_sprintf("%s/repos/acme/%s", test_server_url(g->server), repo));
     if (!is_issue(repo, n))
         json_object_set_new(o, "pull_request", json_object());
-    json_decref(talk);
+    json_decref(events);
     return o;
 }
 
@@ -233,8 +233,8 @@ static void send_json(const test_request *q, test_answer *a, json_t *value) {
     json_decref(value);
 }
 
-/* Trouble for the first request of an address: 1: the answer is made. */
-static int trouble(const test_github *g, const test_request *q, test_answer *a) {
+/* Simulates a failure for the first request of an address; returns 1 if the answer is complete. */
+static int simulate_failure(const test_github *g, const test_request *q, test_answer *a) {
     unsigned kind = 0;
     for (const char *s = q->target; *s; s++)
         kind = kind * 31 + (unsigned char)*s;
@@ -264,7 +264,7 @@ static int trouble(const test_github *g, const test_request *q, test_answer *a) 
         error(a, 403, "API rate limit exceeded");
         return 1;
     case 5:
-        a->cut = 1; /* and the answer is made as ever */
+        a->cut = 1; /* the answer itself is produced as usual */
         a->cut_at = 10;
         return 0;
     case 6:
@@ -275,7 +275,7 @@ static int trouble(const test_github *g, const test_request *q, test_answer *a) 
         test_answer_printf(a, "[{\"number\": 1, ");
         return 1;
     default:
-        a->reset = 1; /* twice */
+        a->reset = 1; /* the first two requests */
         a->status = 0;
         return 1;
     }
@@ -330,7 +330,7 @@ static json_t *all_comments(const test_github *g, const char *repo) {
     return all;
 }
 
-/* REST does not say of what an issue was marked as a duplicate. */
+/* Returns the timeline without the originals of duplicates, which the REST API does not report. */
 static json_t *rest_timeline(const test_github *g, const char *repo, int n) {
     json_t *events = timeline(g, repo, n), *event;
     size_t i;
@@ -349,12 +349,12 @@ static void answer_issue(test_github *g, const test_request *q, test_answer *a, 
         send_json(q, a, issue(g, repo, n));
 }
 
-/* Everything below /repos/OWNER/NAME. */
+/* Handles every path below /repos/OWNER/NAME. */
 static void repository(void *user, const test_request *q, test_answer *a) {
     test_github *g = user;
     char owner[40], repo[40], path[200];
     int n, at = 0;
-    if (trouble(g, q, a))
+    if (simulate_failure(g, q, a))
         return;
     quota(g, a);
     if (sscanf(q->path, "/repos/%39[^/]/%39[^/]%n", owner, repo, &at) != 2) {
@@ -399,7 +399,7 @@ static json_t *connection(json_t *nodes, size_t from, size_t count) {
                      part);
 }
 
-/* Events as GraphQL names them. */
+/* Returns the timeline events with GraphQL's type names. */
 static json_t *items(const test_github *g, const char *repo, int n) {
     json_t *events = timeline(g, repo, n), *out = json_array(), *event;
     size_t i;
@@ -419,7 +419,8 @@ static json_t *items(const test_github *g, const char *repo, int n) {
     return out;
 }
 
-/* duplicates: 1: the query asks for that reason by its name, which others do not get to see. */
+/* Returns an issue in GraphQL's format. duplicates: 1 if the query names DUPLICATE as a state reason; otherwise GitHub
+ * reports NOT_PLANNED. */
 static json_t *graphql_issue(const test_github *g, const char *repo, int n, int duplicates) {
     json_t *o = issue(g, repo, n), *labels = json_incref(json_object_get(o, "labels"));
     const char *reason = json_string_value(json_object_get(o, "state_reason"));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * As much of GitHub's API as the collector uses, over real sockets, with repositories
- * whose duplicates are known:
+ * A server that implements the part of GitHub's API that `aoe data github-issues` uses, over real sockets, with
+ * repositories whose duplicates are known:
  *
- *   acme/anvils    240 numbers, every seventh a pull request; was called old/anvils (301)
- *   acme/rockets   40 numbers, likewise
- *   acme/secret    3 issues; 404 without a token
- *   acme/quiet     issues are turned off (410)
+ *    acme/anvils    240 numbers, every seventh is a pull request; was renamed from old/anvils (301)
+ *    acme/rockets   40 numbers, every seventh is a pull request
+ *    acme/secret    3 issues; 404 without a token
+ *    acme/quiet     issues are disabled (410)
  *
- * Of acme/anvils and acme/rockets every number n with n % 5 == 3 is an issue closed as a duplicate of the last issue
- * before n - 1; how that is said differs (test_github_original). Some are special: a target that is deleted (410), that was
- * transferred (301), that is a pull request, in another repository, or that only GraphQL tells.
+ * In acme/anvils and acme/rockets, every number n with n % 5 == 3 is an issue that was closed as a duplicate of the
+ * last issue before n - 1. The form of the reference varies (see test_github_original). Some references are special:
+ * the target was deleted (410), was transferred (301), is a pull request, is in another repository, or appears only
+ * in GraphQL answers.
  */
 #ifndef AOE_TESTS_GITHUB_SERVER_H
 #define AOE_TESTS_GITHUB_SERVER_H
@@ -18,20 +19,21 @@
 
 typedef struct test_github {
     test_server *server;
-    int page;         /* issues of a page, whatever was asked for; 0: 20 */
-    int storm;        /* 1: the first request for an address meets trouble of a kind that depends on the address */
+    int page;         /* issues per page, whatever the request asks for; 0: 20 */
+    int storm;        /* 1: the first request for an address fails; the kind of failure depends on the address */
     double delay;     /* seconds before each answer */
-    int version;      /* later ones have more to say: from 1 on the last issue of acme/rockets has another body */
-    int without_link; /* 1: every link to issues is one to github.com, which this server is not */
-    long quota;       /* requests left, as the headers say */
+    int version;      /* 0: initial contents; at least 1: the last issue of acme/rockets has another body */
+    int without_link; /* 1: every link to an issue points to github.com instead of this server */
+    long quota;       /* remaining requests as the rate-limit headers report them */
 } test_github;
 
-/* Adds the routes; g is zeroed, filled as wished, and stays where it is. */
+/* Adds the routes to s. The caller initializes g with zeros, sets the options it needs, and keeps g until the server stops. */
 void test_github_routes(test_github *g, test_server *s);
 
-/* What acme/anvils#number or acme/rockets#number is known to be a duplicate of: "owner/name#N" in out; 0: of nothing that can
- * be found. all: with the comments of all issues read; graphql: through GraphQL. */
+/* Writes the issue "owner/name#N" that acme/anvils#number or acme/rockets#number is a duplicate of to out. Returns 0 if the
+ * issue is not a duplicate, or if the original cannot be found. all: 1 if the comments of all issues are read; graphql: 1 if
+ * GraphQL is used. */
 int test_github_original(const char *repo, int number, int all, int graphql, char out[64]);
-int test_github_is_issue(const char *repo, int number); /* 0: a pull request, or there is none of that number */
+int test_github_is_issue(const char *repo, int number); /* 0: the number is a pull request or does not exist */
 
 #endif

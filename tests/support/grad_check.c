@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Helpers of the gradient tests: see grad_check.h.
+ * Helpers of the gradient tests; see grad_check.h.
  */
 #include "grad_check.h"
 
@@ -12,7 +12,9 @@
 #include "nn/batch.h"
 #include "support.h"
 
-#define STEP 1e-3 /* of the differences: truncation STEP^4 and rounding 1e-16 / STEP are both about 1e-12 */
+#define STEP                                                                                                                   \
+    1e-3 /* step of the difference quotients; the truncation error STEP^4 and the rounding error 1e-16 / STEP are both about   \
+            1e-12 */
 
 aoei_tier test_best_tier(void) {
     aoei_tier tier;
@@ -142,7 +144,7 @@ void test_close(aoei_tensor a, const double *b, double tolerance) {
             norm += want * want;
         }
     if (!(sqrt(difference) <= tolerance * sqrt(norm)))
-        fail_msg("relative difference %g is above %g", sqrt(difference / norm), tolerance);
+        fail_msg("the relative difference is %g, expected at most %g", sqrt(difference / norm), tolerance);
 }
 
 void test_within(aoei_tensor a, const double *want, const double *bound, const char *what) {
@@ -151,7 +153,7 @@ void test_within(aoei_tensor a, const double *want, const double *bound, const c
             const size_t i = r * a.cols + c;
             const double got = (double)test_at(a, r, c);
             if (!(fabs(got - want[i]) <= bound[i]))
-                fail_msg("%s [%zu, %zu]: %.9g instead of %.9g, bound %g", what, r, c, got, want[i], bound[i]);
+                fail_msg("%s [%zu, %zu] is %.9g, expected %.9g within %g", what, r, c, got, want[i], bound[i]);
         }
 }
 
@@ -209,8 +211,9 @@ void test_batch_free(aoei_batch b, int shared) {
     free((void *)b.text_index);
 }
 
-/* d loss / d direction by the five-point formula; x is restored. */
-static double slope(test_loss_fn loss, void *arg, double *x, const double *base, const double *direction, size_t n) {
+/* Returns the derivative of the loss along `direction` by the five-point formula; restores x. */
+static double directional_derivative(test_loss_fn loss, void *arg, double *x, const double *base, const double *direction,
+                                     size_t n) {
     static const double at[4] = {1, -1, 2, -2}, weight[4] = {8, -8, -1, 1};
     double sum = 0;
     for (int k = 0; k < 4; k++) {
@@ -230,7 +233,7 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
     for (size_t i = 0; i < n; i++)
         norm += grad[i] * grad[i];
     norm = sqrt(norm);
-    assert_true(norm > 0); /* false for NaN */
+    assert_true(norm > 0); /* also fails for NaN */
     aoei_rng r;
     aoei_rng_init(&r, 2, AOEI_STREAM_TEST, (uint32_t)n);
     const size_t tries = n <= SMALL ? n : DIRECTIONS;
@@ -249,7 +252,7 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
             length += direction[i] * direction[i];
             expected += grad[i] * direction[i];
         }
-        const double measured = slope(loss, arg, moved, x, direction, n);
+        const double measured = directional_derivative(loss, arg, moved, x, direction, n);
         if (!(fabs(measured - expected) <= tolerance * norm * sqrt(length)))
             fail_msg("direction %zu of %zu: gradient %.9g, difference quotient %.9g, |gradient| %g", k, tries, expected,
                      measured, norm * sqrt(length));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Checking nn/ operations: random inputs, contexts of every tier, and gradients against
- * finite differences of a double-precision function of the same inputs. The function is
- * the test's own forward pass, so that a gradient is held to float32 rounding instead of
- * to the noise of a float32 difference.
+ * Helpers for tests of nn/ operations: random inputs, contexts of every CPU tier, and comparison of gradients with
+ * finite differences of a double-precision function of the same inputs. The function is a separate forward pass in
+ * the test, so gradients are compared at the accuracy of float32 rounding instead of at the noise of a float32
+ * difference.
  */
 #ifndef AOE_TESTS_GRAD_CHECK_H
 #define AOE_TESTS_GRAD_CHECK_H
@@ -14,57 +14,60 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* float32 rounding of a backward pass, relative to the norm of the gradient: a few dozen roundings of 6e-8 each
- * that do not conspire. */
+/* Bound for the float32 rounding error of a backward pass, relative to the norm of the gradient: a few dozen independent
+ * roundings of 6e-8 each. */
 #define TEST_GRAD_TOLERANCE 2e-6
 
-/* Rounding to bf16, relative to the value: half a unit of the last of 8 bits. */
+/* Error of rounding to bf16, relative to the value: half a unit in the last of 8 bits. */
 #define TEST_BF16_ROUNDOFF 0x1p-8
 
-/* The highest tier that this CPU has and AOE_CPU allows. */
+/* Returns the highest tier that the CPU supports and AOE_CPU allows. */
 aoei_tier test_best_tier(void);
-/* Sets AOE_CPU; what it was before goes back with test_restore_tier, so that a cap on the whole run holds. */
+/* Sets AOE_CPU to a tier's name. Returns the previous value for test_restore_tier, so that a limit for the whole test run
+ * stays in force. */
 char *test_force_tier(const char *name);
 void test_restore_tier(char *saved);
 
-/* A context of `tier` with `threads` threads, or NULL when that is above test_best_tier. aoe_context_destroy. */
+/* Returns a context with this tier and number of threads, or NULL if the tier is above test_best_tier. Destroy it with
+ * aoe_context_destroy. */
 aoe_context *test_context(aoei_tier tier, size_t threads);
-/* Runs fn with a context of each tier that this CPU has, with one thread. */
+/* Calls fn with a single-threaded context for each tier that the CPU supports. */
 void test_each_tier(void (*fn)(const aoe_context *ctx));
 
-/* x[n] = normal numbers times sd; a pure function of (substream, n). */
+/* Fills x[n] with normally distributed numbers of standard deviation sd: a pure function of (substream, n). */
 void test_fill_normal(float *x, size_t n, double sd, uint32_t substream);
-/* A tensor of such numbers with `ld` floats between rows, NaN in between; test_tensor_free. ld 0: contiguous. */
+/* Returns a tensor of normally distributed numbers with row stride ld (0: cols) and NaN between rows; free it with
+ * test_tensor_free. */
 aoei_tensor test_tensor(size_t rows, size_t cols, size_t ld, double sd, uint32_t substream);
-/* All NaN: an output that must be overwritten. */
+/* Returns a tensor of NaN, for an output that must be overwritten. */
 aoei_tensor test_tensor_poisoned(size_t rows, size_t cols, size_t ld);
-/* The same of a type: bf16 numbers are those of float32, rounded. */
+/* Like test_tensor and test_tensor_poisoned, with elements of the given type; bf16 elements are the rounded float32 numbers. */
 aoei_tensor test_tensor_typed(aoei_dtype type, size_t rows, size_t cols, size_t ld, double sd, uint32_t substream);
 aoei_tensor test_poisoned_typed(aoei_dtype type, size_t rows, size_t cols, size_t ld);
 void test_tensor_free(aoei_tensor t);
-/* Rounds every element to bf16; the type stays. */
+/* Rounds every element to bf16 without changing the type of the tensor. */
 void test_round(aoei_tensor t);
 float test_at(aoei_tensor t, size_t row, size_t col);
-/* out[rows, cols] = t, contiguous. */
+/* Writes t to out[rows, cols], contiguous. */
 void test_to_double(double *out, aoei_tensor t);
-/* The bytes of every row are equal, and what lies between rows is still NaN in both. */
+/* Asserts that all rows have equal bytes and that the padding between rows is still NaN in both tensors. */
 void test_same_bits(aoei_tensor a, aoei_tensor b);
-/* |a - b| <= tolerance * |b| in the Euclidean norm; NaN fails. */
+/* Asserts that |a - b| <= tolerance * |b| in the Euclidean norm; NaN fails. */
 void test_close(aoei_tensor a, const double *b, double tolerance);
-/* Element by element |a - want| <= bound; NaN fails. */
+/* Asserts that |a - want| <= bound for every element; NaN fails. */
 void test_within(aoei_tensor a, const double *want, const double *bound, const char *what);
 
-/* A packed batch of texts of these lengths with ids in [0, vocab), some of them equal; text_index is 5, 6, ... */
+/* Returns a packed batch of texts with these lengths, ids in [0, vocab) that are partly equal, and text_index 5, 6, ... */
 aoei_batch test_batch(const size_t *lengths, size_t n_texts, size_t vocab);
-/* One text of it as a batch of its own: shares ids and positions. */
+/* Returns one text of b as a batch of its own, which shares ids and positions with b. */
 aoei_batch test_batch_text(const aoei_batch *b, size_t text);
-/* shared: it came from test_batch_text. */
+/* shared: 1 if test_batch_text returned the batch. */
 void test_batch_free(aoei_batch b, int shared);
 
-/* Loss of inputs x[n] in double. */
+/* Returns the loss of the inputs x[n] in double precision. */
 typedef double (*test_loss_fn)(void *arg, const double *x);
-/* Asserts that grad[n] is the gradient of loss at x: element by element for small n, else along 16 random directions of
- * 1, 3, 9 ... elements up to all; |difference| <= tolerance * |grad| * |direction|. */
+/* Asserts that grad[n] is the gradient of loss at x: element by element for small n, otherwise along 16 random directions
+ * with 1, 3, 9 ... up to all nonzero elements. The bound is |difference| <= tolerance * |grad| * |direction|. */
 void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *grad, size_t n, double tolerance);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The scriptable server: a thread that accepts, a thread a connection. Every
- * connection is joined when the server stops. What goes wrong on the client's
- * side only ends the connection; what goes wrong here ends the program.
+ * The scriptable server; see http_server.h. One thread accepts connections, and each connection has a thread, which
+ * is joined when the server stops. An error of the client ends only its connection; an error of the server ends the
+ * program.
  */
 #include "http_server.h"
 
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define MAX_REQUEST ((size_t)64 << 20) /* bytes */
-#define SLICE       0.01               /* seconds slept between two looks whether the server stops */
+#define SLICE       0.01               /* seconds between two checks whether the server stops */
 #define VALUE_MAX   8192
 
 typedef struct connection {
@@ -40,7 +40,7 @@ typedef struct route {
 } route;
 
 typedef struct record {
-    char *what;    /* owned: "GET /path?query" */
+    char *what;    /* owned; "GET /path?query" */
     char *headers; /* owned */
 } record;
 
@@ -53,9 +53,9 @@ struct test_server {
     int stopping;
     connection *connections;
     route *routes, **last_route;
-    record *records; /* [n_records] */
+    record *records; /* [n_records], owned */
     size_t n_records, record_capacity;
-    FILE *log; /* NULL: none */
+    FILE *log; /* NULL: no log */
 };
 
 static void *need(void *p) {
@@ -205,7 +205,7 @@ static int send_all(int fd, const char *data, size_t len) {
     return 0;
 }
 
-/* A piece of the body, as a chunk where it goes by chunks. */
+/* Sends a piece of the body, as a chunk if the answer is chunked. */
 static int send_piece(const connection *c, const test_answer *a, const char *data, size_t len) {
     char size[32];
     snprintf(size, sizeof size, "%zx\r\n", len);
@@ -217,7 +217,7 @@ static int send_piece(const connection *c, const test_answer *a, const char *dat
                : 0;
 }
 
-/* -1: the connection is over. */
+/* Returns -1 if the connection must be closed. */
 static int send_body(const connection *c, const test_answer *a) {
     const size_t total = a->body_len * (a->repeat ? a->repeat : 1);
     const size_t end = a->cut && a->cut_at < total ? a->cut_at : total;
@@ -256,7 +256,7 @@ static int send_head(const connection *c, const test_answer *a, int bodiless) {
     return rc;
 }
 
-/* Sends the answer; -1: the connection is over. */
+/* Sends the answer. Returns -1 if the connection must be closed. */
 static int send_answer(const connection *c, const test_request *q, const test_answer *a) {
     const int bodiless = a->status == 304 || a->status == 204;
     int rc = -1;
@@ -272,7 +272,7 @@ static int send_answer(const connection *c, const test_request *q, const test_an
 
 /* ----------------------------------------------------------------- handling */
 
-/* Remembers the request; returns how many were like it. */
+/* Records the request; returns the number of equal earlier requests. */
 static size_t remember(test_server *s, const char *what, const char *headers) {
     size_t nth = 0;
     pthread_mutex_lock(&s->lock);
@@ -292,11 +292,11 @@ static const route *find_route(test_server *s, const test_request *q) {
     const route *r = s->routes;
     while (r && ((strcmp(r->method, "*") != 0 && strcmp(r->method, q->method) != 0) || fnmatch(r->pattern, q->path, 0) != 0))
         r = r->next;
-    pthread_mutex_unlock(&s->lock); /* routes are not removed before the end */
+    pthread_mutex_unlock(&s->lock); /* routes are removed only when the server stops */
     return r;
 }
 
-/* Answers the request; -1: the connection is over. */
+/* Answers the request. Returns -1 if the connection must be closed. */
 static int handle(const connection *c, test_request *q) {
     test_server *s = c->server;
     test_answer a = {.status = 200};
@@ -325,7 +325,7 @@ static int handle(const connection *c, test_request *q) {
     return rc;
 }
 
-/* What has arrived: data[len] and a NUL. */
+/* Received bytes: data[len], followed by a NUL. */
 typedef struct inbox {
     char *data;
     size_t len, capacity;
@@ -344,16 +344,17 @@ static int receive(const connection *c, inbox *in) {
     return 0;
 }
 
-/* Takes the request at the start of the inbox, whose head ends at `end`; -1: it is none, or the connection is over. */
+/* Handles the request at the start of the inbox, whose request line and headers are the first `head` bytes. Returns -1 if it
+ * is invalid or the connection must be closed. */
 static int take_request(const connection *c, inbox *in, size_t head) {
-    char *text = need_copy(in->data, head); /* apart, since the inbox moves */
+    char *text = need_copy(in->data, head); /* a copy, because the inbox may be reallocated */
     char *line_end = strstr(text, "\r\n"), *target = strchr(text, ' '), *version = target ? strchr(target + 1, ' ') : NULL;
     if (!line_end || !version || version > line_end) {
         free(text);
         return -1;
     }
     *target++ = *version = *line_end = 0;
-    text[head - 2] = 0; /* the empty line */
+    text[head - 2] = 0; /* removes the empty line */
     test_request q = {.method = text, .target = target, .headers = line_end + 2};
     char *path = need_copy(target, strcspn(target, "?"));
     q.path = path;
@@ -550,7 +551,7 @@ int test_server_main(int argc, char **argv, void (*set_up)(test_server *s, int a
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before there are threads */
+    pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before any thread exists, so that all threads inherit it */
     test_server *s = test_server_start();
     if (argc > 2)
         test_server_log(s, argv[2]);

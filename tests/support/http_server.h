@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A small HTTP/1.1 server over real sockets on 127.0.0.1 that does what it is told, misbehaviour included. It runs
- * in threads of the test program, or alone (test_server_main) for tests/cli. It knows no API: routes call handlers.
+ * A scriptable HTTP/1.1 server on 127.0.0.1 for tests, which can also send invalid answers and close connections. It
+ * runs in threads of the test program, or as a program of its own (test_server_main) for tests/cli. Routes call the
+ * handlers that the test provides.
  *
  *     static void greet(void *user, const test_request *q, test_answer *a) {
  *         test_answer_header(a, "ETag: \"1\"");
@@ -13,8 +14,9 @@
  *     assert_int_equal(test_server_count(s, "GET /greet"), 1);
  *     test_server_stop(s);
  *
- * Handlers run one at a time, whatever the number of connections, so what they share needs no lock; delays and slow
- * bodies happen outside of that. Memory is libc's, so that allocations made to fail are the program's own.
+ * Only one handler runs at a time, whatever the number of connections, so handlers need no locks for shared data.
+ * Delays and slow bodies do not block other handlers. The server allocates with malloc, so injected allocation
+ * failures affect only the library under test.
  */
 #ifndef AOE_TESTS_HTTP_SERVER_H
 #define AOE_TESTS_HTTP_SERVER_H
@@ -27,74 +29,78 @@ typedef struct test_request {
     const char *method;  /* "GET" */
     const char *target;  /* "/path?query", as sent */
     const char *path;    /* "/path" */
-    const char *query;   /* behind the '?'; "" when there is none */
-    const char *headers; /* the lines as sent, each ended by "\r\n"; test_request_header finds one */
-    const char *body;    /* [body_len] and a NUL */
+    const char *query;   /* text after the '?'; "" if there is none */
+    const char *headers; /* header lines as received, each terminated by "\r\n"; test_request_header finds one */
+    const char *body;    /* [body_len], followed by a NUL */
     size_t body_len;
-    size_t nth;                /* requests for the same method and target before this one */
-    const test_server *server; /* e.g. for test_server_url in a Link header */
+    size_t nth;                /* number of earlier requests with the same method and target */
+    const test_server *server; /* the server, for example for test_server_url in a Link header */
 } test_request;
 
-/* What to answer; a handler starts with 200, no headers and an empty body. Content-Length, Connection, and Date
- * unless the handler gives one, are added. */
+/* An answer. A handler starts with status 200, no headers and an empty body. The server adds Content-Length, Connection and,
+ * unless the handler sets it, Date. */
 typedef struct test_answer {
-    int status;           /* 200 */
-    char *headers;        /* private: test_answer_header */
-    char *body;           /* private: test_answer_write, test_answer_printf */
-    size_t body_len;      /* bytes in body */
+    int status;           /* HTTP status; 0 with reset: no answer */
+    char *headers;        /* private; set by test_answer_header */
+    char *body;           /* private; set by test_answer_write and test_answer_printf */
+    size_t body_len;      /* size of body in bytes */
     size_t body_capacity; /* private */
-    size_t repeat;        /* the body is sent so many times, without being held in memory (0: once): huge bodies */
-    int chunked;          /* Transfer-Encoding: chunked instead of Content-Length */
-    int no_length;        /* neither of them: the end of the connection ends the body */
-    int close;            /* close the connection after the answer */
+    size_t repeat;        /* how many times the body is sent, for huge bodies without the memory for them; 0: once */
+    int chunked;          /* 1: Transfer-Encoding: chunked instead of Content-Length */
+    int no_length;        /* 1: neither Content-Length nor chunks; the end of the connection ends the body */
+    int close;            /* 1: the connection is closed after the answer */
     double delay;         /* seconds before the first byte */
     double byte_delay;    /* seconds before each byte of the body */
-    int cut;              /* the connection ends after cut_at bytes of the body, whatever the headers promised */
+    int cut;              /* 1: the connection is closed after cut_at bytes of the body, whatever the headers announced */
     size_t cut_at;
-    int reset;       /* ends it so by a reset (RST) instead; with status 0 without any answer */
-    const char *raw; /* [raw_len] sent in the place of all of the above, then the connection is closed; borrowed */
+    int reset;       /* 1: the connection is closed by a reset (RST); with status 0, without an answer */
+    const char *raw; /* [raw_len] bytes that are sent instead of the answer described above, before the connection is closed;
+                        borrowed */
     size_t raw_len;
 } test_answer;
 
 typedef void (*test_handler)(void *user, const test_request *q, test_answer *a);
 
-/* Listens on a free port, or on `port` (0: a free one). Each ends the test, or the program, when it cannot do its work. */
+/* Start a server on a free port, or on `port` (0: a free port). Every function of the server ends the program on failure. */
 test_server *test_server_start(void);
 test_server *test_server_start_at(int port);
-void test_server_stop(test_server *s); /* NULL accepted; open connections are closed, threads joined */
+void test_server_stop(test_server *s); /* closes open connections and joins all threads; NULL is accepted */
 
-/* Requests of this method ("*": any) whose path matches the shell pattern go to the handler; the first route that
- * matches counts, and what matches none is answered with 404. Routes may be added while it runs. */
+/* Sends requests with this method ("*": any) and a path that matches the shell pattern to the handler. The first matching
+ * route is used; a request without a matching route is answered with 404. Routes may be added while the server runs. */
 void test_server_route(test_server *s, const char *method, const char *pattern, test_handler fn, void *user);
 
 const char *test_server_url(const test_server *s); /* "http://127.0.0.1:PORT"; borrowed */
 int test_server_port(const test_server *s);
 
-/* Requests so far for "METHOD /path?query", exactly; NULL: all. */
+/* Returns the number of requests so far for exactly "METHOD /path?query"; NULL: of all requests. */
 size_t test_server_count(test_server *s, const char *what);
-/* How many of them came with a header line that has this text in it ("Bearer "); for all requests. */
+/* Returns the number of requests so far with a header line that contains this text, for example "Bearer ". */
 size_t test_server_count_header(test_server *s, const char *text);
-void test_server_forget(test_server *s); /* counts start anew; nth too */
-/* Every request from now on is appended to the file: "METHOD /path?query STATUS\n". */
+void test_server_forget(test_server *s); /* resets all counts, including test_request.nth */
+/* Appends a line "METHOD /path?query STATUS" to the file for every later request. */
 void test_server_log(test_server *s, const char *path);
 
-/* Value of a header (name in any case), NULL when it is not there. In a buffer that the next call of the same
- * thread reuses. */
+/* Returns the value of a header (case-insensitive), or NULL if it is missing. The next call in the same thread overwrites
+ * the buffer. */
 const char *test_request_header(const test_request *q, const char *name);
-/* Value of name=VALUE in the query, decoded; NULL: not there. Buffer as above. */
+/* Returns the decoded value of a query parameter, or NULL if it is missing. The next call in the same thread overwrites the
+ * buffer. */
 const char *test_request_query(const test_request *q, const char *name);
 
-void test_answer_header(test_answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* "Name: value" */
+/* Adds one header line, "Name: value". */
+void test_answer_header(test_answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Append to the body. */
 void test_answer_write(test_answer *a, const void *data, size_t len);
 void test_answer_printf(test_answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The answer to the page-th (from 1) of n_pages: Link headers with first, prev, next and last; url is without "page=". */
+/* Adds the Link header of page `page` (from 1) of n_pages, with first, prev, next and last. url contains no "page=". */
 void test_answer_pages(test_answer *a, const char *url, size_t page, size_t n_pages);
 
-/* The main of a program tests/servers/NAME.c, built as build/tests/servers/NAME:
+/* Implements main for a program tests/servers/NAME.c, built as build/tests/servers/NAME:
  *     int main(int argc, char **argv) { return test_server_main(argc, argv, add_routes); }
- * called as NAME URL_FILE [LOG_FILE [ARGUMENT...]]: writes its URL to URL_FILE (complete as soon as it is there),
- * logs requests to LOG_FILE, and serves until SIGTERM or SIGINT (exit code 0) or until its parent is gone.
- * set_up gets the arguments behind LOG_FILE. */
+ * The program is called as NAME URL_FILE [LOG_FILE [ARGUMENT...]]. It writes its URL to URL_FILE atomically, logs requests
+ * to LOG_FILE, and serves until SIGTERM or SIGINT (exit code 0) or until its parent ends. set_up receives the arguments
+ * after LOG_FILE. */
 int test_server_main(int argc, char **argv, void (*set_up)(test_server *s, int argc, char **argv));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The frame of the kernel tests; kernel_check.h says what it does.
+ * Helpers of the kernel tests; see kernel_check.h.
  */
 #include "kernel_check.h"
 
@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#define CANARY UINT32_C(0x7fc0cafe) /* NaN: whoever reads it shows it */
+#define CANARY UINT32_C(0x7fc0cafe) /* a NaN, so that a read changes the result */
 #define POISON UINT32_C(0x7fc0dead)
-#define MARGIN ((size_t)32) /* canaries before a matrix and behind an output */
+#define MARGIN ((size_t)32) /* number of canaries before a matrix and after an output */
 
 static kernel_record records[] = {
 #define AOEI_OP(op, tolerance)
@@ -23,7 +23,7 @@ static kernel_record records[] = {
 #undef AOEI_OP
 #undef AOEI_KERNEL
 };
-static kernel_record *current; /* of the kernel being tested, or NULL */
+static kernel_record *current; /* record of the kernel under test; NULL: none */
 
 static const struct {
     const char *op;
@@ -36,7 +36,7 @@ static const struct {
 #undef AOEI_KERNEL
 };
 
-static const char *const *only; /* [n_only] ops that are wanted; NULL: all */
+static const char *const *only; /* [n_only] selected ops; NULL: all */
 static size_t n_only;
 
 void kernel_only(const char *const *wanted, size_t n) {
@@ -67,7 +67,7 @@ void kernel_each_tier(const char *op, kernel_tier_fn fn) {
         }
         current = r;
         r->runs++;
-        r->failed++; /* fn does not come back when it fails */
+        r->failed++; /* reset below; fn does not return if the test fails */
         fn(aoei_kernel_tables[r->tier]);
         r->failed--;
         current = NULL;
@@ -93,7 +93,7 @@ double kernel_tolerance(const char *op) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (!strcmp(ops[i].op, op))
             return ops[i].tolerance;
-    fail_msg("kernels.def has no op %s", op);
+    fail_msg("unknown op %s: it is not in kernels.def", op);
     return 0;
 }
 
@@ -129,12 +129,12 @@ static uint32_t bits_of(const float *x) {
     return bits;
 }
 
-static kernel_matrix make(aoei_rng *r, size_t rows, size_t cols, size_t behind) {
+static kernel_matrix make(aoei_rng *r, size_t rows, size_t cols, size_t after) {
     kernel_matrix m = {.rows = rows, .cols = cols};
     m.ld = cols + (aoei_rng_below(r, 2) ? kernel_size(r, 1, 19) : 0);
     const size_t before = MARGIN + aoei_rng_below(r, 16);
-    m.floats = before + (rows ? (rows - 1) * m.ld + cols : 0) + behind;
-    m.block = malloc(m.floats * sizeof(float)); /* exactly: the end of an input is the end of its block */
+    m.floats = before + (rows ? (rows - 1) * m.ld + cols : 0) + after;
+    m.block = malloc(m.floats * sizeof(float)); /* the exact size, so that an over-read of an input leaves its block */
     assert_non_null(m.block);
     m.data = m.block + before;
     for (size_t i = 0; i < m.floats; i++)
@@ -165,11 +165,11 @@ void kernel_fill(kernel_matrix *m, aoei_rng *r, double low, double high) {
 void kernel_check_canaries(const kernel_matrix *m, const char *what, int written) {
     const size_t before = (size_t)(m->data - m->block);
     for (size_t i = 0; i < m->floats; i++) {
-        const size_t at = i - before; /* wraps before the matrix */
+        const size_t at = i - before; /* wraps around before the matrix */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && bits_of(m->block + i) != CANARY)
-            fail_msg("%s [%zu, %zu] with stride %zu: wrote outside, at float %td from its start", what, m->rows, m->cols, m->ld,
-                     (ptrdiff_t)i - (ptrdiff_t)before);
+            fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at float %td from its start", what, m->rows,
+                     m->cols, m->ld, (ptrdiff_t)i - (ptrdiff_t)before);
         if (inside && written && bits_of(m->block + i) == POISON)
             fail_msg("%s [%zu, %zu]: row %zu column %zu was not written", what, m->rows, m->cols, at / m->ld, at % m->ld);
     }
@@ -183,11 +183,11 @@ void kernel_free(kernel_matrix *m) {
 void kernel_check_value(float value, double expected, double bound, const char *what, size_t row, size_t col) {
     kernel_compared(fabs((double)value - expected), bound);
     if (!(fabs((double)value - expected) <= bound))
-        fail_msg("%s: row %zu column %zu is %.9g, not %.12g within %.3g", what, row, col, (double)value, expected, bound);
+        fail_msg("%s: row %zu column %zu is %.9g, expected %.12g within %.3g", what, row, col, (double)value, expected, bound);
 }
 
 void kernel_check_bits(float value, float expected, const char *what, size_t row, size_t col) {
     kernel_compared(0, 0);
     if (bits_of(&value) != bits_of(&expected))
-        fail_msg("%s: row %zu column %zu is %.9g, not the same bits as %.9g", what, row, col, (double)value, (double)expected);
+        fail_msg("%s: row %zu column %zu is %.9g, expected the bits of %.9g", what, row, col, (double)value, (double)expected);
 }

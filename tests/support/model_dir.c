@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writing the small model directories. Float16 and bfloat16 come from the bits
- * of floats here, not from the code under test.
+ * Writes the small model directories; see model_dir.h. Float16 and bfloat16 values are derived from the bits of
+ * floats, independently of the code under test.
  */
 #include "model_dir.h"
 
@@ -47,7 +47,7 @@ void test_use_memory(void) {
 
 void test_message(const char *message, const char *fragment) {
     if (!strstr(message, fragment) || strchr(message, '\n'))
-        fail_msg("\"%s\" does not hold \"%s\" or is not one line", message, fragment);
+        fail_msg("\"%s\" does not contain \"%s\" or has more than one line", message, fragment);
 }
 
 void test_model_config(aoei_encoder_config *c) {
@@ -78,21 +78,21 @@ static uint16_t bfloat_bits(float v) {
     return (uint16_t)(b >> 16);
 }
 
-typedef struct plan {
+typedef struct tensor_list {
     aoei_st_entry entry[128];
     char name[128][160];
     size_t slot[128];
     size_t rows[128];
     size_t n;
-} plan;
+} tensor_list;
 
-static int same(const char *a, const char *b) {
+static int equal(const char *a, const char *b) {
     return a && !strcmp(a, b);
 }
 
-static void add(plan *p, const test_model_spec *s, const char *name, size_t slot, size_t rows, size_t cols, int vector) {
+static void add(tensor_list *p, const test_model_spec *s, const char *name, size_t slot, size_t rows, size_t cols, int vector) {
     size_t i = p->n;
-    if (same(s->missing, name))
+    if (equal(s->missing, name))
         return;
     char spelled[128];
     snprintf(spelled, sizeof spelled, "%s", name);
@@ -100,26 +100,27 @@ static void add(plan *p, const test_model_spec *s, const char *name, size_t slot
     if (s->older_names && norm)
         strcpy(norm, strstr(name, ".weight") ? "LayerNorm.gamma" : "LayerNorm.beta");
     snprintf(p->name[i], sizeof p->name[i], "%s%s", s->prefix ? s->prefix : "", spelled);
-    rows += same(s->misshapen, name) && !vector;
-    cols += same(s->misshapen, name) && vector;
+    rows += equal(s->misshapen, name) && !vector;
+    cols += equal(s->misshapen, name) && vector;
     p->entry[i] = (aoei_st_entry){
-        p->name[i], same(s->mixed, name) ? AOEI_ST_F16 : s->dtype, vector ? 1 : 2, {vector ? cols : rows, cols}};
+        p->name[i], equal(s->mixed, name) ? AOEI_ST_F16 : s->dtype, vector ? 1 : 2, {vector ? cols : rows, cols}};
     p->slot[i] = slot;
     p->rows[i] = rows * cols;
     p->n++;
 }
 
-static void write_tensor(aoei_st_writer *w, const test_model_spec *s, const plan *p, size_t i) {
+static void write_tensor(aoei_st_writer *w, const test_model_spec *s, const tensor_list *p, size_t i) {
     size_t skip = s->prefix ? strlen(s->prefix) : 0;
     for (size_t k = 0; k < p->rows[i]; k++) {
-        float v = k == 5 && same(s->damaged, p->name[i] + skip) ? NAN : test_model_value(p->slot[i], k);
+        float v = k == 5 && equal(s->damaged, p->name[i] + skip) ? NAN : test_model_value(p->slot[i], k);
         uint16_t h = p->entry[i].dtype == AOEI_ST_F16 ? half_bits(v) : bfloat_bits(v);
-        int wide = p->entry[i].dtype == AOEI_ST_F32;
-        assert_int_equal(aoei_st_writer_write(w, wide ? (const void *)&v : &h, wide ? sizeof v : sizeof h, NULL), 0);
+        int is_f32 = p->entry[i].dtype == AOEI_ST_F32;
+        assert_int_equal(aoei_st_writer_write(w, is_f32 ? (const void *)&v : &h, is_f32 ? sizeof v : sizeof h, NULL), 0);
     }
 }
 
-static void write_file(const char *dir, const char *name, const test_model_spec *s, const plan *p, size_t first, size_t n) {
+static void write_file(const char *dir, const char *name, const test_model_spec *s, const tensor_list *p, size_t first,
+                       size_t n) {
     aoei_st_writer *w;
     char *path = test_path(dir, name);
     assert_int_equal(aoei_st_writer_open(&w, path, p->entry + first, n, NULL), 0);
@@ -129,7 +130,7 @@ static void write_file(const char *dir, const char *name, const test_model_spec 
     free(path);
 }
 
-/* Makes every tensor of the file begin at an odd address: one more space of padding. */
+/* Adds a space of padding, so that every tensor of the file begins at an odd address. */
 static void shift(const char *dir) {
     size_t size;
     char *path = test_path(dir, "model.safetensors"), *data = test_read(path, &size), *moved = malloc(size + 1);
@@ -147,7 +148,7 @@ static void shift(const char *dir) {
     free(path);
 }
 
-static void write_shards(const char *dir, const test_model_spec *s, const plan *p) {
+static void write_shards(const char *dir, const test_model_spec *s, const tensor_list *p) {
     static const char *const names[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
     size_t half = p->n / 2;
     json_t *map = json_object();
@@ -166,7 +167,7 @@ void test_model_write(const char *dir, const test_model_spec *spec) {
     static const test_model_spec plain;
     const test_model_spec *s = spec ? spec : &plain;
     aoei_encoder_config c;
-    plan *p = calloc(1, sizeof *p);
+    tensor_list *p = calloc(1, sizeof *p);
     assert_non_null(p);
     test_model_config(&c);
     for (size_t i = 0; i < aoei_slot_count(&c); i++) {

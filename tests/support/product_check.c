@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks of the product kernels; product_check.h says what they do.
+ * Checks of the matrix product kernels; see product_check.h.
  */
 #include "product_check.h"
 
@@ -17,11 +17,11 @@
 #endif
 
 #define CANARY 0xca
-#define POISON UINT16_C(0x7fde) /* NaN in either type */
-#define MARGIN ((size_t)64)     /* canaries before a matrix and behind an output, elements */
+#define POISON UINT16_C(0x7fde) /* NaN in both types */
+#define MARGIN ((size_t)64)     /* number of canary elements before a matrix and after an output */
 
-/* Largest blocks of any tier: rows 270, columns of a panel 32, of a wide tile 128, K 768. */
-enum { AMX_SWEEP_M = 2 * 512 + 1 /* its blocks have more rows: sparsely */ };
+/* Largest block sizes of all tiers: 270 rows, panels of 32 columns, rounded_up tiles of 128 columns, K of 768. */
+enum { AMX_SWEEP_M = 2 * 512 + 1 /* larger blocks of rows in tier amx, tested at fewer sizes */ };
 enum { SWEEP_M = 2 * 270 + 1, SWEEP_N = 2 * 128 + 1, SWEEP_K = 2 * 768 + 1 };
 
 static float round_to(aoei_dtype type, float x) {
@@ -41,12 +41,12 @@ void product_set(product_matrix *m, size_t i, size_t j, float x) {
         ((float *)m->data)[at] = x;
 }
 
-static product_matrix make(aoei_rng *r, aoei_dtype type, size_t rows, size_t cols, size_t behind) {
+static product_matrix make(aoei_rng *r, aoei_dtype type, size_t rows, size_t cols, size_t after) {
     product_matrix m = {.type = type, .rows = rows, .cols = cols};
     m.ld = cols + (aoei_rng_below(r, 2) ? kernel_size(r, 1, 19) : 0);
     const size_t before = MARGIN + aoei_rng_below(r, 32);
-    m.bytes = (before + (rows ? (rows - 1) * m.ld + cols : 0) + behind) * aoei_dtype_size(type);
-    m.block = malloc(m.bytes); /* exactly: the end of an input is the end of its block */
+    m.bytes = (before + (rows ? (rows - 1) * m.ld + cols : 0) + after) * aoei_dtype_size(type);
+    m.block = malloc(m.bytes); /* the exact size, so that an over-read of an input leaves its block */
     assert_non_null(m.block);
     memset(m.block, CANARY, m.bytes);
     m.data = m.block + before * aoei_dtype_size(type);
@@ -72,11 +72,11 @@ product_matrix product_output(aoei_rng *r, aoei_dtype type, size_t rows, size_t 
 void product_check_canaries(const product_matrix *m, const char *what, int written) {
     const size_t size = aoei_dtype_size(m->type), before = (size_t)((const unsigned char *)m->data - m->block);
     for (size_t i = 0; i < m->bytes; i++) {
-        const size_t at = (i - before) / size; /* wraps before the matrix */
+        const size_t at = (i - before) / size; /* wraps around before the matrix */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && m->block[i] != CANARY)
-            fail_msg("%s [%zu, %zu] with stride %zu: wrote outside, at byte %td from its start", what, m->rows, m->cols, m->ld,
-                     (ptrdiff_t)i - (ptrdiff_t)before);
+            fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at byte %td from its start", what, m->rows,
+                     m->cols, m->ld, (ptrdiff_t)i - (ptrdiff_t)before);
     }
     const float poison = aoei_bf16_to_f32(POISON);
     for (size_t i = 0; written && i < m->rows; i++)
@@ -92,10 +92,10 @@ void product_free(product_matrix *m) {
     memset(m, 0, sizeof *m);
 }
 
-/* An operand of a product. */
+/* An operand of a product: element (i, j) is at i * row + j * col. */
 typedef struct operand {
     product_matrix m;
-    size_t row, col; /* strides */
+    size_t row, col; /* strides in elements */
 } operand;
 
 static operand make_operand(aoei_rng *r, aoei_dtype type, size_t rows, size_t cols, product_layout l) {
@@ -115,51 +115,51 @@ static float element(const operand *o, size_t i, size_t j) {
     return product_get(&o->m, 0, i * o->row + j * o->col);
 }
 
-/* One row of A and one column of B, contiguous. */
+/* One row of A and one column of B, both contiguous. */
 typedef struct terms {
     const float *a, *b; /* [K] */
     size_t K;
 } terms;
 
 #if AOEI_X86_64
-AOEI_TARGET("avx512f,avx512vl,avx512bf16") static float pairs_chain(float start, const terms *t) {
-    __m128 chain = _mm_set_ss(start);
+AOEI_TARGET("avx512f,avx512vl,avx512bf16") static float pairwise_sum(float start, const terms *t) {
+    __m128 sum = _mm_set_ss(start);
     for (size_t i = 0; i < t->K; i += 2) {
         const int more = i + 1 < t->K;
         const uint32_t x = aoei_bf16_from_f32(t->a[i]) | (uint32_t)(more ? aoei_bf16_from_f32(t->a[i + 1]) : 0) << 16;
         const uint32_t y = aoei_bf16_from_f32(t->b[i]) | (uint32_t)(more ? aoei_bf16_from_f32(t->b[i + 1]) : 0) << 16;
-        chain = _mm_dpbf16_ps(chain, (__m128bh)_mm_cvtsi32_si128((int)x), (__m128bh)_mm_cvtsi32_si128((int)y));
+        sum = _mm_dpbf16_ps(sum, (__m128bh)_mm_cvtsi32_si128((int)x), (__m128bh)_mm_cvtsi32_si128((int)y));
     }
-    return _mm_cvtss_f32(chain);
+    return _mm_cvtss_f32(sum);
 }
 #endif
 
-/* The chain of one element in the rounding of the tier. 0: not known here. */
-static int known_chain(const aoei_kernels *k, aoei_dtype type, float start, const terms *t, float *chain) {
+/* Computes one element in the accumulation order and rounding of the tier. Returns 0 if the order is unknown. */
+static int expected_sum(const aoei_kernels *k, aoei_dtype type, float start, const terms *t, float *expected) {
     if (type == AOEI_BF16 && k->tier == AOEI_TIER_AMX)
         return 0;
 #if AOEI_X86_64
     if (type == AOEI_BF16 && k->tier == AOEI_TIER_AVX512BF16) {
-        *chain = pairs_chain(start, t);
+        *expected = pairwise_sum(start, t);
         return 1;
     }
 #endif
-    *chain = start;
+    *expected = start;
     for (size_t i = 0; i < t->K; i++)
-        *chain = k->tier == AOEI_TIER_C ? t->a[i] * t->b[i] + *chain : fmaf(t->a[i], t->b[i], *chain);
+        *expected = k->tier == AOEI_TIER_C ? t->a[i] * t->b[i] + *expected : fmaf(t->a[i], t->b[i], *expected);
     return 1;
 }
 
 static void check_sum(const aoei_kernels *k, aoei_dtype type, float got, float start, const terms *t, size_t m, size_t n) {
     double exact = (double)start, size = fabs((double)start);
-    float chain;
+    float expected;
     for (size_t i = 0; i < t->K; i++) {
         const double p = (double)t->a[i] * (double)t->b[i];
         exact += p;
         size += fabs(p);
     }
-    if (known_chain(k, type, start, t, &chain))
-        kernel_check_bits(got, chain, "product", m, n);
+    if (expected_sum(k, type, start, t, &expected))
+        kernel_check_bits(got, expected, "product", m, n);
     const double tolerance = kernel_tolerance(type == AOEI_BF16 ? "gemm_bf16" : "gemm_f32");
     kernel_check_value(got, exact, tolerance * ((double)t->K + 4) * KERNEL_ROUNDOFF * size, "product", m, n);
 }
@@ -183,7 +183,7 @@ static void check_sums(const aoei_kernels *k, aoei_dtype type, const operand *a,
     free(columns);
 }
 
-static float *scratch(void) { /* [AOEI_GEMM_SCRATCH], NaN at first; lives as long as the program */
+static float *scratch(void) { /* [AOEI_GEMM_SCRATCH], initially NaN; allocated once */
     static float *memory;
     if (!memory) {
         memory = aligned_alloc(64, AOEI_GEMM_SCRATCH * sizeof(float));
@@ -197,7 +197,7 @@ static void multiply(const aoei_kernels *k, aoei_dtype type, const aoei_product 
     (type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(g, scratch());
 }
 
-/* 64-byte aligned, with canaries behind; free() it. */
+/* Returns packed B, 64-byte aligned; asserts that nothing is written after its end. free() it. */
 static void *pack(const aoei_kernels *k, aoei_dtype type, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                   size_t K, size_t N) {
     const size_t bytes = (type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(K, N);
@@ -212,23 +212,23 @@ static void *pack(const aoei_kernels *k, aoei_dtype type, const void *b, aoei_dt
     return packed;
 }
 
-/* B packed as the case has it: from its own elements, or from float32 that round to them. */
+/* Returns B packed as the case requires: from its own elements, or from float32 values that round to them. */
 static void *pack_operand(const aoei_kernels *k, aoei_dtype type, const operand *b, const product_case *p) {
     if (p->packed == 1)
         return pack(k, type, b->m.data, type, b->row, b->col, p->K, p->N);
     const size_t n = b->m.rows ? (b->m.rows - 1) * b->m.ld + b->m.cols : 0;
-    float *wide = malloc((n + 1) * sizeof *wide);
-    assert_non_null(wide);
-    for (size_t i = 0; i < n; i++) { /* less than half a unit in the last place away */
+    float *rounded_up = malloc((n + 1) * sizeof *rounded_up);
+    assert_non_null(rounded_up);
+    for (size_t i = 0; i < n; i++) { /* changed by less than half a unit in the last place of bf16 */
         const float x = aoei_bf16_to_f32(((const aoei_bf16 *)b->m.data)[i]);
-        wide[i] = x * (1.0f + (float)(i % 7) * 0x1p-12f);
+        rounded_up[i] = x * (1.0f + (float)(i % 7) * 0x1p-12f);
     }
-    void *packed = pack(k, type, wide, AOEI_F32, b->row, b->col, p->K, p->N);
-    free(wide);
+    void *packed = pack(k, type, rounded_up, AOEI_F32, b->row, b->col, p->K, p->N);
+    free(rounded_up);
     return packed;
 }
 
-/* What the epilogue adds to a product. */
+/* Outputs and additional inputs of the epilogue; owned. */
 typedef struct extras {
     product_matrix c, pre, gate, residual;
     float *bias; /* [N], owned */
@@ -270,7 +270,7 @@ static void free_extras(extras *e) {
     free(e->bias);
 }
 
-/* activation(x), or slope * activation'(x) for the backward, from the row kernels of the tier. */
+/* Return activation(x), and gradient * activation'(x), computed by the row kernels of the tier. */
 static float activate(const aoei_kernels *k, aoei_activation activation, float x) {
     float y = x;
     if (activation != AOEI_IDENTITY)
@@ -278,14 +278,14 @@ static float activate(const aoei_kernels *k, aoei_activation activation, float x
     return y;
 }
 
-static float through_gate(const aoei_kernels *k, aoei_activation activation, float slope, float x) {
-    float y = slope;
+static float activate_backward(const aoei_kernels *k, aoei_activation activation, float gradient, float x) {
+    float y = gradient;
     if (activation != AOEI_IDENTITY)
-        (activation == AOEI_GELU ? k->gelu_grad_f32 : k->gelu_tanh_grad_f32)(&y, &slope, &x, 1);
+        (activation == AOEI_GELU ? k->gelu_grad_f32 : k->gelu_tanh_grad_f32)(&y, &gradient, &x, 1);
     return y;
 }
 
-/* C and pre follow from the sums as kernels.h says. */
+/* Asserts that C and pre follow from the sums as kernels.h specifies. */
 static void check_epilogue(const aoei_kernels *k, const product_case *p, const aoei_product *g, const extras *e,
                            const product_matrix *sums) {
     for (size_t m = 0; m < p->M; m++)
@@ -294,7 +294,7 @@ static void check_epilogue(const aoei_kernels *k, const product_case *p, const a
             if (g->bias)
                 f += g->bias[n];
             if (g->gate) {
-                f = through_gate(k, p->activation, f, product_get(&e->gate_before, m, n));
+                f = activate_backward(k, p->activation, f, product_get(&e->gate_before, m, n));
             } else if (p->activation != AOEI_IDENTITY) {
                 f = round_to(p->c_type, f);
                 if (g->pre)
@@ -368,14 +368,14 @@ void product_check(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, const pr
     free(packed);
 }
 
-/* Makes the options fit each other. */
+/* Returns the case without combinations of options that kernels.h excludes. */
 static product_case consistent(product_case p, aoei_dtype type) {
     if (type == AOEI_F32) {
         p.c_type = AOEI_F32;
         p.packed = p.packed != 0;
     }
     if (p.gate == PRODUCT_IS_C && p.residual == PRODUCT_IS_C)
-        p.residual = PRODUCT_APART;
+        p.residual = PRODUCT_SEPARATE;
     p.pre = p.pre && p.activation != AOEI_IDENTITY && !p.gate;
     return p;
 }
@@ -454,14 +454,14 @@ void product_test_options(const aoei_kernels *k, aoei_dtype type) {
     }
 }
 
-/* x w^T. */
+/* A linear layer, x w^T. */
 typedef struct layer {
     aoei_dtype type;
     const product_matrix *x, *w;
-    const void *packed; /* w^T, or NULL */
+    const void *packed; /* packed w^T, or NULL */
 } layer;
 
-/* Rows [m0, m1) of c from the k's [k0, k1). */
+/* Computes rows [m0, m1) of c from the terms [k0, k1). */
 static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix *c, size_t m0, size_t m1, size_t k0, size_t k1,
                           int accumulate, const product_matrix *residual) {
     const size_t size = aoei_dtype_size(l->type), c_size = aoei_dtype_size(c->type);
@@ -485,7 +485,7 @@ static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix 
                              .residual_row = residual ? residual->ld : 0});
 }
 
-/* got = round(sums + residual), for one row r of both that is got's row 0, or for all rows. */
+/* Asserts that got = round(sums + residual); residual may be NULL. */
 static void check_follows(const product_matrix *got, const product_matrix *sums, const product_matrix *residual,
                           const char *what) {
     for (size_t m = 0; m < got->rows; m++)
@@ -495,7 +495,7 @@ static void check_follows(const product_matrix *got, const product_matrix *sums,
         }
 }
 
-/* In groups of `group` rows: packed and not, into C of both types, alone and with a residual that is C. */
+/* Computes the product in groups of `group` rows into C of type c_type; with in_place, C also holds the residual. */
 static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, const product_matrix *sums, size_t group,
                          aoei_dtype c_type, int in_place) {
     const size_t M = sums->rows;
@@ -540,7 +540,7 @@ void product_test_pieces(const aoei_kernels *k, aoei_dtype type) {
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     check_pieces(k, type, &r, 560, 75, 1100);
     check_pieces(k, type, &r, 3, 160, (size_t)12500);
-    check_pieces(k, type, &r, 2, 3000, 1601); /* more columns than chains find room to wait */
+    check_pieces(k, type, &r, 2, 3000, 1601); /* more columns than accumulators fit into the scratch memory */
 }
 
 void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
@@ -550,7 +550,7 @@ void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
     const layer l = {type, &x, &w, NULL};
     product_set(&x, 5, 3, NAN);
     product_set(&w, 70, 19, INFINITY);
-    multiply_part(k, &l, &c, 0, M, 0, K, 0, NULL); /* C's poison is NaN, too: it must not be read */
+    multiply_part(k, &l, &c, 0, M, 0, K, 0, NULL); /* C contains NaN, which must not be read */
     for (size_t m = 0; m < M; m++)
         for (size_t n = 0; n < N; n++) {
             const float v = product_get(&c, m, n);

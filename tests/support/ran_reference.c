@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * RAN in double precision: see ran_reference.h.
+ * RAN in double precision; see ran_reference.h.
  */
 #include "ran_reference.h"
 
@@ -91,19 +91,20 @@ size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t
     return n;
 }
 
-/* One text at a layer. */
-typedef struct place {
+/* A text in a layer. */
+typedef struct text_in_layer {
     const ran_reference *r;
     size_t text, layer;
-    double *const *w; /* the layer's weights */
-} place;
+    double *const *w; /* weights of the layer */
+} text_in_layer;
 
 static double swish(double x) {
     return x / (1 + exp(-x));
 }
 
-/* x, dropped or scaled, at a site of the layer; number: of the row in the text, or as the site counts. */
-static double dropped(const place *p, double x, uint32_t site, size_t head, size_t number, size_t column) {
+/* Returns x after dropout at a site of the layer: 0 or x / (1 - p). number: index of the row in the text, as the site counts
+ * rows. */
+static double dropped(const text_in_layer *p, double x, uint32_t site, size_t head, size_t number, size_t column) {
     const aoei_encoder_dropout *drop = p->r->drop;
     const double probability = !drop ? 0 : site == AOEI_RAN_SITE_ATTENTION ? drop->attention : drop->hidden;
     if (probability == 0)
@@ -115,7 +116,7 @@ static double dropped(const place *p, double x, uint32_t site, size_t head, size
     return word[column % 64 / 16] >= (uint32_t)(probability * 4294967296.0) ? x / (1 - probability) : 0;
 }
 
-static void drop_row(const place *p, double *x, uint32_t site, size_t number) {
+static void drop_row(const text_in_layer *p, double *x, uint32_t site, size_t number) {
     for (size_t i = 0; i < p->r->config->hidden; i++)
         x[i] = dropped(p, x[i], site, 0, number, i);
 }
@@ -136,7 +137,7 @@ static void swish_linear(double *y, const double *x, double *const *w, size_t ou
         y[o] = swish(y[o]);
 }
 
-/* x = (x - mean) / divisor * gamma + beta; gamma and beta may be NULL */
+/* x = (x - mean) / divisor * gamma + beta; gamma and beta may be NULL. */
 static void norm(const aoei_encoder_config *c, double *x, const double *gamma, const double *beta) {
     const size_t D = c->hidden;
     double mean = 0, square = 0, variance = 0;
@@ -151,8 +152,8 @@ static void norm(const aoei_encoder_config *c, double *x, const double *gamma, c
         x[i] = (x[i] - mean) / divisor * (gamma ? gamma[i] : 1) + (beta ? beta[i] : 0);
 }
 
-/* y += GLU(x), w: the linear half, its bias, the gate, its bias */
-static void add_glu(const place *p, double *y, const double *x, double *const *w) {
+/* y += GLU(x); w: weight and bias of the linear half, weight and bias of the gate. */
+static void add_glu(const text_in_layer *p, double *y, const double *x, double *const *w) {
     const size_t D = p->r->config->hidden;
     double *t = doubles(D), *g = doubles(D);
     linear(t, x, w[0], w[1], D, D);
@@ -163,7 +164,7 @@ static void add_glu(const place *p, double *y, const double *x, double *const *w
     free(g);
 }
 
-/* The pairs (2i, 2i + 1) of each head rotated by position * 10000^(-2i / head size). */
+/* Rotates the pairs (2i, 2i + 1) of each head by position * 10000^(-2i / head size). */
 static void rotate(const aoei_encoder_config *c, double *x, size_t position) {
     const size_t d = c->ran.head_size;
     for (size_t h = 0; h < c->heads; h++)
@@ -175,8 +176,8 @@ static void rotate(const aoei_encoder_config *c, double *x, size_t position) {
         }
 }
 
-/* out[d] = attention of one query to keys and values [n] that lie `row` doubles apart; head < 0: without dropout. */
-static void attend(const place *p, double *out, const double *q, const double *k, const double *v, size_t n, size_t row,
+/* out[d] = attention of one query to n keys and values with row stride `row`; head < 0: without dropout. */
+static void attend(const text_in_layer *p, double *out, const double *q, const double *k, const double *v, size_t n, size_t row,
                    size_t d, int head, size_t number) {
     double *a = doubles(n), most = -INFINITY, sum = 0;
     for (size_t j = 0; j < n; j++) {
@@ -196,8 +197,8 @@ static void attend(const place *p, double *out, const double *q, const double *k
     free(a);
 }
 
-/* u[n, D] = pMHSA(z[n, D]); number: of the first row in the text. */
-static void window_attention(const place *p, double *u, const double *z, size_t n, size_t number) {
+/* u[n, D] = pMHSA(z[n, D]); number: index of the first row in the text. */
+static void window_attention(const text_in_layer *p, double *u, const double *z, size_t n, size_t number) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden, d = c->ran.head_size, H = c->heads * d;
     double *q = doubles(n * H), *k = doubles(n * H), *v = doubles(n * H), *heads = doubles(H);
@@ -222,8 +223,8 @@ static void window_attention(const place *p, double *u, const double *z, size_t 
     free(heads);
 }
 
-/* x[L, D] = SelfAtt(x, s[n, D]) */
-static void review(const place *p, double *x, const double *s, size_t L, size_t n) {
+/* x[L, D] = SelfAtt(x, s[n, D]). */
+static void review(const text_in_layer *p, double *x, const double *s, size_t L, size_t n) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden;
     double *q = doubles(D), *k = doubles(n * D), *v = doubles(n * D), *a = doubles(D), *o = doubles(D);
@@ -247,8 +248,8 @@ static void review(const place *p, double *x, const double *s, size_t L, size_t 
     free(o);
 }
 
-/* The cell c[D] that follows window t of n. */
-static void next_cell(const place *p, double *c, const double *s, size_t t, size_t n) {
+/* Computes the cell c[D] after window t of n. */
+static void next_cell(const text_in_layer *p, double *c, const double *s, size_t t, size_t n) {
     const size_t D = p->r->config->hidden;
     memcpy(c, s + t * D, D * sizeof *c);
     if (t == 0)
@@ -259,8 +260,9 @@ static void next_cell(const place *p, double *c, const double *s, size_t t, size
         drop_row(p, c, AOEI_RAN_SITE_CELL, t);
 }
 
-/* x[L, D] through a layer, and c[D]: the cell that came in, on return the last one; s[windows, D]. Returns the windows. */
-static size_t layer(const place *p, double *x, double *c, double *s, size_t L) {
+/* Passes x[L, D] through a layer. c[D]: the initial cell on entry, the last cell on return; s[windows, D]: raw cells.
+ * Returns the number of windows. */
+static size_t layer(const text_in_layer *p, double *x, double *c, double *s, size_t L) {
     const size_t D = p->r->config->hidden;
     size_t *begin = calloc(L, sizeof *begin), *end = calloc(L, sizeof *end), number = 0;
     assert_true(begin && end);
@@ -293,7 +295,7 @@ static size_t layer(const place *p, double *x, double *c, double *s, size_t L) {
 
 static void embed(const ran_reference *r, size_t text, double *x) {
     const size_t D = r->config->hidden, begin = r->batch->offsets[text], L = r->batch->offsets[text + 1] - begin;
-    const place outside = {.r = r, .text = text};
+    const text_in_layer outside = {.r = r, .text = text};
     for (size_t t = 0; t < L; t++) {
         memcpy(x + t * D, r->weights[AOEI_W_WORD] + (size_t)r->batch->ids[begin + t] * D, D * sizeof *x);
         norm(r->config, x + t * D, r->weights[AOEI_W_EMBED_NORM], r->weights[AOEI_W_EMBED_NORM_BIAS]);
@@ -310,7 +312,7 @@ void ran_reference_forward(ran_reference *r) {
         embed(r, text, x);
         memcpy(r->first + begin * D, x, L * D * sizeof *x);
         for (size_t l = 0; l < r->config->layers; l++) {
-            const place p = {r, text, l, r->weights + aoei_slot_of_layer(r->config, l, 0)};
+            const text_in_layer p = {r, text, l, r->weights + aoei_slot_of_layer(r->config, l, 0)};
             if (l == 0) { /* CellInit of zeros: the bias of its norm */
                 memcpy(cell, p.w[AOEI_RW_FIRST_CELL], D * sizeof *cell);
                 drop_row(&p, cell, AOEI_RAN_SITE_FIRST, 0);
@@ -321,7 +323,7 @@ void ran_reference_forward(ran_reference *r) {
     }
 }
 
-/* Mean (which 0), maximum (1) or the first (2) or last (3) of rows [n, D]. */
+/* Computes the mean (which 0), the maximum (1), the first row (2) or the last row (3) of x[n, D]. */
 static void reduce(double *out, const double *x, size_t n, size_t D, int which) {
     for (size_t i = 0; i < D; i++) {
         double sum = 0, most = -INFINITY;
@@ -359,7 +361,7 @@ void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out
     free(other);
 }
 
-/* -log softmax of the target's logit, the decoder being the word table. */
+/* Returns -log softmax of the target's logit; the decoder is the token embedding matrix. */
 static double cross_entropy(const ran_reference *r, const double *h, int32_t target) {
     const size_t D = r->config->hidden, V = r->config->vocab;
     const double *bias = r->weights[aoei_head_slot(r->config, AOEI_HW_DECODER_BIAS)];
@@ -380,7 +382,7 @@ double ran_reference_mlm_loss(const ran_reference *r, const uint32_t *token, con
         size_t text = 0;
         while (token[i] >= r->batch->offsets[text + 1])
             text++;
-        const place head = {.r = r, .text = text, .layer = r->config->layers};
+        const text_in_layer head = {.r = r, .text = text, .layer = r->config->layers};
         memcpy(x, r->last + token[i] * D, D * sizeof *x);
         drop_row(&head, x, 0, token[i] - r->batch->offsets[text]);
         swish_linear(h, x, w + AOEI_HW_TRANSFORM, D, D);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The Recurrent Attention Network in double precision, a text at a time and step after step as its definition reads
- * (docs/ran.md), for tests: forward with dropout masks by their definition, pooling, and the masked-LM head. It shares nothing
- * with the encoder but the configuration and the order of the weights.
+ * Reference implementation of the Recurrent Attention Network in double precision, one text and one step at a time as
+ * docs/ran.md defines it, for tests: forward pass with dropout masks by their definition, pooling, and the masked-LM
+ * head. It shares no code with the encoder except the configuration and the order of the weights.
  */
 #ifndef AOE_TESTS_RAN_REFERENCE_H
 #define AOE_TESTS_RAN_REFERENCE_H
@@ -12,28 +12,30 @@
 
 typedef struct ran_reference {
     const aoei_encoder_config *config;
-    const aoei_batch *batch;          /* with text_index */
-    const aoei_encoder_dropout *drop; /* NULL: none */
-    double **weights;                 /* [slots] float32 values as double, owned; a test may change them */
-    double *first, *last;             /* [N, D] embedding output, last hidden state; owned */
-    double *cells;                    /* [windows, D] raw cells of the last layer, text after text; owned */
-    double *last_cell;                /* [texts, D] of the last layer; owned */
-    size_t *windows;                  /* [texts] how many; owned */
+    const aoei_batch *batch;          /* batch with text_index; borrowed */
+    const aoei_encoder_dropout *drop; /* NULL: no dropout */
+    double **weights;                 /* [slots] float32 weights as double, owned; a test may change them */
+    double *first, *last;             /* [N, D] embedding output and last hidden state; owned */
+    double *cells;                    /* [windows, D] raw cells of the last layer, text by text; owned */
+    double *last_cell;                /* [texts, D] last cell of each text in the last layer; owned */
+    size_t *windows;                  /* [texts] number of windows; owned */
 } ran_reference;
 
 void ran_reference_create(ran_reference *r, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *weights,
                           const aoei_batch *batch, const aoei_encoder_dropout *drop);
 void ran_reference_destroy(ran_reference *r);
 void ran_reference_forward(ran_reference *r);
-/* out[texts, D] of the last forward. */
+/* Writes the pooled vectors of the most recent forward pass to out[texts, D]. */
 void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out);
-/* Summed cross entropy of n tokens of the last forward, with dropout before the head. */
+/* Returns the summed cross entropy of n tokens of the most recent forward pass, with dropout before the head. */
 double ran_reference_mlm_loss(const ran_reference *r, const uint32_t *token, const int32_t *target, size_t n);
 
-/* The windows of a text by the definition's loop: begin[i], end[i]; returns how many (at most tokens). */
+/* Computes the windows of a text by the loop of the definition: window i is [begin[i], end[i]). Returns their number (at
+ * most tokens). */
 size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t *begin, size_t *end);
 
-/* A small configuration: hidden 16, 2 layers, 2 heads of 6, windows of 4 tokens, the last of at least 2, vocabulary 30. */
+/* Returns a small configuration: hidden size 16, 2 layers, 2 heads of size 6, windows of 4 tokens, at least 2 tokens in the
+ * last window, vocabulary of 30. */
 aoei_encoder_config ran_tiny_config(void);
 
 #endif

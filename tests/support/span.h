@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What the kernel tests stand on: arrays that end at (or a few floats before) a page that
- * may not be touched, with canaries around them, so that one element read or written too
- * far is seen even by code that a sanitizer does not instrument (masked vector loads).
- * kernel_check.h has the tiers, the tolerances and random matrices.
+ * Guarded arrays for the kernel tests. An array ends at, or a few floats before, an inaccessible page and has
+ * canaries around it. A read or write of one element outside the array is therefore detected even in code that
+ * sanitizers do not instrument (masked vector loads). kernel_check.h has the tiers, the tolerances and random
+ * matrices.
  */
 #ifndef AOE_TESTS_SPAN_H
 #define AOE_TESTS_SPAN_H
@@ -16,25 +16,26 @@
 #define EPS32 ((double)FLT_EPSILON)
 
 typedef struct test_span {
-    float *data; /* [n], NaN at first; 4-byte aligned, no better */
+    float *data; /* [n], initially NaN; aligned to 4 bytes only */
     size_t n;
-    size_t slack; /* canaries behind data, then the forbidden page */
+    size_t slack; /* number of canaries between data and the inaccessible page */
     void *block;  /* owned mapping */
-    size_t bytes; /* of it */
+    size_t bytes; /* size of the mapping */
 } test_span;
 
 test_span test_span_create(size_t n, size_t slack);
-/* The same with normal numbers times sd. */
+/* Returns an array of normally distributed numbers with standard deviation sd. */
 test_span test_span_normal(size_t n, size_t slack, double sd, unsigned substream);
-void test_span_check(const test_span *s); /* the canaries are untouched */
-void test_span_free(test_span *s);        /* checks, too */
+void test_span_check(const test_span *s); /* asserts that the canaries are unchanged */
+void test_span_free(test_span *s);        /* checks the canaries and frees the array */
 
-/* |got - want| <= bound, where a want that is NaN or infinite must come out so. Fails with the place. */
+/* Asserts that |got - want| <= bound; if want is NaN or infinite, got must be so too. The message names `what`, the tier and
+ * element i of n. */
 void test_value(float got, double want, double bound, const char *what, aoei_tier tier, size_t n, size_t i);
-/* Bit-identical, except that any NaN equals any other. */
+/* Asserts that the arrays are bit-identical, except that any NaN equals any other. */
 void test_same_floats(const float *a, const float *b, size_t n);
 
-/* Values that go wrong easily: zeros, infinities, NaN, subnormals, the largest. */
+/* Values that often cause errors: zeros, infinities, NaN, subnormals, the largest and smallest normal numbers. */
 extern const float test_specials[];
 extern const size_t test_n_specials;
 

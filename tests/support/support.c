@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Temporary directories, small files and the shared material for the tests.
+ * Temporary directories, small files and the shared material for the tests; see support.h.
  */
 #include "support.h"
 
@@ -14,7 +14,7 @@
 #include "base/dir.h"
 #include "base/path.h"
 
-/* Allocations no machine can serve return NULL under the sanitizers too, as they do without. */
+/* Under the sanitizers, too, an allocation that is too large returns NULL instead of ending the program. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 const char *__asan_default_options(void) {

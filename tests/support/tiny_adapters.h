@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Directories of adapters for tests: of a tiny model, with random values in both
- * matrices, as if they had been trained.
+ * Adapter directories for tests: adapters of a tiny model with random values in both matrices, like trained ones.
  */
 #ifndef AOE_TESTS_TINY_ADAPTERS_H
 #define AOE_TESTS_TINY_ADAPTERS_H
@@ -8,9 +7,9 @@
 #include "aoe.h"
 #include "model/model.h"
 
-/* dir: adapters of rank r for the model in base. targets: as in aoe_lora. */
+/* Writes adapters of rank r for the model in `base` to dir. targets: as in aoe_lora. */
 void tiny_adapters_write(aoe_context *ctx, const char *dir, const char *base, size_t r, const char *targets);
-/* Adapters of an open model, lora_B too, become random. */
+/* Fills the adapters of an open model, including lora_B, with random values. */
 void tiny_adapters_fill(aoe_model *m, uint32_t seed);
 
 #endif

@@ -8,9 +8,10 @@
 
 #include "aoe.h"
 
-/* A tokenizer.json with BertNormalizer, BertPreTokenizer, [CLS] $A [SEP] and WordPiece over [PAD] [UNK] [CLS] [SEP] [MASK]
- * (ids 0 to 4) and then `words`, separated by spaces. Parts are JSON or NULL for the usual: the uncased normaliser, the
- * specials as added tokens, the template. free() it. */
+/* The parts of a tokenizer.json with BertNormalizer, BertPreTokenizer, the template [CLS] $A [SEP], and WordPiece over [PAD]
+ * [UNK] [CLS] [SEP] [MASK] (ids 0 to 4) followed by `words`, which are separated by spaces. The other fields are JSON; NULL
+ * selects the uncased normaliser, the special tokens as added tokens, and the template. test_tokenizer_json returns the
+ * file; free() it. */
 typedef struct test_tokenizer_spec {
     const char *words;
     const char *normalizer;
@@ -19,13 +20,13 @@ typedef struct test_tokenizer_spec {
 } test_tokenizer_spec;
 char *test_tokenizer_json(const test_tokenizer_spec *spec);
 
-/* Opens it; a failure ends the test. */
+/* Opens the tokenizer of a specification; fails the test on an error. */
 aoe_tokenizer *test_tokenizer(const test_tokenizer_spec *spec);
 
-/* From a whole tokenizer.json; a failure ends the test. */
+/* Opens a complete tokenizer.json; fails the test on an error. */
 aoe_tokenizer *test_tokenizer_of(const char *json);
 
-/* The tokens of a text with spaces between them, or "error CODE". In static memory, until the next call. */
+/* Return the tokens of a text separated by spaces, or "error CODE". The next call overwrites the result. */
 const char *test_tokens(const aoe_tokenizer *t, const char *text, const aoe_encode_options *o);
 const char *test_tokens_n(const aoe_tokenizer *t, const char *text, size_t len, const aoe_encode_options *o);
 

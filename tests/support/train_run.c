@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training runs for tests: see train_run.h.
+ * Training runs for tests; see train_run.h.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -63,7 +63,7 @@ void train_run_create(train_run *r) {
     o->data = &r->source;
     o->n_data = 1;
     o->args.output = r->output;
-    o->args.model_options.dtype = AOE_DTYPE_F32; /* the figures are those of every machine */
+    o->args.model_options.dtype = AOE_DTYPE_F32; /* the same results on every machine */
     o->args.epochs = 2;
     o->batch_size = 4;
     o->args.lr = 1e-3;
@@ -111,7 +111,7 @@ char *train_run_read(const train_run *r, const char *name, size_t *size) {
     return data;
 }
 
-void train_run_same(const train_run *r, const char *weights, size_t size, const char *settings) {
+void train_run_assert_output(const train_run *r, const char *weights, size_t size, const char *settings) {
     size_t got_size;
     char *got = train_run_read(r, "model.safetensors", &got_size), *got_settings = train_run_read(r, "aoe.json", NULL);
     assert_non_null(got);

@@ -231,7 +231,7 @@ static void test_threads_and_chunks(void **state) {
                     weights = train_run_read(&r, "model.safetensors", &size);
                     settings = train_run_read(&r, "aoe.json", NULL);
                 }
-                train_run_same(&r, weights, size, settings);
+                train_run_assert_output(&r, weights, size, settings);
             }
             if (dtype == AOE_DTYPE_F32) {
                 train_run_output(&r, "chunks");
@@ -313,7 +313,7 @@ static void stop_and_go(train_run *r, size_t step, const char *weights, size_t s
     r->stop_kind = -1;
     r->o.args.resume = 1;
     train_run_ok(r, 2);
-    train_run_same(r, weights, size, settings);
+    train_run_assert_output(r, weights, size, settings);
 }
 
 static void test_resume(void **state) {

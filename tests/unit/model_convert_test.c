@@ -110,14 +110,14 @@ static void same_files(const char *a, const char *b, int all) {
 static void save_hard_rows(const aoe_model *m, const char *name) {
     const size_t n = aoei_slot_count(&m->config);
     aoei_tensor *weights = calloc(n, sizeof *weights);
-    float *values = calloc(n, TEST_VOCAB * TEST_WIDE * sizeof *values);
+    float *values = calloc(n, TEST_VOCAB * TEST_INTERMEDIATE * sizeof *values);
     aoe_model *view;
     aoei_rng rng;
     assert_true(weights && values);
     aoei_rng_init(&rng, 5, AOEI_STREAM_TEST, 0);
     for (size_t i = 0; i < n; i++) {
         const aoei_tensor t = m->weights[i];
-        float *v = values + i * TEST_VOCAB * TEST_WIDE;
+        float *v = values + i * TEST_VOCAB * TEST_INTERMEDIATE;
         for (size_t k = 0; k < t.rows * t.cols; k++) {
             const int exponent = (int)(k / t.cols * 37 % 200) - 126 - (int)aoei_rng_below(&rng, 24);
             v[k] = aoei_rng_below(&rng, 9) ? ldexpf((float)aoei_rng_normal(&rng), exponent) : -0.0f;
@@ -137,7 +137,7 @@ static void save_hard_rows(const aoe_model *m, const char *name) {
 
 /* What a stored form makes of a row. */
 static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
-    int8_t q[TEST_VOCAB * TEST_WIDE];
+    int8_t q[TEST_VOCAB * TEST_INTERMEDIATE];
     const float scale = storage == AOE_STORAGE_INT8 && !vector ? aoei_int8_row(q, v, n) : 0;
     for (size_t i = 0; i < n; i++)
         v[i] = storage == AOE_STORAGE_BF16              ? aoei_bf16_to_f32(aoei_bf16_from_f32(v[i]))
@@ -148,7 +148,7 @@ static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
 static void check_rounded(const char *from, const char *to, aoe_storage storage) {
     aoe_model *a = open_model(from), *b = open_model(to);
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
-        float x[TEST_VOCAB * TEST_WIDE], y[TEST_VOCAB * TEST_WIDE];
+        float x[TEST_VOCAB * TEST_INTERMEDIATE], y[TEST_VOCAB * TEST_INTERMEDIATE];
         const aoei_tensor t = a->weights[i];
         aoei_slot slot;
         aoei_slot_describe(&a->config, i, &slot);

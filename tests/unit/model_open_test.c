@@ -25,7 +25,7 @@
 
 static void check_weights(const aoe_model *m) {
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
-        float v[TEST_VOCAB * TEST_WIDE];
+        float v[TEST_VOCAB * TEST_INTERMEDIATE];
         aoei_tensor t = m->weights[i];
         aoei_tensor_read(test_model_context, v, t);
         for (size_t k = 0; k < t.rows * t.cols; k++)

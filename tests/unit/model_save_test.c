@@ -45,7 +45,7 @@ static void resave(const char *dir, const char *to, const aoe_model_options *o, 
 
 static void same_weights(const aoe_model *a, const aoe_model *b) {
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
-        float x[TEST_VOCAB * TEST_WIDE], y[TEST_VOCAB * TEST_WIDE];
+        float x[TEST_VOCAB * TEST_INTERMEDIATE], y[TEST_VOCAB * TEST_INTERMEDIATE];
         aoei_tensor_read(test_model_context, x, a->weights[i]);
         aoei_tensor_read(test_model_context, y, b->weights[i]);
         assert_memory_equal(x, y, a->weights[i].rows * a->weights[i].cols * sizeof *x);

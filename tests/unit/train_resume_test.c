@@ -86,7 +86,7 @@ static void same_logs(const char *want, const char *got) {
 }
 
 static void check_result(const train_run *r, const expected *e) {
-    train_run_same(r, e->weights, e->size, e->settings);
+    train_run_assert_output(r, e->weights, e->size, e->settings);
     char *log = train_run_read(r, "train-log.jsonl", NULL);
     same_logs(e->log, log);
     free(log);

@@ -36,7 +36,7 @@ static void test_threads(void **state) {
             weights = train_run_read(&r, "model.safetensors", &size);
             settings = train_run_read(&r, "aoe.json", NULL);
         }
-        train_run_same(&r, weights, size, settings);
+        train_run_assert_output(&r, weights, size, settings);
     }
     train_run_output(&r, "seed");
     r.o.args.seed = 43;
@@ -86,7 +86,7 @@ static void test_types(void **state) {
                     settings[dtype] = train_run_read(&r, "aoe.json", NULL);
                     check_recorded(&r, names[dtype]);
                 }
-                train_run_same(&r, weights[dtype], size, settings[dtype]);
+                train_run_assert_output(&r, weights[dtype], size, settings[dtype]);
             }
         }
         assert_true(memcmp(weights[AOE_DTYPE_F32], weights[AOE_DTYPE_BF16], size) != 0);
@@ -97,7 +97,7 @@ static void test_types(void **state) {
         r.o.args.recompute = 0;
         r.o.args.model_options.dtype = AOE_DTYPE_AUTO;
         train_run_ok(&r, 2);
-        train_run_same(&r, weights[automatic], size, settings[automatic]);
+        train_run_assert_output(&r, weights[automatic], size, settings[automatic]);
         for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
             free(weights[dtype]);
             free(settings[dtype]);
@@ -146,7 +146,7 @@ static void test_chunks(void **state) {
             weights = train_run_read(&r, "model.safetensors", &size);
             settings = train_run_read(&r, "aoe.json", NULL);
         }
-        train_run_same(&r, weights, size, settings);
+        train_run_assert_output(&r, weights, size, settings);
     }
     free(weights);
     free(settings);
