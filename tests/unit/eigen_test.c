@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Eigenvalues and eigenvectors of symmetric matrices: against Jacobi's method, which
- * shares nothing with them; what defines them (A v = value v, vectors orthonormal) for sizes
- * up to a few blocks, matrices of low rank, equal and tiny eigenvalues, diagonal ones;
- * signs; threads.
+ * Tests the eigenvalue solver for symmetric matrices: eigenvalues against an independent implementation of Jacobi's
+ * method; residuals of A v = value v and orthonormality of the eigenvectors for sizes up to a few blocks; matrices of
+ * low rank, diagonal matrices, repeated and tiny eigenvalues; signs of the eigenvectors; independence of the number
+ * of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,17 +13,17 @@
 #include "base/eigen.h"
 #include "base/random.h"
 
-enum { MOST = 150, SMALL = 24 };
+enum { MAX_N = 150, SMALL = 24 };
 
-static double a[MOST * MOST], v[MOST * MOST], value[MOST];
+static double a[MAX_N * MAX_N], v[MAX_N * MAX_N], value[MAX_N];
 
-/* X X^T / n of a random X [n, rank], plus shift on the diagonal; columns of X get smaller and smaller. */
-static void covariance(size_t n, size_t rank, double fall, double shift) {
-    static double x[MOST * MOST];
+/* Sets a [n, n] to X X^T / n + shift * I for a random matrix X [n, rank] whose column k is scaled by decay^k. */
+static void covariance(size_t n, size_t rank, double decay, double shift) {
+    static double x[MAX_N * MAX_N];
     aoei_rng rng;
     aoei_rng_init(&rng, 1000 * n + rank, AOEI_STREAM_TEST, 11);
     for (size_t i = 0; i < n * rank; i++)
-        x[i] = aoei_rng_normal(&rng) * pow(fall, (double)(i % rank));
+        x[i] = aoei_rng_normal(&rng) * pow(decay, (double)(i % rank));
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) {
             double sum = i == j ? shift : 0;
@@ -33,6 +33,7 @@ static void covariance(size_t n, size_t rank, double fall, double shift) {
         }
 }
 
+/* Writes the eigenvectors of a [n, n] to v, one per row, and the eigenvalues to value [n]. */
 static void solve(size_t n, aoei_pool *pool) {
     aoe_error err = {0};
     memcpy(v, a, n * n * sizeof *a);
@@ -40,6 +41,7 @@ static void solve(size_t n, aoei_pool *pool) {
         fail_msg("%s", err.message);
 }
 
+/* Returns the largest magnitude of an eigenvalue. */
 static double largest(size_t n) {
     double most = 0;
     for (size_t i = 0; i < n; i++)
@@ -47,7 +49,8 @@ static double largest(size_t n) {
     return most;
 }
 
-/* Residuals to a small multiple of rounding; descending; signs. */
+/* Asserts that eigenvalues are in descending order, that residuals are at most a small multiple of the rounding error, that
+ * eigenvectors are orthonormal, and that the component of largest magnitude of each eigenvector is positive. */
 static void check(size_t n) {
     const double bound = 4e-16 * 8 * sqrt((double)n) * (1 + largest(n));
     for (size_t i = 0; i < n; i++) {
@@ -74,7 +77,7 @@ static void check(size_t n) {
     }
 }
 
-/* Cyclic Jacobi rotations until nothing is left off the diagonal; eigenvalues descending. */
+/* Writes the eigenvalues of `from` [n, n] to out [n] in descending order, computed with cyclic Jacobi rotations. */
 static void jacobi(const double *from, double *out, size_t n) {
     static double m[SMALL * SMALL];
     memcpy(m, from, n * n * sizeof *m);
@@ -116,9 +119,9 @@ static void agrees_with_jacobi(void **state) {
     }
 }
 
-static void defines_them(void **state) {
+static void satisfies_the_definition(void **state) {
     (void)state;
-    static const size_t sizes[] = {63, 64, 65, MOST};
+    static const size_t sizes[] = {63, 64, 65, MAX_N};
     for (size_t s = 0; s < 4; s++) {
         const size_t n = sizes[s];
         covariance(n, n, 0.9, 0);
@@ -137,7 +140,7 @@ static void defines_them(void **state) {
 
 static void special_matrices(void **state) {
     (void)state;
-    for (size_t n = 1; n <= 7; n++) { /* diagonal, out of order, with zeros */
+    for (size_t n = 1; n <= 7; n++) { /* a diagonal matrix with zeros and values in no order */
         memset(a, 0, sizeof a);
         for (size_t i = 0; i < n; i++)
             a[i * n + i] = (double)((3 * i) % n);
@@ -148,7 +151,7 @@ static void special_matrices(void **state) {
         memset(a, 0, sizeof a);
         solve(n, NULL);
         check(n);
-        for (size_t i = 0; i < n * n; i++) /* of ones */
+        for (size_t i = 0; i < n * n; i++) /* a matrix of ones */
             a[i] = 1;
         solve(n, NULL);
         check(n);
@@ -158,7 +161,7 @@ static void special_matrices(void **state) {
     memcpy(a, two, sizeof two);
     solve(2, NULL);
     assert_true(fabs(value[0] - 5) < 1e-14 && fabs(value[1] + 1) < 1e-14);
-    for (size_t scale = 0; scale < 2; scale++) { /* far from 1 */
+    for (size_t scale = 0; scale < 2; scale++) { /* very large and very small values */
         covariance(20, 20, 0.9, 0);
         for (size_t i = 0; i < 400; i++)
             a[i] *= scale ? 1e70 : 1e-70;
@@ -172,7 +175,7 @@ static void special_matrices(void **state) {
     }
 }
 
-static void refuses_what_is_not_finite(void **state) {
+static void rejects_non_finite_values(void **state) {
     (void)state;
     aoe_error err = {0};
     covariance(10, 10, 0.9, 0);
@@ -181,17 +184,17 @@ static void refuses_what_is_not_finite(void **state) {
     assert_non_null(strstr(err.message, "row 3 of a 10 x 10 matrix has a value that is not finite"));
 }
 
-static void threads_do_not_show(void **state) {
+static void does_not_depend_on_threads(void **state) {
     (void)state;
-    static double first[MOST * MOST], values[MOST];
-    covariance(MOST, MOST, 0.95, 0);
-    solve(MOST, NULL);
+    static double first[MAX_N * MAX_N], values[MAX_N];
+    covariance(MAX_N, MAX_N, 0.95, 0);
+    solve(MAX_N, NULL);
     memcpy(first, v, sizeof v);
     memcpy(values, value, sizeof value);
     for (size_t threads = 1; threads <= 3; threads++) {
         aoei_pool *pool;
         assert_int_equal(aoei_pool_create(&pool, threads, NULL), 0);
-        solve(MOST, pool);
+        solve(MAX_N, pool);
         assert_memory_equal(v, first, sizeof v);
         assert_memory_equal(value, values, sizeof value);
         aoei_pool_destroy(pool);
@@ -200,8 +203,9 @@ static void threads_do_not_show(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_jacobi),         cmocka_unit_test(defines_them),        cmocka_unit_test(special_matrices),
-        cmocka_unit_test(refuses_what_is_not_finite), cmocka_unit_test(threads_do_not_show),
+        cmocka_unit_test(agrees_with_jacobi),         cmocka_unit_test(satisfies_the_definition),
+        cmocka_unit_test(special_matrices),           cmocka_unit_test(rejects_non_finite_values),
+        cmocka_unit_test(does_not_depend_on_threads),
     };
     return cmocka_run_group_tests_name("eigen", tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Texts longer than the maximum length in windows: which tokens a window has, that the vector is
- * the mean of theirs, that it does not depend on the batch or the threads, and what is refused.
+ * Tests the chunks of texts that are longer than the maximum length: which tokens each chunk contains, that the
+ * text's vector is the mean of the chunks' vectors, that it does not depend on the batch or the number of threads,
+ * and which options are rejected.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "tokenizer/tokenizer.h"
 #include "model/embedder.h"
 
-enum { D = 16, MOST = 8 };
+enum { D = 16, MAX_LENGTH = 8 };
 
 static char *model_dir;
 
@@ -46,7 +47,7 @@ static session session_open(size_t threads, const char *prompt, int normalize, s
     m.dtype = AOE_DTYPE_F32;
     m.prompt = prompt;
     m.normalize = normalize;
-    m.max_length = MOST;
+    m.max_length = MAX_LENGTH;
     e.chunk = AOE_CHUNK_MEAN;
     e.chunk_overlap = overlap;
     e.batch_tokens = batch_tokens;
@@ -61,7 +62,7 @@ static void session_close(session s) {
     aoe_context_destroy(s.ctx);
 }
 
-/* The vector of one list of ids. */
+/* Computes the vector [D] of one text with n token ids. */
 static void embed_ids(const session *s, int32_t *ids, size_t n, float *vector) {
     size_t offsets[2] = {0, n};
     uint8_t truncated = 0;
@@ -69,7 +70,7 @@ static void embed_ids(const session *s, int32_t *ids, size_t n, float *vector) {
     assert_int_equal(aoei_embed_lists(s->embedder, &lists, vector, NULL), 0);
 }
 
-/* Eleven words of one token each. */
+/* A text of WORDS words, each of which is one token. */
 static const char long_text[] = "the cat runs fast a dog sleeps old bird eats house";
 enum { WORDS = 11 };
 
@@ -78,8 +79,9 @@ static void copy_ids(int32_t *to, const int32_t *from, size_t n) {
         to[i] = from[i];
 }
 
-/* The windows [first, first + room) of the long text's words between `before` and `after`, in double. */
-static void expected(const session *s, const char *before, const char *after, const size_t *first, size_t n, size_t room,
+/* Computes the expected vector want [D] in double: the mean over n chunks. Chunk i consists of the tokens of `before`, the
+ * words [first[i], first[i] + words) of the long text, and the tokens of `after`. */
+static void expected(const session *s, const char *before, const char *after, const size_t *first, size_t n, size_t words,
                      int normalize, double *want) {
     const aoe_tokenizer *t = aoe_model_tokenizer(s->model);
     const aoe_encode_options bare = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
@@ -96,12 +98,12 @@ static void expected(const session *s, const char *before, const char *after, co
         ids[at++] = aoei_tokenizer_id(t, "[CLS]", 5);
         copy_ids(ids + at, head.id, head.n);
         at += head.n;
-        copy_ids(ids + at, own.id + first[w], room);
-        at += room;
+        copy_ids(ids + at, own.id + first[w], words);
+        at += words;
         copy_ids(ids + at, tail.id, tail.n);
         at += tail.n;
         ids[at++] = aoei_tokenizer_id(t, "[SEP]", 5);
-        assert_int_equal(at, MOST);
+        assert_int_equal(at, MAX_LENGTH);
         const session raw = session_open(1, "", 0, 0, 64);
         embed_ids(&raw, ids, at, v);
         session_close(raw);
@@ -119,7 +121,7 @@ static void expected(const session *s, const char *before, const char *after, co
 }
 
 static void check(const char *prompt, const char *before, const char *after, size_t overlap, const size_t *first, size_t n,
-                  size_t room) {
+                  size_t words) {
     for (int normalize = 0; normalize < 2; normalize++) {
         const session s = session_open(1, prompt, normalize, overlap, 64);
         const aoe_text text = aoe_text_of(long_text);
@@ -129,25 +131,26 @@ static void check(const char *prompt, const char *before, const char *after, siz
         assert_int_equal(aoe_embed(s.embedder, &text, 1, got, &info, NULL), 0);
         assert_int_equal(info.chunks, n);
         assert_int_equal(info.truncated, 0);
-        assert_int_equal(info.tokens, WORDS + MOST - room);
-        expected(&s, before, after, first, n, room, normalize, want);
+        assert_int_equal(info.tokens, WORDS + MAX_LENGTH - words);
+        expected(&s, before, after, first, n, words, normalize, want);
         for (size_t k = 0; k < D; k++)
             assert_true(fabs((double)got[k] - want[k]) < 2e-6);
         session_close(s);
     }
 }
 
-static void test_windows(void **state) {
+static void test_chunks(void **state) {
     (void)state;
-    check("", "", "", 0, (const size_t[]){0, 5}, 2, 6); /* the last window ends where the text does */
+    check("", "", "", 0, (const size_t[]){0, 5}, 2, 6); /* the last chunk ends at the end of the text */
     check("", "", "", 4, (const size_t[]){0, 2, 4, 5}, 4, 6);
-    check("", "", "", (size_t)-1, (const size_t[]){0, 5}, 2, 6); /* an eighth of six is none */
+    check("", "", "", (size_t)-1, (const size_t[]){0, 5}, 2, 6); /* the default overlap is 6 / 8 = 0 */
     check("the old {text} sleeps", "the old", "sleeps", 0, (const size_t[]){0, 3, 6, 8}, 4, 3);
-    check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5); /* at most all but one are shared */
+    check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5); /* at most 4 words overlap */
 }
 
-/* Short texts are what they are without windows; a long one is the same beside others, in small batches, on three threads. */
-static void test_bits(void **state) {
+/* Asserts that the bits of a vector do not depend on other texts, on the batch size or on the number of threads, and that only
+ * texts longer than the maximum length have more than one chunk. */
+static void test_bits_depend_on_text_only(void **state) {
     (void)state;
     enum { N = 30 };
     aoe_text texts[N];
@@ -163,7 +166,7 @@ static void test_bits(void **state) {
             float alone[D];
             assert_int_equal(aoe_embed(s.embedder, &texts[i], 1, alone, NULL, NULL), 0);
             assert_memory_equal(alone, v[k] + i * D, sizeof alone);
-            assert_true((info[i].chunks > 1) == (info[i].tokens > MOST));
+            assert_true((info[i].chunks > 1) == (info[i].tokens > MAX_LENGTH));
         }
         session_close(s);
     }
@@ -175,7 +178,7 @@ static void test_bits(void **state) {
         free(v[k]);
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
     const session s = session_open(1, "the old bird {text} and the cat", 0, 0, 64);
     const aoe_text text = aoe_text_of(long_text);
@@ -186,11 +189,11 @@ static void test_refused(void **state) {
     assert_non_null(strstr(err.message, "max_length is 8, but prompt and special tokens alone take"));
     aoe_embedder_options o;
     aoe_embedder_options_defaults(&o);
-    o.chunk_overlap = 1; /* of no use where a text is cut */
+    o.chunk_overlap = 1; /* an overlap needs chunks */
     assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "set options.chunk to mean"));
     o.chunk = AOE_CHUNK_MEAN;
-    o.chunk_overlap = MOST;
+    o.chunk_overlap = MAX_LENGTH;
     assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "must be less than the length of a chunk"));
     o.chunk_overlap = 0;
@@ -200,7 +203,7 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows), cmocka_unit_test(test_bits),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks), cmocka_unit_test(test_bits_depend_on_text_only),
+                                       cmocka_unit_test(test_rejected)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * The embedder's promises, in both types: the bits of a vector depend on its text alone (and the CPU
- * tier); its value is that of a double-precision model; a view of a trainer's weights embeds as they do; options, truncation,
- * empty texts, and what cannot be embedded.
+ * Tests the embedder in float32 and bf16: the bits of a vector depend only on its text and the CPU tier; values agree
+ * with a double-precision reference; a weight view embeds like a model with those weights; options, truncation, empty
+ * texts, and texts that cannot be embedded.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "model/open.h"
 #include "model/weight_view.h"
 
-/* Against double, relative to the norm, as in the golden cases. */
+/* Largest error of a vector relative to the norm of the double-precision reference, as in the golden cases. */
 static const double tolerance[] = {[AOE_DTYPE_F32] = 2e-6, [AOE_DTYPE_BF16] = 1e-2};
 
 enum { TEXTS = 40, D = 16 };
@@ -40,7 +40,7 @@ static int set_up(void **state) {
     free((void *)(uintptr_t)texts[5].data);
     texts[5] = aoe_text_of(strdup("caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80 old"));
     free((void *)(uintptr_t)texts[6].data);
-    texts[6] = (aoe_text){.data = memcpy(calloc(1, 16), "the\0cat", 7), .len = 7}; /* NUL is a character */
+    texts[6] = (aoe_text){.data = memcpy(calloc(1, 16), "the\0cat", 7), .len = 7}; /* a NUL does not end a text */
     free((void *)(uintptr_t)texts[7].data);
     char *longer = calloc(1, 4 * 100 + 1);
     for (int i = 0; i < 100; i++)
@@ -91,7 +91,7 @@ static void embed(const session *s, const aoe_text *t, size_t n, float *vectors,
     assert_int_equal(aoe_embed_failed_text(s->embedder), (size_t)-1);
 }
 
-/* The texts alone, backwards, and in an order that jumps, against `want`. */
+/* Asserts that each text alone, and all texts in three other orders, give the rows of want [TEXTS, D]. */
 static void check_orders(const session *s, const float *want) {
     float got[TEXTS * D];
     aoe_text order[TEXTS];
@@ -109,7 +109,7 @@ static void check_orders(const session *s, const float *want) {
     }
 }
 
-static void test_same_bits_everywhere(void **state) {
+static void test_bits_depend_on_text_only(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
     for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
@@ -127,7 +127,7 @@ static void test_same_bits_everywhere(void **state) {
     }
 }
 
-/* vectors [n, D] in double, from the token lists the model makes of the texts. */
+/* Computes vectors [n, D] in double precision from the model's token ids of the texts. */
 static void reference(const session *s, const aoe_text *t, size_t n, double *vectors) {
     aoei_token_lists lists;
     aoei_batch_buffer b;
@@ -172,7 +172,7 @@ static void test_values(void **state) {
             }
 }
 
-/* A view over other weights, packed or not as a trainer has them, embeds as a model with those weights does. */
+/* A weight view over a trainer's parameters, which have packed copies in bf16 only, embeds like a model with those weights. */
 static void test_view(void **state) {
     (void)state;
     char *path = test_path(dir, "other");
@@ -231,7 +231,7 @@ static void test_truncation(void **state) {
             assert_int_equal(info[i].tokens, cases[k].tokens[i]);
             assert_int_equal(info[i].truncated, cases[k].truncated[i]);
         }
-        if (k == 3) { /* what is left is what the shorter text is */
+        if (k == 3) { /* the truncated texts have the tokens of the text "the" */
             const aoe_text the = aoe_text_of("the");
             embed(&s, &the, 1, shorter, NULL);
             assert_memory_equal(v, shorter, sizeof shorter);
@@ -273,13 +273,13 @@ static void test_bad_text(void **state) {
     assert_int_equal(aoe_embed(s.embedder, t, 4, v, NULL, &err), AOE_EFORMAT);
     assert_int_equal(err.code, AOE_EFORMAT);
     assert_int_equal(aoe_embed_failed_text(s.embedder), 2);
-    assert_null(strstr(err.message, "text 2")); /* the caller names the text */
+    assert_null(strstr(err.message, "text 2")); /* the message does not contain the index of the text */
     assert_non_null(strstr(err.message, "byte 1"));
-    embed(&s, t, 2, v, NULL); /* and the embedder goes on */
+    embed(&s, t, 2, v, NULL); /* the embedder remains usable */
     session_destroy(s);
 }
 
-/* Finite weights whose vectors are not: an error that names the text, not a vector of NaN. */
+/* Finite weights that produce a non-finite vector cause an error with the index of the text. */
 static void test_overflow(void **state) {
     (void)state;
     char *path = test_path(dir, "huge");
@@ -292,7 +292,7 @@ static void test_overflow(void **state) {
     float v[3 * D];
     aoe_error err = {0};
     assert_int_equal(aoe_embed(s.embedder, t, 3, v, NULL, &err), AOE_ENUMERIC);
-    assert_int_equal(aoe_embed_failed_text(s.embedder), 1); /* the shortest comes first */
+    assert_int_equal(aoe_embed_failed_text(s.embedder), 1); /* the shortest text is computed first */
     session_destroy(s);
     free(path);
 }
@@ -335,7 +335,7 @@ static void test_options(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits_everywhere),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits_depend_on_text_only),
                                        cmocka_unit_test(test_values),
                                        cmocka_unit_test(test_view),
                                        cmocka_unit_test(test_truncation),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tokenizing many texts: the same lists as one by one, for any number of threads, the
- * lowest failing text named; lower-casing before the tokenizer; the batch buffer.
+ * Tests the tokenization of many texts: the token lists equal those of single texts for any number of threads, and an
+ * error reports the lowest index of a failing text. Also tests lowercasing before the tokenizer, and the batch
+ * buffer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static aoe_model *open_model(aoe_context *ctx, const aoe_model_options *o) {
     return m;
 }
 
-/* TEXTS texts, some empty; free each and the array. */
+/* Returns TEXTS texts, some of them empty. Free them with free_texts(). */
 static aoe_text *make_texts(void) {
     aoe_text *texts = malloc(TEXTS * sizeof *texts);
     assert_non_null(texts);
@@ -70,7 +71,7 @@ static void test_lists(void **state) {
         aoe_model *m = open_model(ctx, &o);
         const aoe_encode_options e = {.struct_size = sizeof(aoe_encode_options), .max_length = 9, .prompt = "the {text} cat"};
         aoei_token_lists lists;
-        size_t failed = 3, cut = 0;
+        size_t failed = 3, truncated_texts = 0;
         assert_int_equal(aoei_encode_texts(m, texts, TEXTS, &lists, &failed, NULL), 0);
         assert_int_equal(failed, (size_t)-1);
         assert_int_equal(lists.n, TEXTS);
@@ -80,9 +81,9 @@ static void test_lists(void **state) {
             assert_int_equal(aoei_token_count(&lists, i), ids.n);
             assert_memory_equal(lists.ids + lists.offsets[i], ids.id, ids.n * sizeof *ids.id);
             assert_int_equal(lists.truncated[i], ids.truncated);
-            cut += lists.truncated[i];
+            truncated_texts += lists.truncated[i];
         }
-        assert_true(cut > 0 && cut < TEXTS);
+        assert_true(truncated_texts > 0 && truncated_texts < TEXTS);
         aoe_ids_free(&ids);
         aoei_token_lists_free(&lists);
         aoe_model_close(m);
@@ -106,20 +107,20 @@ static void test_no_texts(void **state) {
 
 static void test_lowest_failure(void **state) {
     (void)state;
-    static const size_t places[] = {699, 413, 130, 129, 0};
+    static const size_t failing[] = {699, 413, 130, 129, 0};
     aoe_text *texts = make_texts();
     char bad[] = "the \xff";
     aoe_context *ctx = tiny_context(3);
     aoe_model *m = open_model(ctx, NULL);
-    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+    for (size_t k = 0; k < sizeof failing / sizeof *failing; k++) {
         aoei_token_lists lists;
         aoe_error err = {0};
         size_t failed;
-        free((void *)(uintptr_t)texts[places[k]].data);
-        texts[places[k]] = aoe_text_of(strdup(bad));
+        free((void *)(uintptr_t)texts[failing[k]].data);
+        texts[failing[k]] = aoe_text_of(strdup(bad));
         assert_int_equal(aoei_encode_texts(m, texts, TEXTS, &lists, &failed, &err), AOE_EFORMAT);
-        assert_int_equal(failed, places[k]);
-        assert_memory_equal(err.message, "invalid UTF-8", 13); /* which text it is, the caller says */
+        assert_int_equal(failed, failing[k]);
+        assert_memory_equal(err.message, "invalid UTF-8", 13); /* the message does not contain the index of the text */
         assert_non_null(strstr(err.message, "byte 4"));
         assert_null(lists.ids);
         assert_null(lists.offsets);
@@ -130,8 +131,8 @@ static void test_lowest_failure(void **state) {
     free_texts(texts);
 }
 
-/* A tokenizer that keeps case, in a directory that asks for lower case before it. */
-static void test_lower_case(void **state) {
+/* sentence_bert_config.json can request lowercasing before a case-sensitive tokenizer. */
+static void test_lowercase(void **state) {
     (void)state;
     char *path = test_path(dir, "cased");
     tiny_model shape = tiny_defaults();
@@ -152,9 +153,9 @@ static void test_lower_case(void **state) {
         assert_int_equal(aoei_encode_texts(m, texts, 2, &l, NULL, NULL), 0);
         const int32_t old = aoei_tokenizer_id(m->tokenizer, "old", 3), unknown = aoei_tokenizer_id(m->tokenizer, "[UNK]", 5);
         assert_int_equal(l.ids[1], lower ? old : unknown);
-        const int same = aoei_token_count(&l, 0) == aoei_token_count(&l, 1) &&
-                         memcmp(l.ids, l.ids + l.offsets[1], aoei_token_count(&l, 0) * sizeof *l.ids) == 0;
-        assert_int_equal(same, lower);
+        const int equal = aoei_token_count(&l, 0) == aoei_token_count(&l, 1) &&
+                          memcmp(l.ids, l.ids + l.offsets[1], aoei_token_count(&l, 0) * sizeof *l.ids) == 0;
+        assert_int_equal(equal, lower);
         aoei_token_lists_free(&l);
         assert_int_equal(aoei_encode_texts(m, &bad, 1, &l, NULL, &err), AOE_EFORMAT);
         assert_non_null(strstr(err.message, "UTF-8"));
@@ -194,7 +195,7 @@ static void test_buffer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_no_texts),
-                                       cmocka_unit_test(test_lowest_failure), cmocka_unit_test(test_lower_case),
+                                       cmocka_unit_test(test_lowest_failure), cmocka_unit_test(test_lowercase),
                                        cmocka_unit_test(test_buffer)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The encoder's promises about bits, in both types: training and inference agree, with packed
- * weights and without; neither neighbours nor threads change a text; gradients of two
- * half batches are those of the whole one; recomputation changes nothing. And its values, on shapes that are not
- * multiples of any block, against double precision.
+ * Tests the encoder in float32 and bf16. Bit for bit: training and inference agree, with and without packed weights;
+ * a text's hidden states depend neither on the other texts of the batch nor on the number of threads; gradients
+ * accumulated over parts of a batch equal those of the whole batch; recomputation changes no result. Within
+ * tolerances: values agree with a double-precision reference, for shapes that are not multiples of any block size.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,14 +20,14 @@
 #include "nn/gemm.h"
 #include "nn/pooling.h"
 
-/* Against double, relative to the norm: those of the golden cases. */
+/* Largest error of hidden states relative to the norm of the double-precision reference, as in the golden cases. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2};
-#define PRE_NORM_BF16 2e-2 /* sums that no norm follows keep their roundings */
+#define PRE_NORM_BF16 2e-2 /* residual sums without a norm accumulate rounding errors */
 
-/* The gradient in bf16 against float32, as a whole: that of the golden cases. */
+/* Largest error of the bf16 gradient relative to the norm of the float32 gradient, as in the golden cases. */
 #define BF16_GRADIENT 5e-2
 
-/* The first 8 texts are 32 tokens, the first 12 are 96, the first 13 are 160. */
+/* Lengths of the texts in tokens. In total, the first 8 texts have 32 tokens, the first 12 have 96, the first 13 have 160. */
 enum { TEXTS = 14 };
 static const size_t lengths[TEXTS] = {1, 2, 3, 4, 5, 6, 7, 4, 9, 17, 33, 5, 64, 70};
 
@@ -44,17 +44,17 @@ static const tiny_model shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Weights, their packed copies, a batch, and activations of every mode. */
+/* An encoder with weights, their packed copies, a batch, and the activations of every mode. */
 typedef struct setup {
     aoe_context *ctx;
     aoei_dtype type;
     aoei_encoder_config c;
     aoei_arena arena;
     aoei_params params;
-    aoei_tensor *packed; /* [slots] the values, linear weights with packed copies */
-    void **copies;       /* [slots] */
+    aoei_tensor *packed; /* [n_slots] weights; the linear ones have packed copies */
+    void **copies;       /* [n_slots] memory of the packed copies, owned; NULL unless linear */
     aoei_encoder_state training, recompute, inference;
-    aoei_tensor dpooled; /* [TEXTS, D] */
+    aoei_tensor dpooled; /* [TEXTS, D] gradient of the pooled vectors */
     aoei_batch batch;
 } setup;
 
@@ -89,7 +89,7 @@ static void pack(setup *s) {
     }
 }
 
-/* The arena's memory is NaN at first: whatever is read must have been written. */
+/* Fills the arena with NaN before the layout, so that reading uninitialized memory changes results. */
 static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, const tiny_model *shape) {
     memset(s, 0, sizeof *s);
     s->type = type;
@@ -125,10 +125,10 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Runs check with both types, every tier, 1 to 3 threads (under a sanitizer 3), and every shape. */
-static void everywhere(void (*check)(setup *s, float **kept)) {
+/* Runs check for both types, every CPU tier, every shape, and 1 to 3 threads (only 3 under a sanitizer). */
+static void for_all_configurations(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1) * SHAPES; k++) {
-        float *kept[2] = {NULL, NULL}; /* what the first thread count gave */
+        float *kept[2] = {NULL, NULL}; /* results of the first thread count */
         for (size_t threads = TEST_SANITIZED ? 3 : 1; threads <= 3; threads++) {
             setup s;
             setup_create(&s, k % 2 ? AOEI_BF16 : AOEI_F32, (aoei_tier)(k / 2 / SHAPES), threads, &shapes[k / 2 % SHAPES]);
@@ -140,7 +140,7 @@ static void everywhere(void (*check)(setup *s, float **kept)) {
     }
 }
 
-/* Equal to what fewer threads gave; takes host. */
+/* Stores host [n] in *kept if *kept is NULL; otherwise asserts that both are equal. Takes ownership of host. */
 static void keep_or_compare(float **kept, float *host, size_t n) {
     if (!*kept) {
         *kept = host;
@@ -162,13 +162,13 @@ static void check_values(const setup *s, const float *first, const float *last) 
     bert_reference_destroy(&r);
 }
 
-static void forward(setup *s, float **kept) {
+static void check_forward(setup *s, float **kept) {
     const size_t N = s->batch.n_tokens, bytes = N * s->c.hidden * sizeof(float);
     float *train = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, s->params.values, &s->batch, &s->training, NULL));
     float *first = copy_of(s, aoei_encoder_hidden(&s->training, &s->c, 0, N));
     float *end = copy_of(s, aoei_encoder_hidden(&s->training, &s->c, s->c.layers, N));
     assert_memory_equal(train, end, bytes);
-    for (int packed = s->type == AOEI_BF16; packed < 2; packed++) { /* in bf16 inference wants packed weights */
+    for (int packed = s->type == AOEI_BF16; packed < 2; packed++) { /* in bf16, inference requires packed weights */
         const aoei_tensor *w = packed ? s->packed : s->params.values;
         float *infer = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, w, &s->batch, &s->inference, NULL));
         float *infer_first = copy_of(s, aoei_encoder_hidden(&s->inference, &s->c, 0, N));
@@ -185,11 +185,11 @@ static void forward(setup *s, float **kept) {
 
 static void test_forward(void **state) {
     (void)state;
-    everywhere(forward);
+    for_all_configurations(check_forward);
 }
 
-/* A text alone: every token the bits it had in the batch, with dropout too (the masks go by text_index). */
-static void alone(setup *s, float **kept) {
+/* Asserts that a text alone has the same hidden states as in the batch, also with dropout (masks depend on text_index). */
+static void check_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
     float *all = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, s->params.values, &s->batch, &s->training, &drop));
@@ -205,10 +205,10 @@ static void alone(setup *s, float **kept) {
 
 static void test_alone(void **state) {
     (void)state;
-    everywhere(alone);
+    for_all_configurations(check_alone);
 }
 
-/* Texts [first, end) of a batch as a batch of their own, that keep their text_index. Offsets are the caller's: free. */
+/* Returns texts [first, end) of a batch as a new batch with unchanged text_index. The caller frees its offsets. */
 static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     uint32_t *offsets = malloc((end - first + 1) * sizeof *offsets);
     assert_non_null(offsets);
@@ -226,7 +226,7 @@ static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Adds the gradient of texts [first, end) for the fixed pooled gradient. */
+/* Adds the gradient of texts [first, end) for the fixed gradient dpooled. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
     const aoei_batch b = part(&s->batch, first, end);
@@ -238,10 +238,11 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
     free((void *)(uintptr_t)b.offsets);
 }
 
-/* Accumulation continues the chains, in bf16 where parts end at multiples of 32 tokens. */
-static void halves(setup *s, float **kept) {
+/* Asserts that gradients accumulated over parts of a batch equal those of the whole batch; in bf16 for parts that end at
+ * multiples of 32 tokens. */
+static void check_accumulation(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_LAST_MAX, AOE_POOLING_FIRST_LAST_AVG};
-    static const size_t cuts[2][2][4] = {
+    static const size_t part_bounds[2][2][4] = {
         [AOEI_F32] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}}, [AOEI_BF16] = {{0, 8, TEXTS, TEXTS}, {0, 12, 13, TEXTS}}};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     for (int k = 0; k < 2; k++) {
@@ -252,11 +253,11 @@ static void halves(setup *s, float **kept) {
         for (size_t i = 0; i < s->params.count; i++)
             assert_true(isfinite(whole[i]));
         for (int c = 0; c < 2; c++) {
-            const size_t *cut = cuts[s->type][c];
+            const size_t *bounds = part_bounds[s->type][c];
             aoei_tensor_zero(s->ctx, s->params.grad);
             for (int i = 0; i < 3; i++)
-                if (cut[i] < cut[i + 1])
-                    add_gradient(s, &s->training, poolings[k], cut[i], cut[i + 1], d);
+                if (bounds[i] < bounds[i + 1])
+                    add_gradient(s, &s->training, poolings[k], bounds[i], bounds[i + 1], d);
             float *sum = copy_of(s, s->params.grad);
             assert_memory_equal(whole, sum, s->params.count * sizeof *sum);
             free(sum);
@@ -265,14 +266,14 @@ static void halves(setup *s, float **kept) {
     }
 }
 
-static void test_halves(void **state) {
+static void test_gradient_accumulation(void **state) {
     (void)state;
-    everywhere(halves);
+    for_all_configurations(check_accumulation);
 }
 
-/* Recomputation: the same outputs and gradients, also of a batch that is smaller than the layout and of a second one on the
- * same memory. */
-static void recompute(setup *s, float **kept) {
+/* Asserts that recomputation gives equal hidden states and gradients, also for a batch that is smaller than the layout and for
+ * a second batch in the same memory. */
+static void check_recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     (void)kept;
@@ -302,10 +303,10 @@ static void recompute(setup *s, float **kept) {
 
 static void test_recompute(void **state) {
     (void)state;
-    everywhere(recompute);
+    for_all_configurations(check_recompute);
 }
 
-/* bf16 gradients are those of float32, up to the roundings of both passes. */
+/* bf16 gradients agree with float32 gradients, except for the rounding errors of the forward and backward passes. */
 static void test_bf16_gradient(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
@@ -328,13 +329,14 @@ static void test_bf16_gradient(void **state) {
                 norm += pow((double)grads[0][i], 2);
             }
             if (!(sqrt(difference) <= BF16_GRADIENT * sqrt(norm)))
-                fail_msg("tier %d, shape %zu: relative difference %g", tier, k, sqrt(difference / norm));
+                fail_msg("tier %d, shape %zu: relative difference %g, expected at most %g", tier, k, sqrt(difference / norm),
+                         BF16_GRADIENT);
             free(grads[0]);
             free(grads[1]);
         }
 }
 
-/* Dropout with probability 0 is no dropout. */
+/* Dropout with probability 0 changes nothing. */
 static void test_no_dropout(void **state) {
     (void)state;
     const aoei_encoder_dropout off = {.hidden = 0, .attention = 0, .key = {1, 2}};
@@ -350,7 +352,7 @@ static void test_no_dropout(void **state) {
     }
 }
 
-/* The plan is pure and grows with every bound; one that does not fit is an error, not a wrapped size. */
+/* The planned size increases with the number of tokens and the memory needs of the mode; an overflow is an error. */
 static void test_plan(void **state) {
     (void)state;
     static const aoei_encoder_mode modes[] = {{.type = AOEI_BF16},
@@ -366,10 +368,11 @@ static void test_plan(void **state) {
     size_t before[sizeof modes / sizeof *modes] = {0};
     for (size_t n = 1; n <= 1000; n *= 10) {
         size_t last = 0;
-        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* each takes more than the one before */
+        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* each mode needs more memory than the previous one */
             aoei_arena_measure(&a);
             assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, n, n, 80, modes[k], NULL), 0);
-            assert_true(a.used > before[k] && (n < 1000 || a.used > last)); /* below, fixed scratch may outweigh */
+            assert_true(a.used > before[k]);
+            assert_true(n < 1000 || a.used > last); /* for fewer tokens, fixed workspaces may be larger */
             assert_true(s.kept_bytes > 0 && s.kept_bytes < a.used);
             before[k] = last = a.used;
         }
@@ -383,9 +386,9 @@ static void test_plan(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forward),       cmocka_unit_test(test_alone),
-                                       cmocka_unit_test(test_halves),        cmocka_unit_test(test_recompute),
-                                       cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_no_dropout),
-                                       cmocka_unit_test(test_plan)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forward),   cmocka_unit_test(test_alone),         cmocka_unit_test(test_gradient_accumulation),
+        cmocka_unit_test(test_recompute), cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_no_dropout),
+        cmocka_unit_test(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

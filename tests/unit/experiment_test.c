@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Experiments as library functions: ranking and records, resumption after an interruption, failed runs, other options in the
- * same directory, and the choice of the best model when scores are undefined.
+ * Tests experiments as library functions: ranking and records, resuming after an interruption, failed runs, changed
+ * options in an existing output directory, and the choice of the best model if scores are undefined.
  */
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int tear_down(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* ---- a small experiment: two learning rates, two seeds */
+/* ---- a small experiment: two learning rates and two seeds */
 
 typedef struct experiment {
     aoe_train_data data;
@@ -49,9 +49,9 @@ typedef struct experiment {
     aoe_configuration configuration[2];
     uint64_t seeds[2];
     char *output;
-    size_t started, finished, failed; /* events */
-    size_t stop_after;                /* finished runs, after which the callback stops the experiment; 0: never */
-    char message[1024];               /* of the newest failure */
+    size_t started, finished, failed; /* number of events of each kind */
+    size_t stop_after;                /* finished runs after which the callback stops the experiment; 0: never */
+    char message[1024];               /* message of the latest failure */
 } experiment;
 
 static int on_event(void *user, const aoe_experiment_event *e) {
@@ -120,7 +120,7 @@ static void grid_ranks_and_resumes(void **state) {
         for (size_t s = 0; s < 2; s++)
             assert_true(first.rows[i].score[s] <= first.best_run_score);
 
-    x.finished = 0; /* nothing is repeated, and the result is equal */
+    x.finished = 0; /* a second call repeats no run and gives equal results */
     assert_int_equal(aoe_grid(&o, &again, &err), 0);
     assert_int_equal(x.finished, 0);
     assert_string_equal(first.best_run_model, again.best_run_model);
@@ -131,17 +131,17 @@ static void grid_ranks_and_resumes(void **state) {
     x.configuration[1].train.args.epochs = 2;
     assert_int_equal(aoe_grid(&o, &again, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "options.epochs was 1 and is now 2"));
-    assert_int_equal(again.n + again.finished, 0); /* no result of runs with other options */
+    assert_int_equal(again.n + again.finished, 0); /* an error returns no results */
     aoe_grid_result_free(&again);
     x.configuration[1].train.args.epochs = 1;
-    x.configuration[0].train.batch_size = 4; /* o.experiment.shared */
+    x.configuration[0].train.batch_size = 4; /* also changes o.experiment.shared */
     assert_int_equal(aoe_grid(&o, &again, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "options.batch_size was 8 and is now 4"));
     aoe_grid_result_free(&again);
     free(x.output);
 }
 
-/* An interrupted experiment has the scores of one that was not, and repeats no finished run. */
+/* An interrupted and resumed experiment gives the scores of an uninterrupted one and repeats no finished run. */
 static void interrupted_resumes(void **state) {
     (void)state;
     experiment x;
@@ -151,7 +151,7 @@ static void interrupted_resumes(void **state) {
     aoe_grid_options_defaults(&o);
     create(&x, "whole", &o.experiment);
     for (size_t i = 0; i < 2; i++)
-        x.configuration[i].train.args.epochs = 200; /* longer than the interval between two events */
+        x.configuration[i].train.args.epochs = 200; /* a run takes longer than the interval between two events */
     assert_int_equal(aoe_grid(&o, &whole, &err), 0);
     free(x.output);
     x.output = test_path(test_dir, "interrupted");
@@ -181,7 +181,7 @@ static void failed_runs_are_counted(void **state) {
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     create(&x, "failed", &o.experiment);
-    x.configuration[1].train.args.warmup = -1; /* only aoe_train checks it */
+    x.configuration[1].train.args.warmup = -1; /* aoe_train rejects it, aoe_grid does not check it */
     assert_int_equal(aoe_grid(&o, &result, &err), 0);
     assert_int_equal(result.failed, 2);
     assert_int_equal(x.failed, 2);
@@ -227,13 +227,14 @@ static void compare_tests_differences(void **state) {
 
 /* ---- records and the best model, without training */
 
+/* An experiment whose runs are written without training. */
 typedef struct fake {
     aoe_experiment_options o;
     aoe_configuration configuration[3];
     aoei_trial trial[3];
 } fake;
 
-/* Three finished trials with these scores, each with a model directory. */
+/* Creates three finished trials with these scores, each with a model directory. */
 static void create_fake(fake *f, const char *output, const double score[3]) {
     static const char *const names[] = {"a", "b", "c"};
     aoe_error err;
@@ -273,7 +274,7 @@ static void undefined_scores_are_never_best(void **state) {
     create_fake(&f, output, (double[]){NAN, 0.5, 0.25});
     assert_true(isnan(aoei_trial_score(&f.o, &f.trial[0], 0)));
     assert_int_equal(aoei_keep_find_best(&f.o, f.trial, 3), 1);
-    size_t best = aoei_keep_find_best(&f.o, f.trial, 1); /* only the undefined one has finished */
+    size_t best = aoei_keep_find_best(&f.o, f.trial, 1); /* the only score is undefined: no trial is best */
     assert_int_equal(best, 1);
     best = 3;
     for (size_t i = 0; i < 3; i++)
@@ -358,7 +359,7 @@ static int run_job(void *user, size_t i, aoei_child *child, aoe_error *err) {
     (void)user;
     aoei_child_progress(child, 0.5);
     if (i == 1) {
-        snprintf(err->message, sizeof err->message, "job 1 has no luck");
+        snprintf(err->message, sizeof err->message, "job 1 failed");
         return AOE_EIO;
     }
     if (i == 2)
@@ -371,7 +372,7 @@ static void on_job_end(void *user, size_t i, const aoei_job_end *end) {
     j->ended++;
     j->failed += end->error != NULL;
     if (i == 1)
-        assert_string_equal(end->error->message, "job 1 has no luck");
+        assert_string_equal(end->error->message, "job 1 failed");
     if (i == 2)
         assert_non_null(strstr(end->error->message, "ended by signal 6"));
 }
@@ -449,7 +450,7 @@ static void descriptions_name_the_difference(void **state) {
     json_t *x = aoei_describe_options(&a), *y = aoei_describe_options(&b);
     assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 0);
     json_decref(y);
-    b.args.seed++; /* not part of a configuration */
+    b.args.seed++; /* the seed is not part of a configuration */
     b.objective.w_angle = 0.02;
     y = aoei_describe_options(&b);
     assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 1);

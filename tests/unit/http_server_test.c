@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * The server of the tests as a program of its own: it says where it listens, logs what it is asked, and goes when told.
+ * Tests the HTTP server of the tests as a separate program: it writes its URL to a file, logs requests, and exits on
+ * SIGTERM.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Cleaning of bodies: a table of bodies, what is to be taken out and what stays; lines of templates.
+ * Tests the cleaning of issue bodies: which parts are removed, which parts are kept, and which lines are recognized
+ * as lines of an issue template.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum {
 
 static const struct {
     unsigned clean;
-    const char *body, *text; /* of an issue with the title "T" */
+    const char *body, *text; /* text: expected text of an issue with the title "T" */
 } cases[] = {
     {NOTHING, "", "T"},
     {NOTHING, "a\r\nb\r\n", "T\na\nb"},
@@ -54,7 +55,7 @@ static void test_table(void **state) {
         assert_int_equal(aoei_issue_text(&out, aoe_text_of(" T\r"), aoe_text_of(cases[i].body), cases[i].clean, NULL, NULL),
                          AOE_OK);
         if (strcmp(out.data, cases[i].text) != 0) {
-            printf("%u \"%s\": \"%s\" instead of \"%s\"\n", cases[i].clean, cases[i].body, out.data, cases[i].text);
+            printf("clean %u of \"%s\": got \"%s\", expected \"%s\"\n", cases[i].clean, cases[i].body, out.data, cases[i].text);
             wrong++;
         }
     }

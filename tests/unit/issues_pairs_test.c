@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pairs from issues: clusters, what is a pair and what only a cluster, splits without
- * leaks, negatives of three kinds, the same every time; the set of issues itself.
+ * Tests how pairs are formed from issues: clusters, which links become pairs and which only join clusters, splits
+ * without leaks, the three kinds of negatives, and reproducibility. Also tests the set of issues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "collect/issues_pairs.h"
 
 enum { SPLITS = 3 };
-static const double shares[SPLITS] = {8, 1, 1};
+static const double ratios[SPLITS] = {8, 1, 1};
 
 static uint32_t add(aoei_issues *s, uint32_t repo, uint64_t number, const char *title, const char *label) {
     const aoe_text labels[1] = {aoe_text_of(label ? label : "")};
@@ -39,7 +39,8 @@ static void link_issues(aoei_issues *s, uint32_t from, uint32_t to, int weak) {
     assert_int_equal(aoei_issues_link_add(s, from, to, weak, NULL), AOE_OK);
 }
 
-/* n issues in two repositories with labels of a few kinds; every fifth is a duplicate of one of the four before it. */
+/* Adds n issues with random titles and labels, alternating between two repositories. Every fifth issue is a duplicate of the
+ * second or fourth issue before it. */
 static void fill(aoei_issues *s, uint32_t n) {
     static const char *const words[] = {"crash", "window", "menu", "font",   "slow", "network",
                                         "theme", "print",  "undo", "search", "tab"};
@@ -59,12 +60,12 @@ static void fill(aoei_issues *s, uint32_t n) {
 }
 
 static int make(aoei_issue_pairs *p, const aoei_issues *s, aoe_issue_negatives kind, size_t negatives, uint64_t seed) {
-    const aoei_issue_pair_options o = {.share = shares, .n_splits = SPLITS, .negatives = negatives, .kind = kind, .seed = seed};
+    const aoei_issue_pair_options o = {.share = ratios, .n_splits = SPLITS, .negatives = negatives, .kind = kind, .seed = seed};
     aoe_error err;
     return aoei_issue_pairs_make(p, s, &o, &err);
 }
 
-/* A cluster's number by following links, slowly. */
+/* Writes the cluster of each issue to `of` [s->n]: the lowest index of an issue in it. A slow reference implementation. */
 static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     for (uint32_t i = 0; i < s->n; i++)
         of[i] = i;
@@ -78,6 +79,8 @@ static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     }
 }
 
+/* Asserts that the two issues of a pair are in one cluster, that its negatives are distinct, in other clusters and in the
+ * query's repository, and that no issue and no cluster is used in two splits. */
 static void check_pairs(const aoei_issues *s, const aoei_issue_pairs *p, size_t negatives) {
     enum { NONE = 9 };
     uint32_t *of = calloc(s->n, sizeof *of);
@@ -128,7 +131,7 @@ static void test_random_sets(void **state) {
             size_t in_train = 0;
             for (size_t i = 0; i < p.n; i++)
                 in_train += p.pair[i].split == 0;
-            assert_in_range(in_train, 150, 170); /* 160 by the shares; clusters are whole */
+            assert_in_range(in_train, 150, 170); /* 160 by the ratios, but clusters are not divided */
             aoei_issue_pairs_free(&p);
             aoei_issue_pairs_free(&again);
         }
@@ -157,7 +160,7 @@ static void test_hard_negatives(void **state) {
     add(&s, repo, 5, "fonts are too small", NULL);
     link_issues(&s, a, b, 0);
     const aoei_issue_pair_options o = {
-        .share = shares, .n_splits = 1, .negatives = 1, .kind = AOE_ISSUE_NEGATIVES_NEAR, .seed = 1};
+        .share = ratios, .n_splits = 1, .negatives = 1, .kind = AOE_ISSUE_NEGATIVES_NEAR, .seed = 1};
     assert_int_equal(aoei_issue_pairs_make(&p, &s, &o, NULL), AOE_OK);
     assert_int_equal(p.n, 1);
     assert_int_equal(p.negative[0], near);
@@ -165,7 +168,7 @@ static void test_hard_negatives(void **state) {
     aoei_issues_free(&s);
 }
 
-static void test_what_is_a_pair(void **state) {
+static void test_links_that_become_pairs(void **state) {
     aoei_issues s = {0};
     aoei_issue_pairs p;
     (void)state;
@@ -176,20 +179,20 @@ static void test_what_is_a_pair(void **state) {
     s.issue[twin].text_hash = s.issue[one].text_hash;
     s.issue[empty].empty = 1;
     link_issues(&s, one, two, 0);
-    link_issues(&s, two, one, 0);   /* once is enough */
-    link_issues(&s, one, one, 0);   /* itself */
-    link_issues(&s, three, one, 1); /* a guess */
-    link_issues(&s, twin, one, 0);  /* the very text */
+    link_issues(&s, two, one, 0);   /* the reverse of the previous link */
+    link_issues(&s, one, one, 0);   /* a link to itself */
+    link_issues(&s, three, one, 1); /* a guess: a weak link */
+    link_issues(&s, twin, one, 0);  /* an issue with equal text */
     link_issues(&s, empty, one, 0);
     assert_int_equal(s.issue[marked].marked, 1);
     assert_int_equal(s.issue[marked].n_labels, 0);
-    const aoei_issue_pair_options o = {.share = shares, .n_splits = 1, .negatives = 5, .seed = 1};
+    const aoei_issue_pair_options o = {.share = ratios, .n_splits = 1, .negatives = 5, .seed = 1};
     assert_int_equal(aoei_issue_pairs_make(&p, &s, &o, NULL), AOE_OK);
     assert_int_equal(p.n, 1);
     assert_int_equal(p.pair[0].query, one);
     assert_int_equal(p.pair[0].positive, two);
     assert_int_equal(p.equal, 2);
-    assert_int_equal(p.unknown, 1); /* the marked one */
+    assert_int_equal(p.unknown, 1); /* the issue with a label for duplicates */
     assert_int_equal(p.clusters, 1);
     assert_int_equal(p.clustered, 5); /* one, two, three, twin, empty */
     assert_int_equal(p.without, 1);
@@ -200,7 +203,8 @@ static void test_what_is_a_pair(void **state) {
     aoei_issues_free(&s);
 }
 
-/* An issue that others are duplicates of, itself marked as one of nobody knows what: perhaps of the query's original. */
+/* The original of a pair has a label for duplicates, but its own original is unknown. It may be a duplicate of any other
+ * original, so that its cluster provides no negatives. */
 static void test_marked_target(void **state) {
     aoei_issues s = {0};
     aoei_issue_pairs p;
@@ -211,7 +215,7 @@ static void test_marked_target(void **state) {
     link_issues(&s, third, marked, 0);
     link_issues(&s, fourth, original, 0);
     link_issues(&s, known, add(&s, repo, 6, "six", NULL), 0);
-    const aoei_issue_pair_options o = {.share = shares, .n_splits = 1, .negatives = 5, .seed = 1};
+    const aoei_issue_pair_options o = {.share = ratios, .n_splits = 1, .negatives = 5, .seed = 1};
     assert_int_equal(aoei_issue_pairs_make(&p, &s, &o, NULL), AOE_OK);
     assert_int_equal(p.n, 3);
     assert_int_equal(p.unknown, 1);
@@ -223,7 +227,7 @@ static void test_marked_target(void **state) {
     aoei_issues_free(&s);
 }
 
-static void test_set(void **state) {
+static void test_issue_set(void **state) {
     aoei_issues s = {0};
     (void)state;
     const uint32_t repo = repo_of(&s, "Owner/Name"), other = repo_of(&s, "owner/names");
@@ -289,9 +293,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_sets),
         cmocka_unit_test(test_hard_negatives),
-        cmocka_unit_test(test_what_is_a_pair),
+        cmocka_unit_test(test_links_that_become_pairs),
         cmocka_unit_test(test_marked_target),
-        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_issue_set),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_no_memory),
     };

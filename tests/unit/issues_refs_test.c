@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What texts of issues say about duplicates: a table of texts as people and bots
- * write them, and what has to be read out of each.
+ * Tests which references to duplicates are found in texts of issues. A table contains texts as people and bots write
+ * them, each with the expected references.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "collect/issues_refs.h"
 #include "collect/markdown.h"
 
-/* found: references in order, "#N" or "owner/name#N", behind "?" when guessed and "!" when denied; "" for none. */
+/* found: the expected references in the order of the text, each as "#N" or "owner/name#N", with the prefix "?" for a guess and
+ * "!" for a denial; "" if there are none. */
 static const struct {
     const char *text, *found;
 } cases[] = {
@@ -93,7 +94,7 @@ static const struct {
     {"barely a dup of #12", "!#12"},
     {"Not a duplicate of #12 or #13", "!#12 !#13"},
     {"Duplicate of #12 or #13", "?#12 ?#13"},
-    /* of other issues than the text's own, which is owner/own#11 */
+    /* statements about other issues than owner/own#11, which contains the text */
     {"Different from #12 (#12 was closed as a duplicate of #13).", ""},
     {"Closing #14 as duplicate of #12", ""},
     {"Closing #11 as duplicate of #12", "#12"},
@@ -114,7 +115,7 @@ static const struct {
     {"See #12 - duplicate of #13", "#13"},
     {"#12\nDuplicate of #13", "#13"},
     {"Same as #13 (duplicate of #13)", "#13"},
-    /* nothing */
+    /* no reference to a duplicate */
     {"I can duplicate this: #12", ""},
     {"I was able to duplicate #12", ""},
     {"duplicate entries in #9", ""},
@@ -167,7 +168,7 @@ static void test_table(void **state) {
         describe(&found, &r);
         const char *text = found.len ? found.data : "";
         if (strcmp(text, cases[i].found) != 0) {
-            printf("\"%s\": \"%s\" instead of \"%s\"\n", cases[i].text, text, cases[i].found);
+            printf("\"%s\": found \"%s\", expected \"%s\"\n", cases[i].text, text, cases[i].found);
             wrong++;
         }
     }
@@ -186,7 +187,7 @@ static void test_other_host(void **state) {
     assert_int_equal(r.ref[0].number, 4);
     assert_int_equal(r.ref[1].number, 5);
     assert_int_equal(aoei_issue_refs_find(&r, text, github, NULL), AOE_OK);
-    assert_int_equal(r.n, 0); /* the first address is no link to an issue, so the phrase ends there */
+    assert_int_equal(r.n, 0); /* the first address is not on github.com, which ends the list of references */
     aoei_issue_refs_free(&r);
 }
 
@@ -207,10 +208,10 @@ static void test_labels(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
         if (!aoei_label_is_duplicate(aoe_text_of(yes[i])))
-            fail_msg("'%s' is one", yes[i]);
+            fail_msg("'%s' must be a label for duplicates", yes[i]);
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
         if (aoei_label_is_duplicate(aoe_text_of(no[i])))
-            fail_msg("'%s' is none", no[i]);
+            fail_msg("'%s' must not be a label for duplicates", no[i]);
 }
 
 static void test_names(void **state) {
@@ -224,7 +225,7 @@ static void test_names(void **state) {
     assert_int_equal(aoei_repository_name("", 0), 0);
 }
 
-/* Texts made to be slow take time in proportion to their length. */
+/* Texts with many unfinished constructs take time linear in their length. */
 static void test_long_texts(void **state) {
     static const char *const parts[] = {"`",
                                         "<!--",
