@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The k nearest vectors against a plain search: exact with small whole numbers, where
- * many scores are equal; close to double with others; the same for every tier, number
- * of threads and number of queries at a time; texts passed over; more wanted than there are.
+ * Tests the search for the k nearest vectors against a brute-force search in double. Results are exact for vectors of small
+ * integers, where many scores are equal, and within rounding otherwise. They do not depend on the number of threads or on the
+ * number of queries per call. The tests also cover skipped texts and a k larger than the number of texts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct vectors {
     float *x; /* [n, D] owned */
 } vectors;
 
-/* Whole numbers from -most to most: all products and sums of a few of them are exact. */
+/* Returns n random vectors of D integers between -most and most. Their dot products are exact in float. */
 static vectors whole_vectors(size_t n, size_t D, uint32_t most, uint32_t seed) {
     vectors v = {n, D, malloc((n * D + 1) * sizeof(float))};
     aoei_rng r;
@@ -48,28 +48,29 @@ static int best_first(const void *pa, const void *pb) {
     return a->text < b->text ? -1 : 1;
 }
 
-/* want[Q][N] all texts that are not passed over, best first; n[Q] how many. */
-static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_nearest_skip_fn pass,
+/* Searches by brute force. Writes the texts that are not skipped for query i to want + i * t->n, best first, and their number
+ * to n[i]. */
+static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_nearest_skip_fn skip_fn,
                       const void *user) {
     for (size_t i = 0; i < q->n; i++) {
         scored *w = want + i * t->n;
         n[i] = 0;
         for (size_t k = 0; k < t->n; k++)
-            if (!pass || !pass(user, i, (uint32_t)k))
+            if (!skip_fn || !skip_fn(user, i, (uint32_t)k))
                 w[n[i]++] = (scored){dot(q->x + i * q->D, t->x + k * t->D, q->D), (uint32_t)k};
         qsort(w, n[i], sizeof *w, best_first);
     }
 }
 
 static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q, const vectors *t, size_t k,
-                   aoei_nearest_skip_fn pass, const void *user) {
+                   aoei_nearest_skip_fn skip_fn, const void *user) {
     const size_t bytes = aoei_nearest_workspace(ctx, q->n, t->n, t->D) + 64;
     aoei_arena arena;
     assert_int_equal(aoei_arena_create(&arena, bytes, NULL), 0);
     const aoei_nearest_job j = {.queries = aoei_tensor_wrap(q->x, q->n, q->D),
                                 .texts = aoei_tensor_wrap(t->x, t->n, t->D),
                                 .k = k,
-                                .skip = pass,
+                                .skip = skip_fn,
                                 .user = user,
                                 .workspace = aoei_tensor_take(&arena, 1, bytes / sizeof(float) - 16)};
     assert_false(arena.overflow);
@@ -78,13 +79,13 @@ static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q
     aoei_arena_destroy(&arena);
 }
 
-static void check_exact(const aoei_neighbor *best, const scored *want, const size_t *n, size_t Q, size_t N, size_t k) {
+static void assert_exact(const aoei_neighbor *best, const scored *want, const size_t *n, size_t Q, size_t N, size_t k) {
     for (size_t i = 0; i < Q; i++)
         for (size_t r = 0; r < k; r++) {
             const aoei_neighbor b = best[i * k + r];
-            const int is_there = r < n[i];
-            assert_int_equal(b.text, is_there ? want[i * N + r].text : AOEI_NO_TEXT);
-            const double score = is_there ? want[i * N + r].score : -INFINITY;
+            const int exists = r < n[i];
+            assert_int_equal(b.text, exists ? want[i * N + r].text : AOEI_NO_TEXT);
+            const double score = exists ? want[i * N + r].score : -INFINITY;
             assert_false((double)b.score < score || (double)b.score > score || isnan(b.score));
         }
 }
@@ -98,7 +99,7 @@ static int all_but_two(const void *user, size_t query, uint32_t text) {
     return text != 5 && text != 3000 + query;
 }
 
-/* Shapes on both sides of a block, of a lane and of a panel; most scores come several times. */
+/* Sizes just below and above the sizes of a block, a SIMD lane and a panel. Most scores occur several times. */
 static void test_exact(void **state) {
     (void)state;
     static const struct {
@@ -113,13 +114,13 @@ static void test_exact(void **state) {
         scored *want = malloc(Q * N * sizeof *want);
         size_t *n = malloc(Q * sizeof *n);
         aoei_neighbor *best = malloc(Q * k * sizeof *best);
-        static const aoei_nearest_skip_fn passes[] = {NULL, every_third, all_but_two};
+        static const aoei_nearest_skip_fn skips[] = {NULL, every_third, all_but_two};
         for (size_t p = 0; p < 3; p++) {
-            reference(want, n, &q, &t, passes[p], &shift);
+            reference(want, n, &q, &t, skips[p], &shift);
             for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
                 aoe_context *ctx = test_context((aoei_tier)tier, 1 + c % 3);
-                search(ctx, best, &q, &t, k, passes[p], &shift);
-                check_exact(best, want, n, Q, N, k);
+                search(ctx, best, &q, &t, k, skips[p], &shift);
+                assert_exact(best, want, n, Q, N, k);
                 aoe_context_destroy(ctx);
             }
         }
@@ -131,7 +132,7 @@ static void test_exact(void **state) {
     }
 }
 
-/* All scores equal: the first texts, in order, though every one of them is at the limit. */
+/* If all scores are equal, the result is the first k texts in order. */
 static void test_all_equal(void **state) {
     (void)state;
     enum { N = 2100, K = 20 };
@@ -148,8 +149,8 @@ static void test_all_equal(void **state) {
     free(t.x);
 }
 
-/* Unit vectors: scores within rounding of double, none missed that is better by more than that; bits do not depend on threads
- * or on the queries beside. */
+/* For unit vectors, scores are within rounding of the reference, and no text with a clearly better score is missed. The bits do
+ * not depend on the number of threads or on the other queries of the call. */
 static void test_unit_vectors(void **state) {
     (void)state;
     enum { Q = 130, N = 2300, D = 96, K = 25 };
@@ -196,8 +197,8 @@ static void test_unit_vectors(void **state) {
     free(t.x);
 }
 
-/* What is no number is nobody's neighbour; nothing to search in; nothing wanted. */
-static void test_corners(void **state) {
+/* A text with a NaN score is never a neighbour. No texts, k = 0 and no queries are valid. */
+static void test_nan_and_empty_inputs(void **state) {
     (void)state;
     enum { N = 40, K = 3 };
     vectors q = whole_vectors(2, 2, 2, 1), t = whole_vectors(N, 2, 2, 2);
@@ -230,6 +231,6 @@ static void test_corners(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_all_equal),
-                                       cmocka_unit_test(test_unit_vectors), cmocka_unit_test(test_corners)};
+                                       cmocka_unit_test(test_unit_vectors), cmocka_unit_test(test_nan_and_empty_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

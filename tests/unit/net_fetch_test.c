@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Politeness against a server that fails and limits, on a clock that passes as the tests say: how often is asked, how
- * long is waited, what the store answers.
+ * Tests retries, rate limits and the cache of aoei_fetch against a local HTTP server that fails or limits requests. The tests
+ * check how many requests are sent, how long the fetcher waits, and which responses come from the cache. They use a fake clock.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,8 +26,8 @@ static aoe_error err;
 
 /* --------------------------------------------------------------------- clock */
 
-static _Atomic long long ticks;     /* microseconds */
-static _Atomic int stop_after = -1; /* questions until the answer is "stop"; -1: never */
+static _Atomic long long ticks;     /* time on the fake clock, in microseconds */
+static _Atomic int stop_after = -1; /* number of calls of fake_stop that return 0 before one returns 1; -1: no limit */
 
 static double fake_now(void *user) {
     (void)user;
@@ -49,9 +49,9 @@ static int fake_stop(void *user) {
     return stop_after >= 0 && stop_after-- == 0;
 }
 
-static const aoei_fetch_clock clock_of_tests = {fake_now, fake_time, fake_sleep, NULL};
+static const aoei_fetch_clock fake_clock = {fake_now, fake_time, fake_sleep, NULL};
 
-/* The server's clock in a Date header. */
+/* Adds a Date header with the time of the fake clock. */
 static void add_date(test_answer *a) {
     const time_t t = (time_t)fake_time(NULL);
     struct tm utc;
@@ -60,34 +60,34 @@ static void add_date(test_answer *a) {
     test_answer_header(a, "%s", text);
 }
 
-/* What was told: kinds, and the last words of each. */
+/* Progress reports since the last call of use_options. */
 static struct {
-    int answers, retries, limits;
-    int secret; /* 1: the token was told */
-    double longest;
-    char why[1100];
-} told;
+    int answers, retries, limits; /* number of reports of each kind */
+    int secret;                   /* 1: a report contained the token */
+    double longest;               /* longest wait that was reported, in seconds */
+    char why[1100];               /* reason in the last report of a retry or of a limit */
+} reported;
 
-static void take_progress(void *user, const aoei_fetch_progress *p) {
+static void record_progress(void *user, const aoei_fetch_progress *p) {
     (void)user;
-    told.answers += p->event == AOEI_FETCH_ANSWER;
-    told.retries += p->event == AOEI_FETCH_RETRY;
-    told.limits += p->event == AOEI_FETCH_LIMIT;
-    told.longest = p->seconds > told.longest ? p->seconds : told.longest;
+    reported.answers += p->event == AOEI_FETCH_ANSWER;
+    reported.retries += p->event == AOEI_FETCH_RETRY;
+    reported.limits += p->event == AOEI_FETCH_LIMIT;
+    reported.longest = p->seconds > reported.longest ? p->seconds : reported.longest;
     if (p->event != AOEI_FETCH_ANSWER)
-        snprintf(told.why, sizeof told.why, "%s", p->why);
-    told.secret |= strstr(p->why, TOKEN) != NULL;
+        snprintf(reported.why, sizeof reported.why, "%s", p->why);
+    reported.secret |= strstr(p->why, TOKEN) != NULL;
 }
 
-/* A fetcher with other options in the place of the first; the clock begins anew. */
+/* Replaces the fetcher by one with these options. Resets the clock and the reports. */
 static void use_options(aoei_fetch_options o) {
     aoei_fetch_destroy(fetch);
-    o.clock = &clock_of_tests;
+    o.clock = &fake_clock;
     o.stop = fake_stop;
-    o.progress = take_progress;
+    o.progress = record_progress;
     ticks = 0;
     stop_after = -1;
-    memset(&told, 0, sizeof told);
+    memset(&reported, 0, sizeof reported);
     assert_int_equal(aoei_fetch_create(&fetch, &o, &err), 0);
 }
 
@@ -102,7 +102,7 @@ static int start(void **state) {
 }
 
 static int stop(void **state) {
-    assert_false(told.secret);
+    assert_false(reported.secret);
     aoei_http_response_free(&answer);
     aoei_http_destroy(client);
     aoei_fetch_destroy(fetch);
@@ -113,14 +113,14 @@ static int stop(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* A URL on the server; good until the next call, and not for handlers, which run in other threads. */
+/* Returns a URL on the server, valid until the next call. Handlers must not call it, because they run in other threads. */
 static const char *url_on(const char *path) {
     static char url[256];
     snprintf(url, sizeof url, "%s%s", test_server_url(server), path);
     return url;
 }
 
-static int judged(const char *path, aoei_judge_fn judge, void *user) {
+static int get_judged(const char *path, aoei_judge_fn judge, void *user) {
     const aoei_http_request q = {.url = url_on(path), .token = TOKEN};
     const int rc = aoei_fetch_send(fetch, client, &q, judge, user, &answer, &err);
     if (rc)
@@ -129,10 +129,10 @@ static int judged(const char *path, aoei_judge_fn judge, void *user) {
 }
 
 static int get(const char *path) {
-    return judged(path, NULL, NULL);
+    return get_judged(path, NULL, NULL);
 }
 
-static int cached(const char *path, double max_age, int *from_store) {
+static int get_cached(const char *path, double max_age, int *from_store) {
     const aoei_http_request q = {.url = url_on(path), .token = TOKEN};
     return aoei_fetch_cached(fetch, client, store, aoe_text_of(q.url), max_age, &q, aoei_judge_json, NULL, &answer, from_store,
                              &err);
@@ -140,24 +140,24 @@ static int cached(const char *path, double max_age, int *from_store) {
 
 static void assert_message(const char *part) {
     if (!strstr(err.message, part))
-        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
-/* Seconds that have passed. */
+/* Asserts that between low and high seconds have passed on the fake clock, all of them in waits of the fetcher. */
 static void assert_passed(double low, double high) {
     const double passed = fake_now(NULL);
     if (!(passed >= low && passed <= high))
-        fail_msg("%g seconds have passed, not %g to %g", passed, low, high);
+        fail_msg("%g seconds have passed; expected %g to %g", passed, low, high);
     const double waited = aoei_fetch_count(fetch).waited;
     assert_true(waited >= low - 0.01 && waited <= high + 0.01);
 }
 
 /* ------------------------------------------------------------------- retries */
 
-/* The script of a route: what to do with the first requests; then 200 with "[1]". */
+/* Responses of a route to its first requests. Every later request gets status 200 with the body "[1]". */
 typedef struct script {
-    const char *const *steps; /* "503", "cut", "429 Retry-After: 7" ... a header behind the status; NULL ends it */
-    const char *body;         /* of these */
+    const char *const *steps; /* "503", "cut", "reset" or "429 NAME: VALUE|NAME: VALUE" (headers after the status); NULL ends */
+    const char *body;         /* body of the responses in steps; NULL: {"message": "no"} */
 } script;
 
 static void follow(void *user, const test_request *q, test_answer *a) {
@@ -172,7 +172,7 @@ static void follow(void *user, const test_request *q, test_answer *a) {
     }
     const char *step = s->steps[q->nth], *header = strchr(step, ' ');
     test_answer_printf(a, "%s", s->body ? s->body : "{\"message\": \"no\"}");
-    a->close = 1; /* a connection that is closed unasked is tried again by libcurl itself */
+    a->close = 1; /* without this header, libcurl itself would retry on a connection that is closed unexpectedly */
     a->cut = strncmp(step, "cut", 3) == 0;
     a->cut_at = 3;
     a->reset = strncmp(step, "reset", 5) == 0;
@@ -189,8 +189,8 @@ static void follow(void *user, const test_request *q, test_answer *a) {
         __VA_ARGS__, NULL                                                                                                      \
     }
 
-/* Requests needed for an answer after these steps. */
-static size_t asked(script *s, const char *path) {
+/* Sends GET for a path that follows the script. Returns the number of requests that were needed for a response. */
+static size_t requests_needed(script *s, const char *path) {
     test_server_route(server, "*", path, follow, s);
     if (get(path))
         fail_msg("%s", err.message);
@@ -199,26 +199,26 @@ static size_t asked(script *s, const char *path) {
     return test_server_count(server, what);
 }
 
-static void test_failures_are_tried_again(void **state) {
+static void test_failures_are_retried(void **state) {
     (void)state;
-    assert_int_equal(asked(&(script){STEPS("503", "cut", "502"), NULL}, "/a"), 4);
+    assert_int_equal(requests_needed(&(script){STEPS("503", "cut", "502"), NULL}, "/a"), 4);
     assert_int_equal(answer.status, 200);
     assert_string_equal(answer.body.data, "[1]");
     assert_passed(0.5 + 1 + 2, 1 + 2 + 4);
     const aoei_fetch_counts c = aoei_fetch_count(fetch);
     assert_int_equal(c.requests, 4);
     assert_int_equal(c.retries, 3);
-    assert_int_equal(told.answers, 1);
-    assert_true(told.retries >= 3);
-    assert_non_null(strstr(told.why, "the server returned status 502"));
-    assert_int_equal(asked(&(script){STEPS("500", "504", "408", "529"), NULL}, "/b"), 5);
-    assert_int_equal(asked(&(script){STEPS("reset", "cut"), NULL}, "/c"), 3);
+    assert_int_equal(reported.answers, 1);
+    assert_true(reported.retries >= 3);
+    assert_non_null(strstr(reported.why, "the server returned status 502"));
+    assert_int_equal(requests_needed(&(script){STEPS("500", "504", "408", "529"), NULL}, "/b"), 5);
+    assert_int_equal(requests_needed(&(script){STEPS("reset", "cut"), NULL}, "/c"), 3);
 }
 
-static void test_tries_end(void **state) {
+static void test_attempts_are_limited(void **state) {
     (void)state;
-    script for_ever = {STEPS("500", "500", "500", "500", "500", "500", "500", "500", "500", "500"), NULL};
-    test_server_route(server, "GET", "/never", follow, &for_ever);
+    script unlimited = {STEPS("500", "500", "500", "500", "500", "500", "500", "500", "500", "500"), NULL};
+    test_server_route(server, "GET", "/never", follow, &unlimited);
     assert_int_equal(get("/never"), AOE_EIO);
     assert_message("no response after 6 attempts: http://127.0.0.1:");
     assert_message("the server returned status 500; try again later");
@@ -237,14 +237,14 @@ static void test_tries_end(void **state) {
     server = NULL;
 }
 
-static void test_what_no_try_can_help(void **state) {
+static void test_permanent_failures(void **state) {
     (void)state;
     static const int statuses[] = {400, 401, 403, 404, 410, 422, 501};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         char step[8], path[16];
         snprintf(step, sizeof step, "%d", statuses[i]);
         snprintf(path, sizeof path, "/%d", statuses[i]);
-        assert_int_equal(asked(&(script){STEPS(step), NULL}, path), 1);
+        assert_int_equal(requests_needed(&(script){STEPS(step), NULL}, path), 1);
         assert_int_equal(answer.status, statuses[i]);
     }
     assert_passed(0, 0);
@@ -260,7 +260,7 @@ static void test_jitter_is_seeded(void **state) {
     for (int i = 0; i < 3; i++) {
         test_server_forget(server);
         use_options((aoei_fetch_options){.seed = i == 2 ? 7 : 6});
-        assert_int_equal(asked(&s, "/a"), 4);
+        assert_int_equal(requests_needed(&s, "/a"), 4);
         passed[i] = fake_now(NULL);
     }
     assert_true(passed[0] == passed[1]);
@@ -271,38 +271,38 @@ static void test_jitter_is_seeded(void **state) {
 
 static void test_retry_after(void **state) {
     (void)state;
-    assert_int_equal(asked(&(script){STEPS("429 Retry-After: 7"), NULL}, "/a"), 2);
+    assert_int_equal(requests_needed(&(script){STEPS("429 Retry-After: 7"), NULL}, "/a"), 2);
     assert_passed(7, 7.1);
-    assert_int_equal(told.limits, 8 - 1);
-    assert_true(told.longest > 6.9 && told.longest < 7.01);
-    assert_string_equal(told.why, "rate limit");
+    assert_int_equal(reported.limits, 7);
+    assert_true(reported.longest > 6.9 && reported.longest < 7.01);
+    assert_string_equal(reported.why, "rate limit");
     use_options((aoei_fetch_options){0});
-    assert_int_equal(asked(&(script){STEPS("403 Retry-After: 90"), NULL}, "/b"), 2);
+    assert_int_equal(requests_needed(&(script){STEPS("403 Retry-After: 90"), NULL}, "/b"), 2);
     assert_passed(90, 90.1);
-    assert_string_equal(told.why, "secondary rate limit");
-    use_options((aoei_fetch_options){0}); /* a date, 100 s after the server's own */
-    assert_int_equal(asked(&(script){STEPS("429 Retry-After: Tue, 14 Nov 2023 22:15:00 GMT"), NULL}, "/c"), 2);
+    assert_string_equal(reported.why, "secondary rate limit");
+    use_options((aoei_fetch_options){0}); /* a date 100 s after the server's Date header */
+    assert_int_equal(requests_needed(&(script){STEPS("429 Retry-After: Tue, 14 Nov 2023 22:15:00 GMT"), NULL}, "/c"), 2);
     assert_passed(100, 100.1);
     use_options((aoei_fetch_options){0});
-    assert_int_equal(asked(&(script){STEPS("503 Retry-After: 33"), NULL}, "/d"), 2);
+    assert_int_equal(requests_needed(&(script){STEPS("503 Retry-After: 33"), NULL}, "/d"), 2);
     assert_passed(33, 33.1);
-    use_options((aoei_fetch_options){0}); /* 429 without any word: backoff */
-    assert_int_equal(asked(&(script){STEPS("429", "429", "429 Retry-After: soon"), NULL}, "/e"), 4);
+    use_options((aoei_fetch_options){0}); /* status 429 without a valid Retry-After: exponential backoff */
+    assert_int_equal(requests_needed(&(script){STEPS("429", "429", "429 Retry-After: soon"), NULL}, "/e"), 4);
     assert_passed(0.5 + 1 + 2, 1 + 2 + 4);
 }
 
 static void test_primary_limit(void **state) {
     (void)state;
-    /* the clocks are at 22:13:20 = ...000; the reset is 600 s later */
+    /* both clocks start at START; the limit is reset 600 s later */
     assert_int_equal(
-        asked(&(script){STEPS("403 X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000600"), NULL},
-              "/a"),
+        requests_needed(
+            &(script){STEPS("403 X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000600"), NULL}, "/a"),
         2);
     assert_passed(601, 601.1);
-    assert_string_equal(told.why, "the quota of 5000 requests is used up");
-    use_options((aoei_fetch_options){0}); /* the last answer of a period holds the next request, not itself */
+    assert_string_equal(reported.why, "the quota of 5000 requests is used up");
+    use_options((aoei_fetch_options){0}); /* a response that uses up the quota delays only the next request */
     script last = {STEPS("200 X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000030"), NULL};
-    assert_int_equal(asked(&last, "/b"), 1);
+    assert_int_equal(requests_needed(&last, "/b"), 1);
     assert_passed(0, 0);
     const aoei_fetch_counts c = aoei_fetch_count(fetch);
     assert_int_equal(c.rate.limit, 60);
@@ -316,33 +316,33 @@ static void test_primary_limit(void **state) {
 static void test_secondary_limit(void **state) {
     (void)state;
     static const char words[] = "{\"message\": \"You have exceeded a Secondary Rate Limit. Please wait\"}";
-    assert_int_equal(asked(&(script){STEPS("403", "403 X-RateLimit-Remaining: 4000", "429"), words}, "/a"), 4);
+    assert_int_equal(requests_needed(&(script){STEPS("403", "403 X-RateLimit-Remaining: 4000", "429"), words}, "/a"), 4);
     assert_passed(60 + 120 + 240, 420.5);
     use_options((aoei_fetch_options){0});
-    assert_int_equal(asked(&(script){STEPS("403"), "You have triggered an abuse detection mechanism"}, "/b"), 2);
+    assert_int_equal(requests_needed(&(script){STEPS("403"), "You have triggered an abuse detection mechanism"}, "/b"), 2);
     assert_passed(60, 60.1);
 }
 
-static void test_limits_too_far_off(void **state) {
+static void test_limits_beyond_max_wait(void **state) {
     (void)state;
     script far = {STEPS("429 Retry-After: 7200"), NULL};
     test_server_route(server, "GET", "/far", follow, &far);
     assert_int_equal(get("/far"), AOE_EIO);
     assert_message("/far: rate limit: the server rejects requests for another 7200 s; run again after 2023-11-15 00:13:21 UTC");
     assert_passed(0, 0);
-    assert_int_equal(get("/far"), AOE_EIO); /* the next one is not even sent */
+    assert_int_equal(get("/far"), AOE_EIO); /* the second request is not sent */
     assert_int_equal(test_server_count(server, NULL), 1);
     use_options((aoei_fetch_options){.max_wait = 10000});
     test_server_forget(server);
     assert_int_equal(get("/far"), 0);
     assert_passed(7200, 7200.1);
     use_options((aoei_fetch_options){0});
-    script ever = {STEPS("429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
-                         "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
-                         "429 Retry-After: 0", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
-                         "429 Retry-After: 1", "429 Retry-After: 1"),
-                   NULL};
-    test_server_route(server, "GET", "/ever", follow, &ever);
+    script repeated = {STEPS("429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
+                             "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
+                             "429 Retry-After: 0", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
+                             "429 Retry-After: 1", "429 Retry-After: 1"),
+                       NULL};
+    test_server_route(server, "GET", "/ever", follow, &repeated);
     assert_int_equal(get("/ever"), AOE_EIO);
     assert_message("the server reported a rate limit 12 times in a row; run again later");
     assert_int_equal(test_server_count(server, "GET /ever"), 13);
@@ -371,12 +371,12 @@ static void test_cancelling(void **state) {
     assert_int_equal(test_server_count(server, "GET /a"), 2);
     stop_after = -1;
     assert_int_equal(get("/a"), 0);
-    assert_passed(500, 501); /* the limit has not been forgotten */
+    assert_passed(500, 501); /* the limit still applies after the cancelled calls */
 }
 
 /* -------------------------------------------------------------------- judges */
 
-static aoei_verdict say_what_to_do(void *user, const aoei_http_response *r) {
+static aoei_verdict judge_body(void *user, const aoei_http_response *r) {
     (void)user;
     return strstr(r->body.data, "RATE_LIMITED")         ? AOEI_VERDICT_LIMITED
            : strstr(r->body.data, "insufficient_quota") ? AOEI_VERDICT_FINAL
@@ -392,28 +392,28 @@ static void test_judges(void **state) {
     test_server_route(server, "GET", "/limited", follow, &limited);
     test_server_route(server, "GET", "/empty", follow, &empty);
     test_server_route(server, "GET", "/broken", follow, &broken);
-    assert_int_equal(judged("/limited", say_what_to_do, NULL), 0);
+    assert_int_equal(get_judged("/limited", say_what_to_do, NULL), 0);
     assert_string_equal(answer.body.data, "[1]");
-    assert_passed(101, 101.2); /* a minute, then what the headers say */
+    assert_passed(101, 101.2); /* 60 s, then the time in the headers */
     use_options((aoei_fetch_options){0});
-    assert_int_equal(judged("/empty", say_what_to_do, NULL), 0);
+    assert_int_equal(get_judged("/empty", say_what_to_do, NULL), 0);
     assert_int_equal(answer.status, 429);
     assert_passed(0, 0);
-    assert_int_equal(judged("/broken", aoei_judge_json, NULL), 0);
+    assert_int_equal(get_judged("/broken", aoei_judge_json, NULL), 0);
     assert_string_equal(answer.body.data, "[1]");
     assert_int_equal(test_server_count(server, "GET /broken"), 3);
     use_options((aoei_fetch_options){.attempts = 2});
     test_server_forget(server);
-    assert_int_equal(judged("/broken", aoei_judge_json, NULL), AOE_EIO);
+    assert_int_equal(get_judged("/broken", aoei_judge_json, NULL), AOE_EIO);
     assert_message("no response after 2 attempts: http://127.0.0.1:");
     assert_message("invalid response (status 200)");
 }
 
 /* --------------------------------------------------------------------- store */
 
-static int version; /* of what the server has */
+static int version; /* version of the server's resource, used in its ETag and body */
 
-static void versioned(void *user, const test_request *q, test_answer *a) {
+static void send_version(void *user, const test_request *q, test_answer *a) {
     (void)user;
     char etag[32];
     snprintf(etag, sizeof etag, "\"v%d\"", version);
@@ -431,52 +431,52 @@ static void versioned(void *user, const test_request *q, test_answer *a) {
     test_answer_printf(a, "[%d]", version);
 }
 
-static void test_store_answers(void **state) {
+static void test_cached_responses(void **state) {
     (void)state;
-    int kept;
+    int from_store;
     version = 1;
-    test_server_route(server, "GET", "/list", versioned, NULL);
-    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, &kept), 0);
-    assert_int_equal(kept, 0);
-    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, &kept), 0);
-    assert_int_equal(kept, 1);
+    test_server_route(server, "GET", "/list", send_version, NULL);
+    assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, &from_store), 0);
+    assert_int_equal(from_store, 0);
+    assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, &from_store), 0);
+    assert_int_equal(from_store, 1);
     assert_int_equal(answer.status, 200);
     assert_string_equal(answer.body.data, "[1]");
-    char *next; /* a page out of the store leads to the next one too */
+    char *next; /* the link to the next page is also stored */
     assert_int_equal(aoei_headers_link(&answer.headers, "next", answer.url, &next), 0);
     assert_string_equal(next, url_on("/list?x=1&page=2"));
     aoei_http_response free_me = {.url = next};
     aoei_http_response_free(&free_me);
     assert_int_equal(test_server_count(server, NULL), 1);
-    /* asked again: unchanged, then changed */
-    assert_int_equal(cached("/list?x=1", AOEI_AGE_NONE, &kept), 0);
-    assert_int_equal(kept, 1);
+    /* revalidation: first unchanged, then changed */
+    assert_int_equal(get_cached("/list?x=1", AOEI_AGE_NONE, &from_store), 0);
+    assert_int_equal(from_store, 1);
     assert_int_equal(answer.status, 200);
     assert_string_equal(answer.body.data, "[1]");
     version = 2;
-    assert_int_equal(cached("/list?x=1", AOEI_AGE_NONE, &kept), 0);
-    assert_int_equal(kept, 0);
+    assert_int_equal(get_cached("/list?x=1", AOEI_AGE_NONE, &from_store), 0);
+    assert_int_equal(from_store, 0);
     assert_string_equal(answer.body.data, "[2]");
     assert_int_equal(test_server_count_header(server, "If-None-Match: \"v1\""), 2);
-    /* by age */
+    /* limit on the age */
     ticks += 50 * 1000000LL;
-    assert_int_equal(cached("/list?x=1", 60, &kept), 0);
+    assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0);
     assert_int_equal(test_server_count(server, NULL), 3);
     ticks += 20 * 1000000LL;
-    assert_int_equal(cached("/list?x=1", 60, &kept), 0);
+    assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0);
     assert_int_equal(test_server_count(server, NULL), 4);
-    assert_int_equal(kept, 1);
-    assert_int_equal(cached("/list?x=1", 60, &kept), 0); /* as young again as if it had been transferred */
+    assert_int_equal(from_store, 1);
+    assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0); /* revalidation resets the age */
     assert_int_equal(test_server_count(server, NULL), 4);
     const aoei_fetch_counts c = aoei_fetch_count(fetch);
     assert_int_equal(c.requests, 4);
     assert_int_equal(c.stored, 3);
     assert_int_equal(c.unchanged, 2);
     assert_int_equal(c.rate.remaining, 100);
-    assert_int_equal(told.answers, 7);
+    assert_int_equal(reported.answers, 7);
 }
 
-static void dated(void *user, const test_request *q, test_answer *a) {
+static void send_last_modified(void *user, const test_request *q, test_answer *a) {
     (void)user;
     test_answer_header(a, "Last-Modified: Tue, 14 Nov 2023 00:00:00 GMT");
     if (test_request_header(q, "if-modified-since"))
@@ -485,62 +485,62 @@ static void dated(void *user, const test_request *q, test_answer *a) {
         test_answer_printf(a, "[]");
 }
 
-static void move(void *to, const test_request *q, test_answer *a) {
+static void redirect(void *to, const test_request *q, test_answer *a) {
     (void)q;
     a->status = 301;
     test_answer_header(a, "Location: %s", (const char *)to);
 }
 
-static void test_what_is_kept(void **state) {
+static void test_stored_statuses(void **state) {
     (void)state;
     static const struct {
         const char *path, *step;
-        int kept;
+        int from_store;
     } cases[] = {{"/404", "404", 1}, {"/410", "410", 1}, {"/451", "451", 1}, {"/401", "401", 0},
                  {"/403", "403", 0}, {"/422", "422", 0}, {"/501", "501", 0}, {"/204", "204", 1}};
     script s[sizeof cases / sizeof *cases];
     const char *steps[sizeof cases / sizeof *cases][3];
-    int kept;
+    int from_store;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         steps[i][0] = steps[i][1] = cases[i].step;
         steps[i][2] = NULL;
         s[i] = (script){steps[i], NULL};
         test_server_route(server, "GET", cases[i].path, follow, &s[i]);
         for (int again = 0; again < 2; again++) {
-            assert_int_equal(cached(cases[i].path, AOEI_AGE_ANY, &kept), 0);
+            assert_int_equal(get_cached(cases[i].path, AOEI_AGE_ANY, &from_store), 0);
             assert_int_equal(answer.status, atoi(cases[i].step));
-            assert_int_equal(kept, again && cases[i].kept);
+            assert_int_equal(from_store, again && cases[i].from_store);
         }
     }
-    test_server_route(server, "GET", "/dated", dated, NULL);
-    assert_int_equal(cached("/dated", AOEI_AGE_ANY, &kept), 0);
-    assert_int_equal(cached("/dated", AOEI_AGE_NONE, &kept), 0);
-    assert_int_equal(kept, 1);
+    test_server_route(server, "GET", "/dated", send_last_modified, NULL);
+    assert_int_equal(get_cached("/dated", AOEI_AGE_ANY, &from_store), 0);
+    assert_int_equal(get_cached("/dated", AOEI_AGE_NONE, &from_store), 0);
+    assert_int_equal(from_store, 1);
     assert_int_equal(test_server_count_header(server, "If-Modified-Since: Tue, 14 Nov 2023"), 1);
-    /* a renamed repository: also from the store, its new name is known */
-    test_server_route(server, "GET", "/old", move, "/new");
+    /* a renamed repository: a response from the store also has the new URL */
+    test_server_route(server, "GET", "/old", redirect, "/new");
     script new_name = {STEPS("200"), "[]"};
     test_server_route(server, "GET", "/new", follow, &new_name);
     for (int again = 0; again < 2; again++) {
-        assert_int_equal(cached("/old", AOEI_AGE_ANY, &kept), 0);
+        assert_int_equal(get_cached("/old", AOEI_AGE_ANY, &from_store), 0);
         assert_int_equal(answer.moved, 1);
         assert_string_equal(answer.url, url_on("/new"));
-        assert_int_equal(kept, again);
+        assert_int_equal(from_store, again);
     }
     assert_int_equal(test_server_count(server, "GET /old"), 1);
 }
 
-static void test_posts_by_their_key(void **state) {
+static void test_post_with_cache_key(void **state) {
     (void)state;
     script s = {STEPS("503"), NULL};
-    int kept;
+    int from_store;
     test_server_route(server, "POST", "/chat", follow, &s);
     aoei_http_request q = {.method = "POST", .url = url_on("/chat"), .body = "{}", .body_len = 2, .token = TOKEN};
     for (int again = 0; again < 2; again++) {
         assert_int_equal(aoei_fetch_cached(fetch, client, store, aoe_text_of("model {}"), AOEI_AGE_ANY, &q, NULL, NULL, &answer,
-                                           &kept, &err),
+                                           &from_store, &err),
                          0);
-        assert_int_equal(kept, again);
+        assert_int_equal(from_store, again);
         assert_string_equal(answer.body.data, "[1]");
     }
     assert_int_equal(test_server_count(server, "POST /chat"), 2);
@@ -553,20 +553,20 @@ static void echo_token(void *user, const test_request *q, test_answer *a) {
 
 static void test_no_secret_is_stored(void **state) {
     (void)state;
-    int kept;
+    int from_store;
     version = 1;
-    test_server_route(server, "GET", "/list", versioned, NULL);
+    test_server_route(server, "GET", "/list", send_version, NULL);
     test_server_route(server, "GET", "/echo", echo_token, NULL);
-    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, &kept), 0);
+    assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, &from_store), 0);
     assert_int_equal(test_server_count_header(server, "Bearer " TOKEN), 1);
-    for (int again = 0; again < 2; again++) { /* of a server that says it, what is handed over is what is kept */
-        assert_int_equal(cached("/echo", AOEI_AGE_ANY, &kept), 0);
+    for (int again = 0; again < 2; again++) { /* the token in a body is redacted in the response and in the store */
+        assert_int_equal(get_cached("/echo", AOEI_AGE_ANY, &from_store), 0);
         assert_string_equal(answer.body.data, "[\"Bearer #######################\"]");
-        assert_int_equal(kept, again);
+        assert_int_equal(from_store, again);
     }
-    assert_int_equal(cached("/list?key=" TOKEN, AOEI_AGE_ANY, &kept), AOE_EARG);
+    assert_int_equal(get_cached("/list?key=" TOKEN, AOEI_AGE_ANY, &from_store), AOE_EARG);
     assert_message("the cache key contains the token");
-    static const char *const endings[] = {"", "-wal"}; /* the log is still there */
+    static const char *const endings[] = {"", "-wal"}; /* the write-ahead log exists while the store is open */
     for (int i = 0; i < 2; i++) {
         char path[512];
         size_t size;
@@ -578,16 +578,16 @@ static void test_no_secret_is_stored(void **state) {
     }
 }
 
-/* Three pages one after the other by their links, as a collector does; 0, or the code of the first failure. */
+/* Gets all pages by their links to the next page. Counts them in *pages. Returns 0 or the error code of the first failure. */
 static int all_pages(int *pages) {
     char *next = NULL;
-    int rc = cached("/list?x=1", AOEI_AGE_ANY, NULL);
+    int rc = get_cached("/list?x=1", AOEI_AGE_ANY, NULL);
     for (*pages = 0; rc == 0;) {
         ++*pages;
         rc = aoei_headers_link(&answer.headers, "next", answer.url, &next);
         if (!next)
             break;
-        rc = cached(next + strlen(test_server_url(server)), AOEI_AGE_ANY, NULL);
+        rc = get_cached(next + strlen(test_server_url(server)), AOEI_AGE_ANY, NULL);
         aoei_http_response free_me = {.url = next};
         aoei_http_response_free(&free_me);
     }
@@ -600,14 +600,14 @@ static void test_stop_and_resume(void **state) {
     version = 1;
     script limit = {STEPS("429 Retry-After: 1000"), NULL};
     test_server_route(server, "GET", "/limit", follow, &limit);
-    test_server_route(server, "GET", "/list", versioned, NULL);
-    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, NULL), 0);
+    test_server_route(server, "GET", "/list", send_version, NULL);
+    assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, NULL), 0);
     use_options((aoei_fetch_options){.max_wait = 10});
-    assert_int_equal(get("/limit"), AOE_EIO); /* the limit ends the first run at page 2 */
+    assert_int_equal(get("/limit"), AOE_EIO); /* the limit stops the first run at page 2 */
     assert_int_equal(all_pages(&pages), AOE_EIO);
     assert_int_equal(pages, 1);
     aoei_store_close(store);
-    use_options((aoei_fetch_options){0}); /* another process, later */
+    use_options((aoei_fetch_options){0}); /* a later run with an empty state */
     assert_int_equal(aoei_store_open(&store, store_path, &err), 0);
     assert_int_equal(all_pages(&pages), 0);
     assert_int_equal(pages, 3);
@@ -641,7 +641,7 @@ static void *fetch_many(void *arg) {
     return NULL;
 }
 
-static void test_threads_share(void **state) {
+static void test_threads(void **state) {
     (void)state;
     pthread_t thread[4];
     script limits = {STEPS("429 Retry-After: 3", "503"), NULL};
@@ -657,11 +657,11 @@ static void test_threads_share(void **state) {
     assert_true(c.requests >= 30 && c.stored > 0);
 }
 
-static int whole_life(void *arg) {
+static int use_once(void *arg) {
     aoei_fetch *f;
     aoei_http *h = NULL;
     aoei_http_response r = {0};
-    const aoei_fetch_options o = {.clock = &clock_of_tests};
+    const aoei_fetch_options o = {.clock = &fake_clock};
     const aoei_http_request q = {.url = arg, .token = TOKEN};
     int rc = aoei_fetch_create(&f, &o, &err);
     if (!rc)
@@ -681,32 +681,32 @@ static void test_memory(void **state) {
     char url[256];
     version = 1;
     snprintf(url, sizeof url, "%s/list", test_server_url(server));
-    test_server_route(server, "GET", "/list", versioned, NULL);
-    assert_int_equal(whole_life(url), 0); /* the store's own memory grows once */
-    assert_true(test_alloc_failures_published(whole_life, url, 60) > 60);
+    test_server_route(server, "GET", "/list", send_version, NULL);
+    assert_int_equal(use_once(url), 0); /* the first use makes the allocations that the store keeps */
+    assert_true(test_alloc_failures_published(use_once, url, 60) > 60);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_failures_are_tried_again),
-        TEST(test_tries_end),
-        TEST(test_what_no_try_can_help),
+        TEST(test_failures_are_retried),
+        TEST(test_attempts_are_limited),
+        TEST(test_permanent_failures),
         TEST(test_jitter_is_seeded),
         TEST(test_retry_after),
         TEST(test_primary_limit),
         TEST(test_secondary_limit),
-        TEST(test_limits_too_far_off),
+        TEST(test_limits_beyond_max_wait),
         TEST(test_pacing),
         TEST(test_cancelling),
         TEST(test_judges),
-        TEST(test_store_answers),
-        TEST(test_what_is_kept),
-        TEST(test_posts_by_their_key),
+        TEST(test_cached_responses),
+        TEST(test_stored_statuses),
+        TEST(test_post_with_cache_key),
         TEST(test_no_secret_is_stored),
         TEST(test_stop_and_resume),
-        TEST(test_threads_share),
+        TEST(test_threads),
         TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Headers: what Link, Retry-After and x-ratelimit-* mean, as servers really write them and as they should not.
+ * Tests the parsing of HTTP header lines and of the headers Link, Retry-After and X-RateLimit-*, with valid and invalid values.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,14 @@
 
 #define NOW INT64_C(1700000000) /* Tue, 14 Nov 2023 22:13:20 GMT */
 
-static aoei_headers of(const char *line) {
+/* Returns headers that contain one line. */
+static aoei_headers headers_of(const char *line) {
     aoei_headers h = {0};
     assert_int_equal(aoei_headers_add(&h, line, strlen(line)), 0);
     return h;
 }
 
-/* Headers to which nothing was added have no memory. The undefined-behavior sanitizer watches this test. */
+/* An empty list of headers has no allocated memory. The undefined-behavior sanitizer checks that no NULL pointer is used. */
 static void test_no_headers(void **state) {
     (void)state;
     aoei_headers h = {0};
@@ -60,7 +61,7 @@ static void test_lines(void **state) {
 static void test_links(void **state) {
     (void)state;
     static const struct {
-        const char *line, *next; /* NULL: none */
+        const char *line, *next; /* header line; expected URL of rel=next, NULL: none */
     } cases[] = {
         {"Link: <https://api.github.com/repositories/1/issues?page=2>; rel=\"next\", <https://api.github.com/x?page=9>; rel=\"last\"",
          "https://api.github.com/repositories/1/issues?page=2"},
@@ -81,11 +82,11 @@ static void test_links(void **state) {
         {"X: <b>; rel=next", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        aoei_headers h = of(cases[i].line);
+        aoei_headers h = headers_of(cases[i].line);
         char *url;
         assert_int_equal(aoei_headers_link(&h, "next", "https://base.example/dir/list?page=1", &url), 0);
         if (!url != !cases[i].next || (url && strcmp(url, cases[i].next) != 0))
-            fail_msg("%s: %s", cases[i].line, url ? url : "none");
+            fail_msg("%s: found %s, expected %s", cases[i].line, url ? url : "none", cases[i].next ? cases[i].next : "none");
         aoei_free(url);
         aoei_headers_free(&h);
     }
@@ -114,13 +115,13 @@ static void test_retry_after(void **state) {
         {"X: 60", -1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        aoei_headers h = of(cases[i].line);
+        aoei_headers h = headers_of(cases[i].line);
         const int64_t seconds = aoei_headers_retry_after(&h, NOW);
         if (seconds != cases[i].seconds)
-            fail_msg("%s: %lld", cases[i].line, (long long)seconds);
+            fail_msg("%s: found %lld seconds, expected %lld", cases[i].line, (long long)seconds, (long long)cases[i].seconds);
         aoei_headers_free(&h);
     }
-    aoei_headers h = of("Date: Tue, 14 Nov 2023 22:14:50 GMT"); /* the server's clock counts, not ours */
+    aoei_headers h = headers_of("Date: Tue, 14 Nov 2023 22:14:50 GMT"); /* a Date header replaces the local clock */
     static const char later[] = "Retry-After: Tue, 14 Nov 2023 22:15:00 GMT";
     assert_int_equal(aoei_headers_add(&h, later, sizeof later - 1), 0);
     assert_int_equal(aoei_headers_retry_after(&h, NOW), 10);
@@ -129,7 +130,7 @@ static void test_retry_after(void **state) {
 
 static void test_rates(void **state) {
     (void)state;
-    aoei_headers h = of("X-RateLimit-Limit: 5000");
+    aoei_headers h = headers_of("X-RateLimit-Limit: 5000");
     aoei_rate r = aoei_headers_rate(&h, NOW);
     assert_int_equal(r.limit, 5000);
     assert_int_equal(r.remaining, -1);
@@ -145,7 +146,7 @@ static void test_rates(void **state) {
     assert_int_equal(aoei_headers_add(&h, date, sizeof date - 1), 0);
     assert_int_equal(aoei_headers_rate(&h, NOW + 100).reset_after, 20);
     aoei_headers_free(&h);
-    h = of("X-RateLimit-Reset: 6m0s"); /* another service's way to say it */
+    h = headers_of("X-RateLimit-Reset: 6m0s"); /* a duration, as other services send it, is ignored */
     assert_int_equal(aoei_headers_rate(&h, NOW).reset_after, -1);
     aoei_headers_free(&h);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * The HTTP client against a server that behaves and misbehaves, over real sockets: answers, redirects, where the
- * token goes, what is refused, what is bounded, what may pass. TLS is in net_tls_test.c.
+ * Tests the HTTP client against a local server over real sockets: responses, redirects, which servers get the token, rejected
+ * requests, size limits, and which failures count as transient. net_tls_test.c tests TLS.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ static int stop(void **state) {
     return 0;
 }
 
-/* A URL on a server; good until the next call. */
+/* Returns a URL on a server, valid until the next call. */
 static const char *url_on(const test_server *s, const char *path) {
     static char url[256];
     snprintf(url, sizeof url, "%s%s", test_server_url(s), path);
@@ -55,7 +55,7 @@ static int get_with_token(const char *path) {
     return aoei_http_send(client, &(aoei_http_request){.url = url_on(server, path), .token = TOKEN}, &answer, &err);
 }
 
-/* A client with other options in the place of the first. */
+/* Replaces the client by one with these options. */
 static void use_options(const aoei_http_options *o) {
     aoei_http_destroy(client);
     assert_int_equal(aoei_http_create(&client, o, &err), 0);
@@ -63,7 +63,7 @@ static void use_options(const aoei_http_options *o) {
 
 static void assert_message(const char *part) {
     if (!strstr(err.message, part))
-        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
     assert_null(strchr(err.message, '\n'));
     assert_null(strstr(err.message, TOKEN));
 }
@@ -109,7 +109,7 @@ static void test_methods(void **state) {
     assert_int_equal(test_server_count(server, NULL), 3);
 }
 
-static void say_status(void *user, const test_request *q, test_answer *a) {
+static void send_status(void *user, const test_request *q, test_answer *a) {
     (void)user;
     a->status = atoi(test_request_query(q, "status"));
     a->close = 1;
@@ -118,7 +118,7 @@ static void say_status(void *user, const test_request *q, test_answer *a) {
 
 static void test_statuses(void **state) {
     (void)state;
-    test_server_route(server, "*", "/status", say_status, NULL);
+    test_server_route(server, "*", "/status", send_status, NULL);
     static const int statuses[] = {201, 401, 403, 404, 410, 422, 429, 451, 500, 503};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         char path[64], body[64];
@@ -201,12 +201,12 @@ static void test_redirects(void **state) {
     assert_string_equal(answer.url, url_on(other, "/echo"));
     aoei_http_request post = {.method = "POST", .url = url_on(server, "/here?status=301"), .body = "{}", .body_len = 2};
     assert_int_equal(aoei_http_send(client, &post, &answer, &err), 0);
-    assert_int_equal(answer.status, 301); /* nobody else gets what was posted */
+    assert_int_equal(answer.status, 301); /* a POST is not redirected */
     assert_string_equal(aoei_headers_get(&answer.headers, "location", 0), "/echo?redirected=1");
     assert_int_equal(test_server_count(server, "POST /echo?redirected=1"), 0);
 }
 
-static void test_redirects_refused(void **state) {
+static void test_redirects_rejected(void **state) {
     (void)state;
     test_server_route(server, "*", "/circle", redirect, "/circle");
     test_server_route(server, "*", "/plain", redirect, "http://example.com/");
@@ -226,7 +226,7 @@ static void test_redirects_refused(void **state) {
 
 /* -------------------------------------------------------------------- token */
 
-static void test_token_stays_at_its_origin(void **state) {
+static void test_token_is_sent_to_its_origin_only(void **state) {
     (void)state;
     char away[256], back[256];
     snprintf(away, sizeof away, "%s/back", test_server_url(other));
@@ -242,13 +242,13 @@ static void test_token_stays_at_its_origin(void **state) {
     assert_int_equal(answer.status, 200);
     assert_int_equal(test_server_count(other, "GET /back"), 1);
     assert_int_equal(test_server_count(server, "GET /end"), 1);
-    assert_int_equal(test_server_count_header(server, TOKEN), 1); /* the first request, and none after the other origin */
+    assert_int_equal(test_server_count_header(server, TOKEN), 1); /* only in the request before the other origin */
     assert_int_equal(test_server_count_header(other, TOKEN), 0);
     assert_int_equal(get("/end"), 0);
-    assert_int_equal(test_server_count_header(server, TOKEN), 1); /* nor on the connection that had it */
+    assert_int_equal(test_server_count_header(server, TOKEN), 1); /* a later request on the connection has no token */
 }
 
-static void test_tokens_refused(void **state) {
+static void test_tokens_rejected(void **state) {
     (void)state;
     static const char *const tokens[] = {"", TOKEN "\n", TOKEN "\r\nX: y", "two " TOKEN, TOKEN "\t"};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
@@ -266,7 +266,7 @@ static void test_tokens_refused(void **state) {
     assert_int_equal(test_server_count(server, NULL), 0);
 }
 
-static void test_errors_hold_no_secret(void **state) {
+static void test_errors_contain_no_secret(void **state) {
     (void)state;
     aoei_http_request q = {.url = "http://127.0.0.1:1/a?key=" TOKEN, .token = TOKEN};
     assert_int_equal(aoei_http_send(client, &q, &answer, &err), AOE_EIO);
@@ -308,7 +308,7 @@ static void test_urls(void **state) {
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (aoei_url_read(&u, bad[i], &err) != AOE_EARG)
-            fail_msg("%s is accepted", bad[i]);
+            fail_msg("%s must be rejected", bad[i]);
         assert_null(u.origin);
         assert_null(strstr(err.message, TOKEN));
     }
@@ -318,7 +318,7 @@ static void test_urls(void **state) {
     aoei_url_free(&u);
 }
 
-static void refuse(void *user, const test_request *q, test_answer *a) {
+static void send_bad_gateway(void *user, const test_request *q, test_answer *a) {
     (void)user;
     (void)q;
     a->status = 502;
@@ -327,7 +327,7 @@ static void refuse(void *user, const test_request *q, test_answer *a) {
 static void test_proxies(void **state) {
     (void)state;
     test_server_route(server, "GET", "/echo", echo, NULL);
-    test_server_route(other, "CONNECT", "*", refuse, NULL);
+    test_server_route(other, "CONNECT", "*", send_bad_gateway, NULL);
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("https_proxy", test_server_url(other), 1);
     const int plain = get("/echo");
@@ -335,7 +335,7 @@ static void test_proxies(void **state) {
     const int tunnelled = aoei_http_send(client, &q, &answer, &err);
     unsetenv("http_proxy");
     unsetenv("https_proxy");
-    assert_int_equal(plain, 0); /* what is on this machine is not told to a proxy */
+    assert_int_equal(plain, 0); /* requests to this machine do not use a proxy */
     assert_int_equal(tunnelled, AOE_EIO);
     assert_message("https://example.invalid/x");
     assert_true(test_server_count(other, "CONNECT example.invalid:443") >= 1);
@@ -360,7 +360,7 @@ static void misbehave(void *user, const test_request *q, test_answer *a) {
     a->raw_len = sizeof garbage - 1;
 }
 
-static void test_failures_that_may_pass(void **state) {
+static void test_transient_failures(void **state) {
     (void)state;
     static const struct {
         const char *path, *message;
@@ -376,7 +376,7 @@ static void test_failures_that_may_pass(void **state) {
         assert_int_equal(answer.transient, 1);
         assert_int_equal(answer.status, 0);
     }
-    assert_int_equal(get("/bad?how=slow"), 0); /* a byte now and then is no stall */
+    assert_int_equal(get("/bad?how=slow"), 0); /* one byte per 0.03 s is not a stall */
     assert_body("0123456789");
     assert_int_equal(get("/bad?how=garbage"), AOE_EIO);
     use_options(&(aoei_http_options){.timeout = 0.1});
@@ -413,7 +413,7 @@ static void flood(void *user, const test_request *q, test_answer *a) {
         test_answer_header(a, "X-%d: %01000d", i, i);
 }
 
-static void test_bounds(void **state) {
+static void test_size_limits(void **state) {
     (void)state;
     static const char *const paths[] = {"/huge?how=length", "/huge?how=chunks", "/huge?how=endless", "/bomb", "/flood"};
     test_server_route(server, "GET", "/huge", huge, NULL);
@@ -422,7 +422,7 @@ static void test_bounds(void **state) {
     use_options(&(aoei_http_options){.max_body = 1 << 20});
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         const int rc = get(paths[i]);
-        assert_true(rc == AOE_EFORMAT || (rc == AOE_EIO && strcmp(paths[i], "/flood") == 0)); /* libcurl may be first */
+        assert_true(rc == AOE_EFORMAT || (rc == AOE_EIO && strcmp(paths[i], "/flood") == 0)); /* libcurl has its own limit */
         assert_message(rc == AOE_EFORMAT ? "larger than 1048576 bytes" : "/flood");
         assert_int_equal(answer.transient, 0);
         assert_true(answer.body.len <= 1 << 20);
@@ -444,7 +444,7 @@ static void test_cancelling(void **state) {
     assert_true(aoei_now() - begin < 5);
     assert_int_equal(answer.transient, 0);
     asked = -1000000;
-    assert_int_equal(get("/bad?how=ok"), 0); /* the client is as good as new */
+    assert_int_equal(get("/bad?how=ok"), 0); /* the client can be used again */
     assert_body("0123456789");
 }
 
@@ -479,7 +479,7 @@ static void test_json(void **state) {
 
 /* ------------------------------------------------------------------- memory */
 
-static int whole_life(void *arg) {
+static int use_once(void *arg) {
     aoei_http *h;
     aoei_http_response r = {0};
     json_t *root = NULL;
@@ -506,7 +506,7 @@ static void test_memory(void **state) {
     snprintf(url, sizeof url, "%s/there", test_server_url(server));
     test_server_route(server, "GET", "/there", redirect, "/deep?depth=2");
     test_server_route(server, "GET", "/deep", deep, NULL);
-    assert_true(test_alloc_failures(whole_life, url, 150) > 30);
+    assert_true(test_alloc_failures(use_once, url, 150) > 30);
 }
 
 /* ------------------------------------------------------------------ threads */
@@ -548,14 +548,14 @@ int main(void) {
         TEST(test_statuses),
         TEST(test_encodings),
         TEST(test_redirects),
-        TEST(test_redirects_refused),
-        TEST(test_token_stays_at_its_origin),
-        TEST(test_tokens_refused),
-        TEST(test_errors_hold_no_secret),
+        TEST(test_redirects_rejected),
+        TEST(test_token_is_sent_to_its_origin_only),
+        TEST(test_tokens_rejected),
+        TEST(test_errors_contain_no_secret),
         TEST(test_urls),
         TEST(test_proxies),
-        TEST(test_failures_that_may_pass),
-        TEST(test_bounds),
+        TEST(test_transient_failures),
+        TEST(test_size_limits),
         TEST(test_cancelling),
         TEST(test_json),
         TEST(test_memory),

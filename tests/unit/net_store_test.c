@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * The store: what is put is got, by other threads, other processes and after kill -9; what is no store is refused and
- * left alone; a full disk and damage are said with what to do.
+ * Tests the store of HTTP responses. Responses can be read back by other threads, by other processes and after SIGKILL. Files
+ * that are not stores are rejected and left unchanged. The messages for a full disk and for a damaged store say what to do.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ static aoe_error err;
 
 static void assert_message(const char *part) {
     if (!strstr(err.message, part))
-        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
 static aoei_store *open_store(const char *path) {
@@ -32,7 +32,7 @@ static aoei_store *open_store(const char *path) {
     return s;
 }
 
-/* Puts an answer of `len` bytes of body under a key. */
+/* Stores a response with a body of `len` bytes under a key. */
 static int put(aoei_store *s, const char *key, const char *body, size_t len) {
     aoei_http_response r = {.status = 200, .url = (char *)(size_t) "https://example.com/x"};
     r.body.data = (char *)(size_t)body;
@@ -40,20 +40,20 @@ static int put(aoei_store *s, const char *key, const char *body, size_t len) {
     return aoei_store_put(s, aoe_text_of(key), &r, 7, &err);
 }
 
-/* 1 when the body under the key is that text. */
+/* Returns 1 if the store has a response with this key and this body. */
 static int has(aoei_store *s, const char *key, const char *body) {
     aoei_http_response r = {0};
     int64_t time;
     const int rc = aoei_store_get(s, aoe_text_of(key), &r, &time, &err);
     if (rc < 0)
         fail_msg("%s", err.message);
-    const int same = rc == 1 && r.body.len == strlen(body) && memcmp(r.body.data, body, r.body.len) == 0;
+    const int equal = rc == 1 && r.body.len == strlen(body) && memcmp(r.body.data, body, r.body.len) == 0;
     aoei_http_response_free(&r);
-    return same;
+    return equal;
 }
 
-/* One number out of a database by SQL. */
-static int64_t ask(const char *path, const char *sql) {
+/* Returns the first column of the first row of an SQL query; -1 if there is no row. */
+static int64_t query(const char *path, const char *sql) {
     sqlite3 *db;
     sqlite3_stmt *stmt = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -66,7 +66,7 @@ static int64_t ask(const char *path, const char *sql) {
 
 /* ------------------------------------------------------------------- answers */
 
-/* Whatever the umask, what is made is its owner's alone; a file that is there keeps its permissions. */
+/* New files are readable by their owner only, for any umask. An existing file keeps its permissions. */
 static void test_private(void **state) {
     static const char *const endings[] = {"", "-wal", "-shm"};
     (void)state;
@@ -107,7 +107,7 @@ static void test_answers(void **state) {
     assert_int_equal(aoei_buffer_append(&in.body, "a\0b", 3), 0);
     assert_int_equal(aoei_store_get(s, key, &out, &time, &err), 0);
     assert_int_equal(aoei_store_put(s, key, &in, 1234567890123, &err), 0);
-    for (int again = 0; again < 2; again++) { /* and after another process might have come */
+    for (int again = 0; again < 2; again++) { /* the second time after the store has been closed and opened */
         assert_int_equal(aoei_store_get(s, key, &out, &time, &err), 1);
         assert_int_equal(out.status, 404);
         assert_int_equal(out.moved, 1);
@@ -138,7 +138,7 @@ static void test_answers(void **state) {
     free(path);
 }
 
-static void test_large_answers_are_packed(void **state) {
+static void test_large_answers_are_compressed(void **state) {
     (void)state;
     enum { BYTES = 3000000 };
     char *path = test_path(test_dir, "large.store"), *body = malloc(BYTES + 1);
@@ -178,9 +178,9 @@ static void test_results(void **state) {
     free(path);
 }
 
-/* ----------------------------------------------------------- what is no store */
+/* --------------------------------------------------------------- other files */
 
-static void run(const char *path, const char *sql) {
+static void execute_sql(const char *path, const char *sql) {
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
@@ -188,8 +188,8 @@ static void run(const char *path, const char *sql) {
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Opening the file fails with that code and message and leaves its bytes as they are. */
-static void assert_refused(const char *path, int code, const char *message) {
+/* Asserts that opening the file fails with this code and message and does not change the file. */
+static void assert_open_fails(const char *path, int code, const char *message) {
     size_t size, size_after;
     char *before = test_read(path, &size);
     aoei_store *s;
@@ -208,17 +208,17 @@ static void test_other_files(void **state) {
     (void)state;
     aoei_store *s;
     char *text = test_write_text(test_dir, "text.store", "this is a text of more than sixteen bytes, and no database at all");
-    assert_refused(text, AOE_EFORMAT, "move it away");
+    assert_open_fails(text, AOE_EFORMAT, "move it away");
     char *other = test_path(test_dir, "other.store");
-    run(other, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('x')");
-    assert_refused(other, AOE_EFORMAT, "the file is a database of another program; choose another file");
+    execute_sql(other, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('x')");
+    assert_open_fails(other, AOE_EFORMAT, "the file is a database of another program; choose another file");
     char *newer = test_path(test_dir, "newer.store");
     aoei_store_close(open_store(newer));
-    run(newer, "PRAGMA user_version = 2");
-    assert_refused(newer, AOE_EUNSUPPORTED, "schema version 2, but this aoe supports version 1; use a newer aoe");
+    execute_sql(newer, "PRAGMA user_version = 2");
+    assert_open_fails(newer, AOE_EUNSUPPORTED, "schema version 2, but this aoe supports version 1; use a newer aoe");
     char *bare = test_path(test_dir, "bare.store");
     aoei_store_close(open_store(bare));
-    run(bare, "DROP TABLE results");
+    execute_sql(bare, "DROP TABLE results");
     assert_int_equal(aoei_store_open(&s, bare, &err), AOE_EFORMAT);
     assert_message("damaged");
     char *missing = test_path(test_dir, "no/such/folder.store");
@@ -227,7 +227,7 @@ static void test_other_files(void **state) {
     assert_true(aoei_store_open(&s, test_dir, &err) < 0);
     assert_message("cannot open the cache");
     char *empty = test_write_text(test_dir, "empty.store", "");
-    aoei_store_close(open_store(empty)); /* as mktemp makes one */
+    aoei_store_close(open_store(empty)); /* an empty file, as mktemp creates it, is valid */
     free(text);
     free(other);
     free(newer);
@@ -249,45 +249,47 @@ static void test_damage(void **state) {
         assert_int_equal(put(s, key, body, sizeof body), 0);
     }
     aoei_store_close(s);
-    /* a body that is not what was put in */
-    run(path, "UPDATE answers SET body = CAST(substr(body, 1, 40) || x'00' || substr(body, 42) AS BLOB) WHERE key = 'key 7'");
+    /* one changed byte in a body */
+    execute_sql(path,
+                "UPDATE answers SET body = CAST(substr(body, 1, 40) || x'00' || substr(body, 42) AS BLOB) WHERE key = 'key 7'");
     s = open_store(path);
     assert_int_equal(aoei_store_get(s, aoe_text_of("key 7"), &r, &time, &err), AOE_EFORMAT);
     assert_message("damaged");
     assert_message("move it away");
     assert_int_equal(aoei_store_get(s, aoe_text_of("key 8"), &r, &time, &err), 1);
     aoei_store_close(s);
-    /* pages of noise behind the first ones */
+    /* all pages after the first four are overwritten */
     size_t size;
     char *file = test_read(path, &size);
     for (size_t i = 4096 * 4; i < size; i++)
         file[i] = (char)(i * 31);
     free(test_write(test_dir, "damaged.store", file, size));
-    int said = 0;
+    int errors = 0;
     s = open_store(path);
     for (int i = 0; i < 200; i++) {
         snprintf(key, sizeof key, "key %d", i);
         if (aoei_store_get(s, aoe_text_of(key), &r, &time, &err) < 0) {
             assert_int_equal(err.code, AOE_EFORMAT);
             assert_message("-wal and ");
-            said++;
+            errors++;
         }
     }
-    assert_true(said > 0);
+    assert_true(errors > 0);
     aoei_store_close(s);
-    /* cut off */
+    /* a truncated file */
     free(test_write(test_dir, "damaged.store", file, 4096 + 100));
-    assert_refused(path, AOE_EFORMAT, "damaged");
+    assert_open_fails(path, AOE_EFORMAT, "damaged");
     aoei_http_response_free(&r);
     free(file);
     free(path);
 }
 
-/* ------------------------------------------------------- a disk that is full */
+/* --------------------------------------------------------- failing writes */
 
-static sqlite3_vfs *machine;                   /* SQLite's own */
-static sqlite3_io_methods real[2], failing[2]; /* of the database, of its log */
-static int writes_left = -1, failure;          /* -1: all succeed */
+static sqlite3_vfs *default_vfs;               /* SQLite's default file system */
+static sqlite3_io_methods real[2], failing[2]; /* file methods: [0] of the database, [1] of its write-ahead log */
+static int writes_left = -1;                   /* number of writes before the first failure; -1: no write fails */
+static int failure;                            /* SQLite error code that a failing write returns */
 
 static int write_or_fail(sqlite3_file *f, const void *data, int n, sqlite3_int64 at) {
     if (writes_left == 0)
@@ -297,7 +299,7 @@ static int write_or_fail(sqlite3_file *f, const void *data, int n, sqlite3_int64
 }
 
 static int open_failing(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out) {
-    const int rc = machine->xOpen(vfs, name, f, flags, out), log = (flags & SQLITE_OPEN_WAL) != 0;
+    const int rc = default_vfs->xOpen(vfs, name, f, flags, out), log = (flags & SQLITE_OPEN_WAL) != 0;
     if (rc == SQLITE_OK && (log || (flags & SQLITE_OPEN_MAIN_DB))) {
         real[log] = failing[log] = *f->pMethods;
         failing[log].xWrite = write_or_fail;
@@ -306,13 +308,14 @@ static int open_failing(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int
     return rc;
 }
 
-static void with_failing_writes(int code, int expected) {
+/* Lets the writes fail with the SQLite error `code` after 0 to 39 writes. The store must return `expected` and lose nothing. */
+static void check_failing_writes(int code, int expected) {
     char *path = test_path(test_dir, "full.store");
     static char body[20000];
     for (size_t i = 0; i + 1 < sizeof body; i++)
         body[i] = (char)('a' + rand() % 26);
     failure = code;
-    int refused = 0, stored = 0;
+    int failed = 0, stored = 0;
     for (int n = 0; n < 40; n++) {
         char key[32];
         aoei_store *s;
@@ -325,16 +328,16 @@ static void with_failing_writes(int code, int expected) {
         if (rc) {
             assert_int_equal(rc, expected);
             assert_message(path);
-            refused++;
+            failed++;
         }
         aoei_store_close(s);
-        s = open_store(path); /* what was put before is all there */
+        s = open_store(path); /* the response exists only if storing it succeeded */
         stored += rc == 0;
         assert_int_equal(has(s, key, body), rc == 0);
         aoei_store_close(s);
     }
-    assert_true(refused > 5 && stored > 5);
-    assert_int_equal(ask(path, "SELECT count(*) FROM answers"), stored);
+    assert_true(failed > 5 && stored > 5);
+    assert_int_equal(query(path, "SELECT count(*) FROM answers"), stored);
     unlink(path);
     free(path);
 }
@@ -343,17 +346,17 @@ static void test_disk_full(void **state) {
     (void)state;
     sqlite3_vfs vfs;
     assert_int_equal(aoei_start_sqlite(&err), 0);
-    machine = sqlite3_vfs_find(NULL);
-    vfs = *machine;
+    default_vfs = sqlite3_vfs_find(NULL);
+    vfs = *default_vfs;
     vfs.zName = "failing";
     vfs.xOpen = open_failing;
     assert_int_equal(sqlite3_vfs_register(&vfs, 1), SQLITE_OK);
-    with_failing_writes(SQLITE_FULL, AOE_ENOSPC);
+    check_failing_writes(SQLITE_FULL, AOE_ENOSPC);
     assert_message("free some space and run again");
-    with_failing_writes(SQLITE_IOERR_WRITE, AOE_EIO);
+    check_failing_writes(SQLITE_IOERR_WRITE, AOE_EIO);
     assert_message("check the disk");
     assert_int_equal(sqlite3_vfs_unregister(&vfs), SQLITE_OK);
-    assert_ptr_equal(sqlite3_vfs_find(NULL), machine);
+    assert_ptr_equal(sqlite3_vfs_find(NULL), default_vfs);
 }
 
 /* ------------------------------------------------------ threads and processes */
@@ -386,7 +389,7 @@ static void assert_all_written(const char *path, int writers) {
             assert_true(has(s, key, body));
         }
     aoei_store_close(s);
-    assert_int_equal(ask(path, "SELECT count(*) FROM answers"), writers * 50 + 1);
+    assert_int_equal(query(path, "SELECT count(*) FROM answers"), writers * 50 + 1);
 }
 
 static void test_threads(void **state) {
@@ -412,7 +415,7 @@ static void test_processes(void **state) {
     (void)state;
     char *path = test_path(test_dir, "processes.store");
     pid_t child[4];
-    for (int i = 0; i < 4; i++) { /* they also create it at once */
+    for (int i = 0; i < 4; i++) { /* the processes also create the store concurrently */
         child[i] = fork();
         assert_true(child[i] >= 0);
         if (child[i] == 0) {
@@ -433,15 +436,15 @@ static void test_processes(void **state) {
     free(path);
 }
 
-/* Puts until it is killed; says so through the pipe after each. */
-static void put_for_ever(const char *path, int first, int said) {
+/* Stores responses until the process is killed. Writes the number of each stored response to the pipe. */
+static void put_until_killed(const char *path, int first, int pipe_end) {
     aoei_store *s;
     if (aoei_store_open(&s, path, &err))
         _exit(1);
     for (int i = first;; i++) {
         char key[32];
         snprintf(key, sizeof key, "key %d", i);
-        if (put(s, key, key, strlen(key)) || write(said, &i, sizeof i) != sizeof i)
+        if (put(s, key, key, strlen(key)) || write(pipe_end, &i, sizeof i) != sizeof i)
             _exit(1);
     }
 }
@@ -456,12 +459,12 @@ static void test_kill(void **state) {
         const pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0)
-            put_for_ever(path, last + 1, ends[1]);
+            put_until_killed(path, last + 1, ends[1]);
         close(ends[1]);
         for (int n = 0; n < 3 + kills * 7; n++)
             assert_int_equal(read(ends[0], &last, sizeof last), sizeof last);
         kill(pid, SIGKILL);
-        while (read(ends[0], &last, sizeof last) == sizeof last) /* said before the end */
+        while (read(ends[0], &last, sizeof last) == sizeof last) /* numbers written before the process ended */
             continue;
         close(ends[0]);
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -473,9 +476,9 @@ static void test_kill(void **state) {
         }
         aoei_store_close(s);
     }
-    assert_int_equal(ask(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
-    const int64_t count = ask(path, "SELECT count(*) FROM answers");
-    assert_true(count == last + 1 || count == last + 2); /* it may have died between putting and saying so */
+    assert_int_equal(query(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+    const int64_t count = query(path, "SELECT count(*) FROM answers");
+    assert_true(count == last + 1 || count == last + 2); /* the process may have ended before it wrote the last number */
     free(path);
 }
 
@@ -503,7 +506,7 @@ static void test_waits_for_a_lock(void **state) {
 
 /* --------------------------------------------------------------------- memory */
 
-static int whole_life(void *arg) {
+static int use_once(void *arg) {
     aoei_store *s;
     aoei_http_response r = {0};
     aoei_buffer value = {0};
@@ -531,9 +534,9 @@ static int whole_life(void *arg) {
 static void test_memory(void **state) {
     (void)state;
     char *path = test_path(test_dir, "memory.store");
-    assert_int_equal(whole_life(path), 0);
-    /* SQLite can do without some of what it asks for */
-    assert_true(test_alloc_failures_published(whole_life, path, 100) > 100);
+    assert_int_equal(use_once(path), 0);
+    /* SQLite tolerates some failed allocations */
+    assert_true(test_alloc_failures_published(use_once, path, 100) > 100);
     free(path);
 }
 
@@ -541,7 +544,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_private),
         cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_large_answers_are_packed),
+        cmocka_unit_test(test_large_answers_are_compressed),
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_damage),

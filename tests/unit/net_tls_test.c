@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * TLS against `openssl s_server` with a certificate of its own: refused unless the user names it, refused for another
- * host, and never left for http:// by a redirect. The token is not sent before the server is known.
+ * Tests TLS against `openssl s_server` with a self-signed certificate. The certificate is rejected unless the user names it in
+ * CURL_CA_BUNDLE, and it is rejected for another host. A redirect from https:// to http:// is not followed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 
 #define TOKEN "sEcReT-token-0123456789"
 
-static pid_t tls; /* the server; 0: there is no openssl here */
-static int port;
-static FILE *said;        /* what it prints */
-static char *certificate; /* path */
+static pid_t tls;         /* process of the server; 0 if openssl is not installed */
+static int port;          /* port of the server */
+static FILE *output;      /* standard output of the server */
+static char *certificate; /* path of the server's certificate */
 static aoe_error err;
 
-/* Runs a shell command in the test's folder; its exit code. */
+/* Runs a shell command in the test directory. Returns its status as system() does. */
 static int run(const char *command) {
     char *line = NULL;
     assert_true(asprintf(&line, "cd '%s' && %s", test_dir, command) > 0);
@@ -31,7 +31,7 @@ static int run(const char *command) {
     return status;
 }
 
-/* Starts the server and reads its port from what it prints. */
+/* Starts the server and reads its port from its standard output. */
 static void start_tls(void) {
     int ends[2];
     char line[256];
@@ -49,13 +49,13 @@ static void start_tls(void) {
         _exit(1);
     }
     close(ends[1]);
-    said = fdopen(ends[0], "r");
-    assert_non_null(said);
-    while (port == 0 && fgets(line, sizeof line, said))
+    output = fdopen(ends[0], "r");
+    assert_non_null(output);
+    while (port == 0 && fgets(line, sizeof line, output))
         if (strncmp(line, "ACCEPT", 6) == 0 && strrchr(line, ':'))
             port = atoi(strrchr(line, ':') + 1);
     assert_true(port > 0);
-    /* the pipe stays open: the server would die of writing to a closed one */
+    /* The pipe stays open, because SIGPIPE would end the server when it writes to a closed pipe. */
 }
 
 static int set_up(void **state) {
@@ -64,7 +64,7 @@ static int set_up(void **state) {
     unsetenv("SSL_CERT_FILE");
     if (run("openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
             " -addext subjectAltName=DNS:localhost >/dev/null 2>&1")) {
-        printf("SKIP: openssl cannot make a certificate here\n");
+        printf("SKIP: openssl is not installed or cannot create a certificate\n");
         return 0;
     }
     free(test_write_text(test_dir, "good", "HTTP/1.0 200 OK\r\nContent-Length: 7\r\n\r\n[\"tls\"]"));
@@ -77,13 +77,13 @@ static int tear_down(void **state) {
     if (tls) {
         kill(tls, SIGKILL);
         waitpid(tls, NULL, 0);
-        fclose(said);
+        fclose(output);
     }
     free(certificate);
     return test_dir_tear_down(state);
 }
 
-/* Asks for a file of the server with the token; ca: what CURL_CA_BUNDLE says, NULL: nothing. */
+/* Requests a file from the server with the token. ca is the value of CURL_CA_BUNDLE; NULL: not set. */
 static int get(const char *host, const char *path, const char *ca, aoei_http_response *r) {
     aoei_http *h;
     char url[256];
@@ -102,7 +102,7 @@ static int get(const char *host, const char *path, const char *ca, aoei_http_res
 
 static void assert_message(const char *part) {
     if (!strstr(err.message, part))
-        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
 static void test_unknown_certificate(void **state) {
@@ -113,7 +113,7 @@ static void test_unknown_certificate(void **state) {
     assert_int_equal(get("localhost", "good", NULL, &r), AOE_EIO);
     assert_message("certificate");
     assert_message("set CURL_CA_BUNDLE to a file with your own certificates");
-    assert_int_equal(r.transient, 0); /* asking again would not help */
+    assert_int_equal(r.transient, 0); /* a retry would fail, too */
     assert_int_equal(r.body.len, 0);
     aoei_http_response_free(&r);
 }
@@ -126,14 +126,14 @@ static void test_named_certificate(void **state) {
     if (get("localhost", "good", certificate, &r))
         fail_msg("%s", err.message);
     assert_string_equal(r.body.data, "[\"tls\"]");
-    assert_int_equal(get("127.0.0.1", "good", certificate, &r), AOE_EIO); /* it is for localhost */
+    assert_int_equal(get("127.0.0.1", "good", certificate, &r), AOE_EIO); /* the certificate is valid for localhost only */
     assert_message("your own certificates");
     assert_int_equal(get("localhost", "good", "/no/such/file.pem", &r), AOE_EIO);
     assert_message("install ca-certificates");
     aoei_http_response_free(&r);
 }
 
-static void test_no_way_back_to_plain(void **state) {
+static void test_no_redirect_to_http(void **state) {
     (void)state;
     aoei_http_response r = {0};
     char text[256];
@@ -153,7 +153,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unknown_certificate),
         cmocka_unit_test(test_named_certificate),
-        cmocka_unit_test(test_no_way_back_to_plain),
+        cmocka_unit_test(test_no_redirect_to_http),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every function of the public headers with each of its pointer arguments set to NULL. The cases are generated from the
- * headers by tests/api/null_arguments.awk.
+ * Calls every function of the public headers with each of its pointer arguments set to NULL. The awk program
+ * tests/api/null_arguments.awk generates the cases from the headers.
  */
 #include <math.h>
 #include <stdalign.h>
@@ -14,11 +14,11 @@
 #include "aoe_eval.h"
 #include "aoe_train.h"
 
-/* What pointers other than the tested one refer to. Functions check all pointers before they use one. */
+/* Target of all pointer arguments except the tested one. Functions check all pointers before they use one. */
 static alignas(64) char dummy[1 << 16];
 
 static void dummy_function(void) {
-    fail_msg("a callback was called");
+    fail_msg("a callback was called; expected an error before any callback");
 }
 
 static size_t failures;
@@ -27,8 +27,8 @@ static void check(const char *function, const char *argument, int code, int quie
     char want[256];
     snprintf(want, sizeof want, "%s: argument '%s' is NULL", function, argument);
     if (code != AOE_EARG || quiet_code != AOE_EARG || strcmp(error->message, want) != 0) {
-        printf("ERROR: %s, argument '%s': codes %d and %d, message: %s\n", function, argument, code, quiet_code,
-               error->message);
+        printf("ERROR: %s, argument '%s': found codes %d and %d (without an error struct), message: %s\n", function, argument,
+               code, quiet_code, error->message);
         failures++;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The public objective: defaults, counts, strides, weights, refusals, and the
- * scores of single pairs against values worked out by hand.
+ * Tests the public pair objective: defaults, counts of pairs, strides, weights and rejected arguments. The scores of single
+ * pairs are compared with values computed by hand.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static void set_up(fixture *f) {
         f->gx[i] = f->gy[i] = -77.0f;
     }
     for (size_t i = 0; i < B; i++)
-        f->label[i] = (double)(i % 3) / 2.0; /* 0 .5 1 0 .5 */
+        f->label[i] = (double)(i % 3) / 2.0; /* labels 0 0.5 1 0 0.5 */
     for (size_t u = 0; u < 2 * B; u++)
         f->group[u] = (uint32_t)(u == 7 ? 2 : u); /* text y3 equals x1 */
 }
@@ -72,15 +72,15 @@ static void counts_and_total(void **state) {
     assert_int_equal(f.r.positive_pairs, 3);
     assert_true(f.r.cosine > 0.0 && f.r.ibn > 0.0 && f.r.angle > 0.0);
     assert_true(f.r.total == 0.5 * f.r.cosine + 3.0 * f.r.ibn + 0.25 * f.r.angle);
-    /* values alone are the same values, and a term that is off is 0 and changes no other */
+    /* values computed without gradients are bit-identical */
     g = f;
     assert_int_equal(aoe_objective(&g.o, g.x, g.y, STRIDE, g.label, g.group, B, D, NULL, NULL, &g.r, NULL), 0);
     assert_memory_equal(&g.r, &f.r, sizeof f.r);
-    g.o.w_ibn = 0.0;
+    g.o.w_ibn = 0.0; /* a term with weight 0 is 0 and does not change the other terms */
     assert_int_equal(run(&g), 0);
     assert_true(g.r.ibn == 0.0 && g.r.cosine == f.r.cosine && g.r.angle == f.r.angle);
     assert_int_equal(g.r.positive_pairs, 3);
-    /* no options: the defaults */
+    /* NULL options are the defaults */
     set_up(&f);
     assert_int_equal(run(&f), 0);
     assert_int_equal(aoe_objective(NULL, f.x, f.y, STRIDE, f.label, f.group, B, D, NULL, NULL, &g.r, NULL), 0);
@@ -99,7 +99,7 @@ static void all_weights_zero(void **state) {
             assert_true(f.gx[i * STRIDE + k] == 0.0f && f.gy[i * STRIDE + k] == 0.0f);
 }
 
-/* The padding between rows is neither read nor written, and packed rows give the same bits. */
+/* The padding between rows is neither read nor written. Rows without padding give bit-identical results. */
 static void strides(void **state) {
     fixture f;
     float x[B * D], y[B * D], gx[B * D], gy[B * D];
@@ -123,47 +123,48 @@ static void strides(void **state) {
     }
 }
 
-static void refuse(fixture *f, int code, const char *word) {
+/* Asserts that the objective fails with this code and with a message that contains this part. Then resets the fixture. */
+static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);
-    if (!strstr(f->err.message, word))
-        fail_msg("\"%s\" does not say \"%s\"", f->err.message, word);
+    if (!strstr(f->err.message, part))
+        fail_msg("the message \"%s\" does not contain \"%s\"", f->err.message, part);
     set_up(f);
 }
 
-static void refusals(void **state) {
+static void rejected_values(void **state) {
     fixture f;
     (void)state;
     set_up(&f);
     f.o.tau_cosine = 0.0;
-    refuse(&f, AOE_EARG, "tau_cosine");
+    expect_error(&f, AOE_EARG, "tau_cosine");
     f.o.tau_ibn = -1.0;
-    refuse(&f, AOE_EARG, "tau_ibn");
+    expect_error(&f, AOE_EARG, "tau_ibn");
     f.o.tau_angle = NAN;
-    refuse(&f, AOE_EARG, "tau_angle");
+    expect_error(&f, AOE_EARG, "tau_angle");
     f.o.w_ibn = -0.5;
-    refuse(&f, AOE_EARG, "w_ibn");
+    expect_error(&f, AOE_EARG, "w_ibn");
     f.o.w_angle = INFINITY;
-    refuse(&f, AOE_EARG, "w_angle");
+    expect_error(&f, AOE_EARG, "w_angle");
     f.o.ibn_threshold = NAN;
-    refuse(&f, AOE_EARG, "ibn_threshold");
+    expect_error(&f, AOE_EARG, "ibn_threshold");
     f.o.angle_form = (aoe_angle_form)7;
-    refuse(&f, AOE_EARG, "angle_form");
+    expect_error(&f, AOE_EARG, "angle_form");
     f.label[3] = NAN;
-    refuse(&f, AOE_EARG, "pair 3");
+    expect_error(&f, AOE_EARG, "pair 3");
     f.x[4 * STRIDE + 2] = INFINITY;
-    refuse(&f, AOE_ENUMERIC, "pair 4: vector x");
+    expect_error(&f, AOE_ENUMERIC, "pair 4: vector x");
     f.y[2 * STRIDE] = NAN;
-    refuse(&f, AOE_ENUMERIC, "pair 2: vector y");
-    f.o.tau_cosine = 3e-308; /* scores near 1e307, loss times the weight beyond DBL_MAX */
+    expect_error(&f, AOE_ENUMERIC, "pair 2: vector y");
+    f.o.tau_cosine = 3e-308; /* scores are near 1e307; loss times weight exceeds DBL_MAX */
     f.o.w_cosine = 1e300;
-    refuse(&f, AOE_ENUMERIC, "loss");
+    expect_error(&f, AOE_ENUMERIC, "loss");
     for (size_t k = 0; k < D; k++)
-        f.x[STRIDE + k] *= 1e-43f; /* subnormal: the gradient, about 1 / norm, is no float any more */
-    refuse(&f, AOE_ENUMERIC, "pair 1: the gradient");
+        f.x[STRIDE + k] *= 1e-43f; /* subnormal values: the gradient is about 1 / norm and overflows a float */
+    expect_error(&f, AOE_ENUMERIC, "pair 1: the gradient");
 }
 
-static void refused_shapes(void **state) {
+static void rejected_shapes(void **state) {
     fixture f;
     (void)state;
     set_up(&f);
@@ -175,7 +176,7 @@ static void refused_shapes(void **state) {
     assert_int_equal(aoe_objective(&f.o, f.x, NULL, STRIDE, f.label, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, NULL, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, D, f.gx, NULL, &f.r, &f.err), AOE_EARG);
-    /* odd sizes: both forms refuse, other terms take them */
+    /* both forms of the angle loss reject an odd size; the other losses accept it */
     f.o.angle_form = AOE_ANGLE_PHASE;
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), AOE_EARG);
     f.o.angle_form = AOE_ANGLE_REFERENCE;
@@ -245,12 +246,12 @@ static void cosine_by_hand(void **state) {
     }
 }
 
-/* z = 1, w = e^(i t): re = cos t, im = -sin t. */
+/* For z = 1 and w = e^(i t), the product z conj(w) has the real part cos t and the imaginary part -sin t. */
 static void angle_by_hand(void **state) {
     const float one[] = {1, 0}, i_[] = {0, 1}, minus[] = {-1, 0}, diagonal[] = {1, 1}, zero[] = {0, 0};
     (void)state;
     assert_true(aoe_angle_score(one, one, 2, AOE_ANGLE_REFERENCE) == 1.0);
-    assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* blind to the sign */
+    assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* the sign of a vector has no effect */
     assert_true(aoe_angle_score(one, i_, 2, AOE_ANGLE_REFERENCE) == 1.0);
     assert_true(aoe_angle_score(one, diagonal, 2, AOE_ANGLE_REFERENCE) == 0.0);
     assert_true(fabs(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_REFERENCE) - sqrt(2.0)) < 1e-15); /* not symmetric */
@@ -265,7 +266,7 @@ static void angle_by_hand(void **state) {
     assert_true(isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_PHASE)) &&
                 isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_REFERENCE)));
 
-    /* z = (1, 2i), w = (1, 2): arguments 0 and pi/2 with weights 1 and 4; re + im = 1 + 4 over norms of 5 */
+    /* z = (1, 2i), w = (1, 2). Phase: angles 0 and pi/2 with weights 1 and 4. Reference: (1 + 4) / (sqrt(5) sqrt(5)) */
     const float x[] = {1, 0, 0, 2}, y[] = {1, 2, 0, 0};
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_PHASE) + 4.0 * (PI / 2) / 5.0) < 1e-15);
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_REFERENCE) - 1.0) < 1e-15);
@@ -274,7 +275,7 @@ static void angle_by_hand(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),        cmocka_unit_test(counts_and_total), cmocka_unit_test(all_weights_zero),
-        cmocka_unit_test(strides),         cmocka_unit_test(refusals),         cmocka_unit_test(refused_shapes),
+        cmocka_unit_test(strides),         cmocka_unit_test(rejected_values),  cmocka_unit_test(rejected_shapes),
         cmocka_unit_test(workspace_sizes), cmocka_unit_test(memory_failure),   cmocka_unit_test(cosine_by_hand),
         cmocka_unit_test(angle_by_hand),
     };

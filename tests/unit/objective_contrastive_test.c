@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The objective of queries with positives and negatives against its definition
- * written out in loops, on every tier: shapes, weights, forms of the angle, zero
- * vectors, strips, threads; and what is refused.
+ * Tests the contrastive objective of queries with positives and negatives against a reference in plain loops, on every CPU
+ * tier: shapes, weights, both forms of the angle loss, zero vectors, strips, threads, and rejected arguments.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,9 +22,10 @@
 #include "loss/pair_objective.h"
 
 typedef struct problem {
-    size_t B, D, arity;
-    double *v;    /* [arity B, D] */
-    double *grad; /* [arity B, D] */
+    size_t B, D;  /* number of examples; size of a vector */
+    size_t arity; /* vectors per example: 2 (query, positive) or 3 (query, positive, negative) */
+    double *v;    /* [B * arity, D], owned; vectors of an example are adjacent */
+    double *grad; /* [B * arity, D], owned; gradient of v */
     aoe_objective_options o;
     aoe_objective_result r;
 } problem;
@@ -47,11 +47,11 @@ static void destroy(problem *p) {
     test_free(p->grad);
 }
 
-static size_t numbers(const problem *p) {
+static size_t element_count(const problem *p) {
     return p->arity * p->B * p->D;
 }
 
-/* ---- the definition ---- */
+/* ---- reference ---- */
 
 static double norm(const double *x, size_t n) {
     double sum = 0.0;
@@ -67,7 +67,7 @@ static double cosine(const double *x, const double *y, size_t n) {
     return size > 0.0 ? sum / size : 0.0;
 }
 
-/* gx += scale * d cosine / d x, gy likewise. */
+/* Adds scale * d cosine / d x to gx and scale * d cosine / d y to gy. */
 static void add_cosine_grad(const double *x, const double *y, size_t n, double scale, double *gx, double *gy) {
     double a = norm(x, n), b = norm(y, n), c = cosine(x, y, n);
     for (size_t k = 0; k < n && a > 0.0 && b > 0.0; k++) {
@@ -76,7 +76,8 @@ static void add_cosine_grad(const double *x, const double *y, size_t n, double s
     }
 }
 
-/* The angle score; with gx and gy its gradient besides, added scaled. Components as complex numbers z and w. */
+/* Returns the angle score of x and y, whose halves are the real and imaginary parts of complex vectors. Adds scale times its
+ * gradient to gx and gy unless gx is NULL. */
 static double angle(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
     const size_t h = D / 2;
     const double X = norm(x, D), Y = norm(y, D);
@@ -101,34 +102,35 @@ static double angle(const double *x, const double *y, size_t D, aoe_angle_form f
             gy[l] += scale * (sign * (b - a) / (X * Y) - score * d / (Y * Y));
         } else {
             const double zz = a * a + b * b, ww = c * c + d * d, m = sqrt(zz * ww);
-            const double phi = atan2(b * c - a * d, a * c + b * d), turn = (phi > 0.0) - (phi < 0.0);
-            const double s = -scale * m / weights, more = fabs(phi) + score; /* D = -score */
-            gx[k] += s * (more * a - turn * b) / zz;
-            gx[l] += s * (more * b + turn * a) / zz;
-            gy[k] += s * (more * c + turn * d) / ww;
-            gy[l] += s * (more * d - turn * c) / ww;
+            const double phi = atan2(b * c - a * d, a * c + b * d), sign_phi = (phi > 0.0) - (phi < 0.0);
+            const double s = -scale * m / weights, excess = fabs(phi) + score; /* |phi| minus the weighted mean of |phi| */
+            gx[k] += s * (excess * a - sign_phi * b) / zz;
+            gx[l] += s * (excess * b + sign_phi * a) / zz;
+            gy[k] += s * (excess * c + sign_phi * d) / ww;
+            gy[l] += s * (excess * d - sign_phi * c) / ww;
         }
     }
     return score;
 }
 
-/* Vector a of example i, and its place in a gradient. */
-static size_t place(const problem *p, size_t i, size_t a) {
+/* Returns the offset of vector a of example i in v and in grad. */
+static size_t offset_of(const problem *p, size_t i, size_t a) {
     return (p->arity * i + a) * p->D;
 }
 
-/* Candidate j: the positives, then the negatives. */
-static size_t candidate(const problem *p, size_t j) {
-    return place(p, j % p->B, 1 + j / p->B);
+/* Returns the offset of candidate j. Candidates are all positives, then all negatives. */
+static size_t offset_of_candidate(const problem *p, size_t j) {
+    return offset_of(p, j % p->B, 1 + j / p->B);
 }
 
+/* Returns the InfoNCE loss with the first M candidates. Adds weight times its gradient to grad. */
 static double naive_contrastive(const problem *p, size_t M, double weight, double *grad) {
     double loss = 0.0, *s = test_malloc(M * sizeof *s);
     for (size_t i = 0; i < p->B; i++) {
-        const size_t q = place(p, i, 0);
+        const size_t q = offset_of(p, i, 0);
         double max = -INFINITY, sum = 0.0;
         for (size_t j = 0; j < M; j++) {
-            s[j] = cosine(p->v + q, p->v + candidate(p, j), p->D) / p->o.tau_ibn;
+            s[j] = cosine(p->v + q, p->v + offset_of_candidate(p, j), p->D) / p->o.tau_ibn;
             max = fmax(max, s[j]);
         }
         for (size_t j = 0; j < M; j++)
@@ -136,15 +138,16 @@ static double naive_contrastive(const problem *p, size_t M, double weight, doubl
         loss += max + log(sum) - s[i];
         for (size_t j = 0; j < M; j++) {
             double d = (exp(s[j] - max) / sum - (i == j)) * weight / p->o.tau_ibn / (double)p->B;
-            add_cosine_grad(p->v + q, p->v + candidate(p, j), p->D, d, grad + q, grad + candidate(p, j));
+            add_cosine_grad(p->v + q, p->v + offset_of_candidate(p, j), p->D, d, grad + q, grad + offset_of_candidate(p, j));
         }
     }
     test_free(s);
     return loss / (double)p->B;
 }
 
-/* log(1 + sum over negatives n and positives p of exp(s_n - s_p)); pair 2i is positive. d: [n] its gradient. */
-static double naive_ranking(const double *s, size_t n, double *d) {
+/* Returns log(1 + sum over negative pairs i and positive pairs j of exp(s_i - s_j)), where pairs with an even index are
+ * positive. Writes the gradient to d[n]. */
+static double naive_rank_loss(const double *s, size_t n, double *d) {
     double total = 1.0;
     memset(d, 0, n * sizeof *d);
     for (size_t i = 1; i < n; i += 2)
@@ -159,33 +162,35 @@ static double naive_ranking(const double *s, size_t n, double *d) {
     return log(total);
 }
 
-/* Adds the ranked terms of the pairs (q_i, p_i) and (q_i, n_i); returns their weighted sum. */
-static double naive_ranked(const problem *p, double *grad, aoe_objective_result *r) {
+/* Returns the weighted sum of the cosine and angle losses over the pairs (q_i, p_i) and (q_i, n_i), and adds its gradient to
+ * grad. Writes the two losses to *r. */
+static double naive_pair_terms(const problem *p, double *grad, aoe_objective_result *r) {
     const size_t n = 2 * p->B, D = p->D;
     const aoe_objective_options *o = &p->o;
     double *s = test_malloc(2 * n * sizeof *s), *d = s + n;
     for (size_t u = 0; u < n; u++)
-        s[u] = cosine(p->v + place(p, u / 2, 0), p->v + place(p, u / 2, 1 + u % 2), D) / o->tau_cosine;
-    r->cosine = o->w_cosine > 0.0 ? naive_ranking(s, n, d) : 0.0;
+        s[u] = cosine(p->v + offset_of(p, u / 2, 0), p->v + offset_of(p, u / 2, 1 + u % 2), D) / o->tau_cosine;
+    r->cosine = o->w_cosine > 0.0 ? naive_rank_loss(s, n, d) : 0.0;
     for (size_t u = 0; u < n && o->w_cosine > 0.0; u++) {
-        const size_t x = place(p, u / 2, 0), y = place(p, u / 2, 1 + u % 2);
+        const size_t x = offset_of(p, u / 2, 0), y = offset_of(p, u / 2, 1 + u % 2);
         add_cosine_grad(p->v + x, p->v + y, D, o->w_cosine * d[u] / o->tau_cosine, grad + x, grad + y);
     }
     for (size_t u = 0; u < n && o->w_angle > 0.0; u++)
-        s[u] = angle(p->v + place(p, u / 2, 0), p->v + place(p, u / 2, 1 + u % 2), D, o->angle_form, 0.0, NULL, NULL) /
+        s[u] = angle(p->v + offset_of(p, u / 2, 0), p->v + offset_of(p, u / 2, 1 + u % 2), D, o->angle_form, 0.0, NULL, NULL) /
                o->tau_angle;
-    r->angle = o->w_angle > 0.0 ? naive_ranking(s, n, d) : 0.0;
+    r->angle = o->w_angle > 0.0 ? naive_rank_loss(s, n, d) : 0.0;
     for (size_t u = 0; u < n && o->w_angle > 0.0; u++) {
-        const size_t x = place(p, u / 2, 0), y = place(p, u / 2, 1 + u % 2);
+        const size_t x = offset_of(p, u / 2, 0), y = offset_of(p, u / 2, 1 + u % 2);
         angle(p->v + x, p->v + y, D, o->angle_form, o->w_angle * d[u] / o->tau_angle, grad + x, grad + y);
     }
     test_free(s);
     return o->w_cosine * r->cosine + o->w_angle * r->angle;
 }
 
+/* Computes the objective as documented in aoe_train.h. Overwrites grad and *r. */
 static void naive(const problem *p, double *grad, aoe_objective_result *r) {
     *r = (aoe_objective_result){.positive_pairs = p->B};
-    memset(grad, 0, numbers(p) * sizeof *grad);
+    memset(grad, 0, element_count(p) * sizeof *grad);
     if (p->arity == 2) {
         r->contrastive = p->o.w_ibn > 0.0 ? naive_contrastive(p, p->B, p->o.w_ibn, grad) : 0.0;
         r->total = p->o.w_ibn * r->contrastive;
@@ -195,10 +200,10 @@ static void naive(const problem *p, double *grad, aoe_objective_result *r) {
     r->contrastive = (p->o.w_ibn * naive_contrastive(p, p->B, p->o.w_ibn / 2.0, grad) +
                       p->o.w_cln * naive_contrastive(p, 2 * p->B, p->o.w_cln / 2.0, grad)) /
                      2.0;
-    r->total = r->contrastive + naive_ranked(p, grad, r);
+    r->total = r->contrastive + naive_pair_terms(p, grad, r);
 }
 
-/* ---- held against the library ---- */
+/* ---- comparison with the library ---- */
 
 static void solve(problem *p, const aoe_context *ctx) {
     const aoei_example_batch b = {.B = p->B, .D = p->D, .arity = p->arity, .v64 = p->v, .grad64 = p->grad};
@@ -206,38 +211,38 @@ static void solve(problem *p, const aoe_context *ctx) {
     const size_t bytes = aoei_contrastive_objective_workspace(p->B, p->D, p->arity);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
-    memset(workspace, 0xff, bytes); /* NaN everywhere: what is read must have been written */
-    memset(p->grad, 0xff, numbers(p) * sizeof *p->grad);
+    memset(workspace, 0xff, bytes); /* NaN: a read of uninitialized workspace changes the result */
+    memset(p->grad, 0xff, element_count(p) * sizeof *p->grad);
     if (aoei_contrastive_objective(&p->o, &b, workspace, bytes, ctx, &p->r, &err))
         fail_msg("%s", err.message);
     aoei_aligned_free(workspace);
 }
 
-static void close_values(double got, double want) {
+static void assert_close(double got, double want) {
     if (!(fabs(got - want) <= 1e-13 * fmax(1.0, fabs(want))))
-        fail_msg("%.17g is not %.17g", got, want);
+        fail_msg("found %.17g, expected %.17g", got, want);
 }
 
-/* Of the vectors that are not zero; 1 at most. */
-static double least_norm(const problem *p) {
-    double least = 1.0;
+/* Returns the smallest norm of the nonzero vectors, at most 1. */
+static double smallest_norm(const problem *p) {
+    double smallest = 1.0;
     for (size_t i = 0; i < p->arity * p->B; i++) {
         const double size = norm(p->v + i * p->D, p->D);
-        least = size > 0.0 ? fmin(least, size) : least;
+        smallest = size > 0.0 ? fmin(smallest, size) : smallest;
     }
-    return least;
+    return smallest;
 }
 
 static void check(problem *p, const aoe_context *ctx) {
-    const size_t n = numbers(p);
+    const size_t n = element_count(p);
     double *want = test_malloc(n * sizeof *want), size = 0.0, error = 0.0;
     aoe_objective_result r;
     naive(p, want, &r);
     solve(p, ctx);
-    close_values(p->r.total, r.total);
-    close_values(p->r.contrastive, r.contrastive);
-    close_values(p->r.cosine, r.cosine);
-    close_values(p->r.angle, r.angle);
+    assert_close(p->r.total, r.total);
+    assert_close(p->r.contrastive, r.contrastive);
+    assert_close(p->r.cosine, r.cosine);
+    assert_close(p->r.angle, r.angle);
     assert_true(p->r.ibn == 0.0);
     assert_int_equal(p->r.positive_pairs, r.positive_pairs);
     assert_int_equal(p->r.ordered_pairs, r.ordered_pairs);
@@ -245,9 +250,10 @@ static void check(problem *p, const aoe_context *ctx) {
         size += want[i] * want[i];
         error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
     }
-    /* with one candidate, or D = 1, parts of the size of 1 / norm cancel and leave the rounding of either side */
-    if (!(sqrt(error) <= 1e-12 * fmax(sqrt(size), 1.0 / least_norm(p))))
-        fail_msg("B %zu, D %zu, arity %zu: gradient %g, off by %g", p->B, p->D, p->arity, sqrt(size), sqrt(error));
+    /* With one candidate or with D = 1, terms of the size of 1 / norm cancel, and only rounding errors remain. */
+    if (!(sqrt(error) <= 1e-12 * fmax(sqrt(size), 1.0 / smallest_norm(p))))
+        fail_msg("B %zu, D %zu, arity %zu: gradient of norm %g, error of norm %g", p->B, p->D, p->arity, sqrt(size),
+                 sqrt(error));
     test_free(want);
 }
 
@@ -282,7 +288,7 @@ static void check_weights(const aoe_context *ctx) {
             set_weights(&p, weights[w][0], weights[w][1], weights[w][2], weights[w][3]);
             p.o.tau_ibn = 0.05;
             check(&p, ctx);
-            p.o.tau_ibn = w % 2 ? 0.7 : 1e-3; /* exponents of +-1000 */
+            p.o.tau_ibn = w % 2 ? 0.7 : 1e-3; /* exponents up to 1000 */
             p.o.tau_angle = 0.1;
             check(&p, ctx);
         }
@@ -290,7 +296,7 @@ static void check_weights(const aoe_context *ctx) {
     }
 }
 
-/* More scores than are kept at once, with and without negatives. */
+/* Checks batches whose scores do not fit in the workspace at once, with and without negatives. */
 static void check_large(const aoe_context *ctx) {
     static const size_t shapes[][3] = {{3100, 3, 2}, {2200, 4, 3}};
     problem p;
@@ -320,8 +326,8 @@ static void large_batches(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* The ranked terms are those of the pairs, to the bit. */
-static void ranked_terms_are_those_of_pairs(void **state) {
+/* The cosine and angle terms are bit-identical to those of the pair objective. */
+static void pair_terms_match_pair_objective(void **state) {
     problem p;
     (void)state;
     create(&p, 19, 26, 3, 5);
@@ -332,8 +338,8 @@ static void ranked_terms_are_those_of_pairs(void **state) {
     double label[38];
     void *workspace = aoei_aligned(bytes);
     for (size_t u = 0; u < B; u++) {
-        memcpy(x + u * D, p.v + place(&p, u / 2, 0), D * sizeof *x);
-        memcpy(y + u * D, p.v + place(&p, u / 2, 1 + u % 2), D * sizeof *y);
+        memcpy(x + u * D, p.v + offset_of(&p, u / 2, 0), D * sizeof *x);
+        memcpy(y + u * D, p.v + offset_of(&p, u / 2, 1 + u % 2), D * sizeof *y);
         label[u] = u % 2 == 0;
     }
     const aoei_pair_batch b = {.B = B, .D = D, .stride = D, .x64 = x, .y64 = y, .grad_x64 = gx, .grad_y64 = gy, .label = label};
@@ -342,42 +348,42 @@ static void ranked_terms_are_those_of_pairs(void **state) {
     assert_true(r.total == p.r.total && r.cosine == p.r.cosine && r.angle == p.r.angle && r.total > 0.0);
     assert_int_equal(r.ordered_pairs, p.r.ordered_pairs);
     for (size_t u = 0; u < B; u++)
-        assert_memory_equal(gy + u * D, p.grad + place(&p, u / 2, 1 + u % 2), D * sizeof *gy);
+        assert_memory_equal(gy + u * D, p.grad + offset_of(&p, u / 2, 1 + u % 2), D * sizeof *gy);
     aoei_aligned_free(workspace);
     test_free(x);
     destroy(&p);
 }
 
-/* Zero vectors have cosine 0 with everything and no gradient; the loss stays what it is by definition. */
+/* Zero vectors have cosine 0 with every vector and gradient 0. The loss equals its definition. */
 static void zero_vectors(void **state) {
     problem p;
     (void)state;
     for (size_t arity = 2; arity <= 3; arity++) {
         create(&p, 5, 6, arity, arity);
-        for (size_t a = 0; a < arity; a++) /* of example a: the query, the positive, the negative */
-            memset(p.v + place(&p, a, a), 0, p.D * sizeof *p.v);
+        for (size_t a = 0; a < arity; a++) /* the query of example 0, the positive of example 1, the negative of example 2 */
+            memset(p.v + offset_of(&p, a, a), 0, p.D * sizeof *p.v);
         check(&p, NULL);
         for (size_t a = 0; a < arity; a++)
             for (size_t k = 0; k < p.D; k++)
-                assert_true(p.grad[place(&p, a, a) + k] == 0.0);
-        memset(p.v, 0, numbers(&p) * sizeof *p.v);
+                assert_true(p.grad[offset_of(&p, a, a) + k] == 0.0);
+        memset(p.v, 0, element_count(&p) * sizeof *p.v);
         set_weights(&p, 2.0, 4.0, 0.0, 0.0);
         solve(&p, NULL);
-        close_values(p.r.total, arity == 2 ? 2.0 * log(5.0) : log(5.0) + 2.0 * log(10.0));
-        for (size_t i = 0; i < numbers(&p); i++)
+        assert_close(p.r.total, arity == 2 ? 2.0 * log(5.0) : log(5.0) + 2.0 * log(10.0));
+        for (size_t i = 0; i < element_count(&p); i++)
             assert_true(p.grad[i] == 0.0);
         destroy(&p);
     }
 }
 
-/* One query has nothing but its positive: no loss. With a negative there are two candidates. */
+/* One example without a negative has a single candidate, so its loss is 0. With a negative, there are two candidates. */
 static void one_example(void **state) {
     problem p;
     (void)state;
     create(&p, 1, 4, 2, 3);
     solve(&p, NULL);
     assert_true(p.r.total == 0.0);
-    for (size_t k = 0; k < numbers(&p); k++)
+    for (size_t k = 0; k < element_count(&p); k++)
         assert_true(p.grad[k] == 0.0);
     destroy(&p);
     create(&p, 1, 4, 3, 3);
@@ -386,8 +392,8 @@ static void one_example(void **state) {
     destroy(&p);
 }
 
-/* The last of a batch's bits is the same for any number of threads, and without a context. */
-static void threads_change_no_bit(void **state) {
+/* Results are bit-identical for any number of threads and without a context. */
+static void bits_do_not_depend_on_threads(void **state) {
     static const size_t shapes[][3] = {{37, 10, 2}, {150, 210, 3}, {3100, 4, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -395,13 +401,13 @@ static void threads_change_no_bit(void **state) {
         create(&p, shapes[i][0], shapes[i][1], shapes[i][2], i);
         solve(&p, NULL);
         const aoe_objective_result r = p.r;
-        double *grad = test_malloc(numbers(&p) * sizeof *grad);
-        memcpy(grad, p.grad, numbers(&p) * sizeof *grad);
+        double *grad = test_malloc(element_count(&p) * sizeof *grad);
+        memcpy(grad, p.grad, element_count(&p) * sizeof *grad);
         for (size_t threads = TEST_SANITIZED ? 3 : 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context(test_best_tier(), threads);
             solve(&p, ctx);
             assert_memory_equal(&r, &p.r, sizeof r);
-            assert_memory_equal(grad, p.grad, numbers(&p) * sizeof *grad);
+            assert_memory_equal(grad, p.grad, element_count(&p) * sizeof *grad);
             aoe_context_destroy(ctx);
         }
         test_free(grad);
@@ -411,7 +417,8 @@ static void threads_change_no_bit(void **state) {
 
 enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 
-/* The loss alone with room for `blocks` blocks of 96 rows, 0: for all. Copies dz of the queries, then of the candidates. */
+/* Returns the InfoNCE loss with a score buffer for `blocks` blocks of 96 queries; 0: for all queries. Writes the gradients of
+ * the queries, then of the candidates, to dz[LONG_B + LONG_M][LONG_D]. */
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
     aoei_info_nce c;
@@ -441,8 +448,8 @@ static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candi
     return loss;
 }
 
-/* How many queries a strip holds shows in no bit; candidates that are not in use get no gradient. */
-static void strips_change_no_bit(void **state) {
+/* Results are bit-identical for any number of queries per strip. Unused candidates get gradient 0. */
+static void bits_do_not_depend_on_strips(void **state) {
     static const size_t used[] = {LONG_B, 401, LONG_M};
     static double want[(LONG_B + LONG_M) * LONG_D], got[(LONG_B + LONG_M) * LONG_D];
     aoe_context *ctx = test_context(test_best_tier(), 2);
@@ -460,7 +467,7 @@ static void strips_change_no_bit(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* ---- floats, and what is refused ---- */
+/* ---- float32 interface and rejected arguments ---- */
 
 enum { B = 6, D = 8 };
 
@@ -484,65 +491,66 @@ static int run(fixture *f) {
     return aoe_contrastive(&f->o, f->v, f->arity, B, D, f->grad, &f->r, &f->err);
 }
 
-static void floats(void **state) {
+static void float32(void **state) {
     fixture f;
     (void)state;
     for (size_t arity = 2; arity <= 3; arity++) {
         problem p;
         set_up(&f, arity);
         create(&p, B, D, arity, 0);
-        for (size_t i = 0; i < numbers(&p); i++)
+        for (size_t i = 0; i < element_count(&p); i++)
             p.v[i] = (double)f.v[i];
         solve(&p, NULL);
         assert_int_equal(run(&f), 0);
         assert_memory_equal(&f.r, &p.r, sizeof f.r);
         for (size_t i = 0; i < 3 * B * D; i++)
-            assert_true(f.grad[i] == (i < numbers(&p) ? (float)p.grad[i] : -77.0f));
-        /* values alone, and the defaults, are the same values */
+            assert_true(f.grad[i] == (i < element_count(&p) ? (float)p.grad[i] : -77.0f));
+        /* bit-identical values without gradients and with NULL options */
         assert_int_equal(aoe_contrastive(NULL, f.v, arity, B, D, NULL, &f.r, NULL), 0);
         assert_memory_equal(&f.r, &p.r, sizeof f.r);
         destroy(&p);
     }
 }
 
-static void refuse(fixture *f, int code, const char *words) {
+/* Asserts that the objective fails with this code and with a message that contains this part. Then resets the fixture. */
+static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);
-    if (!strstr(f->err.message, words))
-        fail_msg("\"%s\" does not say \"%s\"", f->err.message, words);
+    if (!strstr(f->err.message, part))
+        fail_msg("the message \"%s\" does not contain \"%s\"", f->err.message, part);
     set_up(f, 3);
 }
 
-static void refusals(void **state) {
+static void rejected_values(void **state) {
     fixture f;
     (void)state;
     set_up(&f, 1);
-    refuse(&f, AOE_EARG, "1 vectors");
+    expect_error(&f, AOE_EARG, "1 vectors");
     f.arity = 4;
-    refuse(&f, AOE_EARG, "4 vectors");
+    expect_error(&f, AOE_EARG, "4 vectors");
     f.o.w_cln = -1.0;
-    refuse(&f, AOE_EARG, "w_cln");
+    expect_error(&f, AOE_EARG, "w_cln");
     f.o.w_cln = NAN;
-    refuse(&f, AOE_EARG, "w_cln");
+    expect_error(&f, AOE_EARG, "w_cln");
     f.o.w_ibn = INFINITY;
-    refuse(&f, AOE_EARG, "w_ibn");
+    expect_error(&f, AOE_EARG, "w_ibn");
     f.o.tau_ibn = 0.0;
-    refuse(&f, AOE_EARG, "tau_ibn");
+    expect_error(&f, AOE_EARG, "tau_ibn");
     f.o.angle_form = (aoe_angle_form)7;
-    refuse(&f, AOE_EARG, "angle_form");
+    expect_error(&f, AOE_EARG, "angle_form");
     f.v[(3 * 4 + 0) * D + 2] = INFINITY;
-    refuse(&f, AOE_ENUMERIC, "example 4: the vector of the query");
+    expect_error(&f, AOE_ENUMERIC, "example 4: the vector of the query");
     f.v[(3 * 2 + 1) * D] = NAN;
-    refuse(&f, AOE_ENUMERIC, "example 2: the vector of the positive");
+    expect_error(&f, AOE_ENUMERIC, "example 2: the vector of the positive");
     f.v[(3 * 5 + 2) * D + 7] = NAN;
-    refuse(&f, AOE_ENUMERIC, "example 5: the vector of the negative");
-    f.o.tau_ibn = 3e-308; /* scores near 1e307, loss times the weight beyond DBL_MAX */
+    expect_error(&f, AOE_ENUMERIC, "example 5: the vector of the negative");
+    f.o.tau_ibn = 3e-308; /* scores are near 1e307; loss times weight exceeds DBL_MAX */
     f.o.w_ibn = 1e300;
-    refuse(&f, AOE_ENUMERIC, "loss");
+    expect_error(&f, AOE_ENUMERIC, "loss");
     for (size_t k = 0; k < D; k++)
-        f.v[(3 * 1 + 1) * D + k] *= 1e-43f; /* subnormal: the gradient, about 1 / norm, is no float any more */
-    refuse(&f, AOE_ENUMERIC, "example 1: the gradient");
-    f.o.ibn_threshold = NAN; /* of no concern here */
+        f.v[(3 * 1 + 1) * D + k] *= 1e-43f; /* subnormal values: the gradient is about 1 / norm and overflows a float */
+    expect_error(&f, AOE_ENUMERIC, "example 1: the gradient");
+    f.o.ibn_threshold = NAN; /* ignored by this objective */
     assert_int_equal(run(&f), 0);
     aoe_objective_options o = f.o;
     const double label[1] = {1.0};
@@ -552,7 +560,7 @@ static void refusals(void **state) {
     assert_non_null(strstr(f.err.message, "w_cln"));
 }
 
-static void refused_shapes(void **state) {
+static void rejected_shapes(void **state) {
     fixture f;
     (void)state;
     set_up(&f, 3);
@@ -561,7 +569,7 @@ static void refused_shapes(void **state) {
     assert_int_equal(aoe_contrastive(&f.o, NULL, 3, B, D, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, SIZE_MAX / 4, D, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, SIZE_MAX / 16, NULL, &f.r, &f.err), AOE_EARG);
-    /* odd sizes are for what has no angle */
+    /* the angle loss rejects an odd size; objectives without it accept one */
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, 7, f.grad, &f.r, &f.err), AOE_EARG);
     assert_non_null(strstr(f.err.message, "odd size 7"));
     assert_int_equal(aoe_contrastive(&f.o, f.v, 2, B, 7, f.grad, &f.r, &f.err), 0);
@@ -617,14 +625,14 @@ int main(void) {
         cmocka_unit_test(matches_definition),
         cmocka_unit_test(weights),
         cmocka_unit_test(large_batches),
-        cmocka_unit_test(ranked_terms_are_those_of_pairs),
+        cmocka_unit_test(pair_terms_match_pair_objective),
         cmocka_unit_test(zero_vectors),
         cmocka_unit_test(one_example),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test(strips_change_no_bit),
-        cmocka_unit_test(floats),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(refused_shapes),
+        cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(bits_do_not_depend_on_strips),
+        cmocka_unit_test(float32),
+        cmocka_unit_test(rejected_values),
+        cmocka_unit_test(rejected_shapes),
         cmocka_unit_test(workspace_sizes),
         cmocka_unit_test(memory_failure),
     };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * In-batch negatives against their definition written out over all rows, with
- * and without identical texts, below and above the size where all scores are
- * kept. AOE_CPU chooses the kernels.
+ * Tests the loss with in-batch negatives against a reference in plain loops, with and without identical texts. Batches are
+ * small, or so large that their scores do not fit in the workspace. The environment variable AOE_CPU chooses the CPU tier.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,11 +19,11 @@
 #include "loss/pair_objective.h"
 
 typedef struct problem {
-    size_t B, D, N;
-    double *v;       /* [2, B, D] x then y */
-    double *grad;    /* [2, B, D] */
-    double *label;   /* [B] */
-    uint32_t *group; /* [2B] */
+    size_t B, D, N;  /* number of pairs; size of a vector; number of texts, 2B */
+    double *v;       /* [2, B, D], owned; all x, then all y */
+    double *grad;    /* [2, B, D], owned; gradient of v */
+    double *label;   /* [B], owned */
+    uint32_t *group; /* [2B], owned; equal numbers mark identical texts */
     aoe_objective_options o;
 } problem;
 
@@ -54,11 +53,12 @@ static void destroy(problem *p) {
     test_free(p->group);
 }
 
-/* Row u of the batch, in the order x0 y0 x1 y1 ... */
+/* Returns the vector of text u, in the order x0 y0 x1 y1 ... */
 static const double *row_of(const problem *p, size_t u) {
     return p->v + ((u % 2) * p->B + u / 2) * p->D;
 }
 
+/* Returns the target of anchor u and candidate v: 1 for a positive pair, plus 1 for identical texts. */
 static double target_of(const problem *p, size_t u, size_t v) {
     double t = 0.0;
     if (u == v)
@@ -77,7 +77,7 @@ static double dot(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* dL/dv of every row, laid out as v: the definition, a score matrix and its gradient matrix. */
+/* Returns the loss, computed by its definition. Writes its gradient to grad, in the layout of v. */
 static double naive(const problem *p, double *grad) {
     size_t N = p->N, D = p->D;
     double *s = test_malloc(N * N * sizeof *s), *g = test_malloc(N * N * sizeof *g), loss = 0.0;
@@ -130,7 +130,7 @@ static double solve(problem *p, const aoe_context *ctx) {
     size_t bytes = aoei_pair_objective_workspace(p->B, p->D);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
-    memset(workspace, 0xff, bytes); /* NaN everywhere: what is read must have been written */
+    memset(workspace, 0xff, bytes); /* NaN: a read of uninitialized workspace changes the result */
     if (aoei_pair_objective(&p->o, &b, workspace, bytes, ctx, &r, &err))
         fail_msg("%s", err.message);
     aoei_aligned_free(workspace);
@@ -146,7 +146,7 @@ static void check(problem *p) {
         norm += want[i] * want[i];
         error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
     }
-    /* D = 1 has no gradient at all, only the rounding of either side */
+    /* for D = 1, the gradient is 0 except for rounding errors */
     assert_true(sqrt(error) <= 1e-12 * fmax(sqrt(norm), 1.0));
     test_free(want);
 }
@@ -161,21 +161,21 @@ static void matches_definition(void **state) {
         check(&p);
         p.o.isp = 0;
         check(&p);
-        p.o.tau_ibn = 1e-3; /* exponents of +-1000 */
+        p.o.tau_ibn = 1e-3; /* exponents up to 1000 */
         p.o.isp = 1;
         check(&p);
         destroy(&p);
     }
 }
 
-/* More scores than are kept at once: most are computed twice. */
+/* The scores of this batch do not fit in the workspace, so most of them are computed twice. */
 static void large_batch(void **state) {
     problem p;
     (void)state;
     create(&p, 2300, 3, 5);
     assert_true(aoei_pair_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
     check(&p);
-    p.o.ibn_threshold = 5.5; /* no positive pair: targets are equal texts only, and blocks without them are left out */
+    p.o.ibn_threshold = 5.5; /* no positive pairs: only identical texts are targets, and blocks without targets are skipped */
     for (size_t u = 0; u < p.N; u++)
         p.group[u] = (uint32_t)(u == 4000 ? 10 : u);
     check(&p);
@@ -194,7 +194,7 @@ static void without_positives(void **state) {
     destroy(&p);
 }
 
-/* A positive pair of two equal texts counts twice, also when the pair's vectors differ (dropout). */
+/* A positive pair of two identical texts has target 2, even if its vectors differ because of dropout. */
 static void equal_pair_has_target_two(void **state) {
     problem p;
     (void)state;
@@ -210,7 +210,7 @@ static void equal_pair_has_target_two(void **state) {
     destroy(&p);
 }
 
-/* Zero vectors have cosine 0 with everything and no gradient. */
+/* Zero vectors have cosine 0 with every vector and gradient 0. */
 static void zero_vectors(void **state) {
     problem p;
     (void)state;
@@ -228,7 +228,7 @@ static void zero_vectors(void **state) {
     destroy(&p);
 }
 
-static void threads_change_no_bit(void **state) {
+static void bits_do_not_depend_on_threads(void **state) {
     static const size_t sizes[][2] = {{37, 10}, {530, 210}, {2200, 10}};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -251,7 +251,7 @@ static void threads_change_no_bit(void **state) {
     }
 }
 
-/* Every text the same: all rows are each other's targets, and nothing pulls anywhere. */
+/* If all texts are identical, every text is a target of every other text. */
 static void one_text(void **state) {
     problem p;
     (void)state;
@@ -265,7 +265,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matches_definition), cmocka_unit_test(large_batch),
         cmocka_unit_test(without_positives),  cmocka_unit_test(equal_pair_has_target_two),
-        cmocka_unit_test(zero_vectors),       cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(zero_vectors),       cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(one_text),
     };
     return cmocka_run_group_tests_name("objective_ibn", tests, NULL, NULL);

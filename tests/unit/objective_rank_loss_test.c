@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The ranking loss against its definition, pair by pair in long double, and
- * the sort it stands on.
+ * Tests the ranking loss against its definition, computed in long double over all ordered pairs, and the stable sort that the
+ * loss uses.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ typedef struct problem {
     aoei_ranking ranking;
 } problem;
 
-/* L and dL/ds from every ordered pair, the exponents reduced by their maximum. */
+/* Returns the loss L and writes dL/ds to grad[n], by a sum over all ordered pairs. The maximum exponent is subtracted. */
 static long double naive(const problem *p, long double *grad) {
     long double max = 0.0L, sum;
     for (size_t i = 0; i < p->n; i++)
@@ -65,7 +65,7 @@ static void check(problem *p) {
         norm += grad[i] * grad[i];
         error += ((long double)p->grad[i] - grad[i]) * ((long double)p->grad[i] - grad[i]);
     }
-    /* scores of 1e4 carry a rounding of 2e-12 into their exponentials */
+    /* the rounding error of a score of 1e4 is 2e-12, which the exponential turns into a relative error */
     assert_true(sqrtl(error) <= 1e-11L * sqrtl(norm) + 1e-300L);
     assert_true(aoei_rank_loss(&p->ranking, p->s, NULL, p->work) == got);
 }
@@ -99,11 +99,11 @@ static void extreme_scores(void **state) {
     (void)state;
     check(&p);
     double value = aoei_rank_loss(&p.ranking, p.s, NULL, p.work);
-    assert_true(fabs(value - (2e4 + log(3.0))) < 1e-11); /* three pairs of 2e4 */
+    assert_true(fabs(value - (2e4 + log(3.0))) < 1e-11); /* three pairs with a difference of 2e4 */
 }
 
-/* Well ordered scores: the loss is far below 1 and must not be lost in the 1. */
-static void small_loss_keeps_digits(void **state) {
+/* If the scores are in the right order, the loss log(1 + x) has a tiny x, whose digits must not be lost in the sum 1 + x. */
+static void small_loss_is_precise(void **state) {
     problem p = {.n = 2, .label = {0, 1}, .s = {0, 100}};
     (void)state;
     check(&p);
@@ -113,8 +113,8 @@ static void small_loss_keeps_digits(void **state) {
     assert_true(p.grad[1] == -p.grad[0]);
 }
 
-/* Every item's gradient is right on its own, also where another's is e^80 times as large. */
-static void gradients_keep_relative_precision(void **state) {
+/* Every element of the gradient has a small relative error, even if another element is e^80 times as large. */
+static void small_gradients_are_precise(void **state) {
     problem p = {.n = 4, .label = {0, 1, 1, 1}, .s = {0, -40, 0, 40}};
     long double grad[MAX];
     (void)state;
@@ -124,7 +124,7 @@ static void gradients_keep_relative_precision(void **state) {
         assert_true(fabsl((long double)p.grad[i] / grad[i] - 1.0L) < 1e-13L);
 }
 
-static void equal_labels_give_nothing(void **state) {
+static void equal_labels_give_zero(void **state) {
     problem p = {.n = 3, .label = {-0.0, 0.0, 0.0}, .s = {3, 1, 2}, .grad = {9, 9, 9}};
     (void)state;
     check(&p);
@@ -156,9 +156,9 @@ static void sort_is_stable(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_definition),        cmocka_unit_test(extreme_scores),
-        cmocka_unit_test(small_loss_keeps_digits),   cmocka_unit_test(gradients_keep_relative_precision),
-        cmocka_unit_test(equal_labels_give_nothing), cmocka_unit_test(sort_is_stable),
+        cmocka_unit_test(matches_definition),     cmocka_unit_test(extreme_scores),
+        cmocka_unit_test(small_loss_is_precise),  cmocka_unit_test(small_gradients_are_precise),
+        cmocka_unit_test(equal_labels_give_zero), cmocka_unit_test(sort_is_stable),
     };
     return cmocka_run_group_tests_name("objective_rank_loss", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The flat parameter set: every slot has its place, the padding stays zero, weight
- * decay spares exactly biases and norms, loading is exact; in bf16 every linear weight has a packed
- * copy that follows it.
+ * Tests the flat parameter set. Slots do not overlap, and the padding between them stays zero. Weight decay applies to all
+ * weights except biases and normalization weights. Loading is exact. In bf16, every linear weight has a packed copy that stays
+ * equal to it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,12 +39,12 @@ static void set_destroy(set *s) {
     aoe_context_destroy(s->ctx);
 }
 
-/* Floats from the beginning of a flat tensor to that of a view. */
+/* Returns the offset of a view in a flat tensor, in elements. */
 static size_t offset(aoei_tensor view, aoei_tensor flat) {
     return (size_t)(aoei_f32(view) - aoei_f32(flat));
 }
 
-/* owner[count]: slot + 1 of each element, 0 for padding. */
+/* Returns an array [count] with the slot of each element plus 1, or 0 for padding. The caller frees it. */
 static uint32_t *owners(const set *s) {
     uint32_t *owner = calloc(s->p.count, sizeof *owner);
     assert_non_null(owner);
@@ -129,7 +129,7 @@ static void test_load(void **state) {
     set_destroy(&source);
 }
 
-/* An optimiser step with gradients everywhere leaves the padding alone and decays what it should. */
+/* An optimizer step with zero gradients does not change the padding and decays only weights with weight decay. */
 static void test_update(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
@@ -166,7 +166,7 @@ static void test_update(void **state) {
     set_destroy(&s);
 }
 
-/* The packed copies are those of the values: after loading, after a step, and packed anew after other writing. */
+/* Asserts that every linear weight, and no other, has a packed copy that equals a fresh packing of its values. */
 static void check_packed(const set *s) {
     size_t bytes = 0;
     for (size_t i = 0; i < s->p.n_slots; i++) {
@@ -236,7 +236,7 @@ static void test_no_memory(void **state) {
     aoei_arena a;
     aoe_error err = {0};
     tiny_config(&c, &shape);
-    c.vocab = SIZE_MAX / 128; /* fits as a count, not as bytes */
+    c.vocab = SIZE_MAX / 128; /* the number of elements fits in a size_t, the number of bytes does not */
     aoei_arena_measure(&a);
     aoe_context *ctx = tiny_context(1);
     assert_int_equal(aoei_params_layout(&p, ctx, &c, AOEI_F32, &a, &err), AOE_ENOMEM);
