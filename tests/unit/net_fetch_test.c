@@ -392,11 +392,11 @@ static void test_judges(void **state) {
     test_server_route(server, "GET", "/limited", follow, &limited);
     test_server_route(server, "GET", "/empty", follow, &empty);
     test_server_route(server, "GET", "/broken", follow, &broken);
-    assert_int_equal(get_judged("/limited", say_what_to_do, NULL), 0);
+    assert_int_equal(get_judged("/limited", judge_body, NULL), 0);
     assert_string_equal(answer.body.data, "[1]");
     assert_passed(101, 101.2); /* 60 s, then the time in the headers */
     use_options((aoei_fetch_options){0});
-    assert_int_equal(get_judged("/empty", say_what_to_do, NULL), 0);
+    assert_int_equal(get_judged("/empty", judge_body, NULL), 0);
     assert_int_equal(answer.status, 429);
     assert_passed(0, 0);
     assert_int_equal(get_judged("/broken", aoei_judge_json, NULL), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * PEFT's adapter_config.json: read for a base model, written and read again; the base's
- * directory; names of targets; what is refused, by name.
+ * Tests reading and writing PEFT's adapter_config.json: round trips, the directory of the base model, names of target modules,
+ * and messages for configurations that are not valid or not supported.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +22,12 @@ static aoei_encoder_config bert(void) {
     return c;
 }
 
+/* Returns the bit of a linear layer in aoei_lora.targets. */
 static unsigned bit(size_t kind) {
     return 1u << aoei_adapter_index(kind);
 }
 
+/* Writes text to adapter_config.json in the test directory and reads it. Returns 0 or the error code. */
 static int read_text(aoei_lora *lora, const char *text, aoe_error *err) {
     const aoei_encoder_config c = bert();
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, text));
@@ -53,7 +55,7 @@ static void reads_configurations(void **state) {
     assert_int_equal(l.targets, (1u << AOEI_ADAPTERS) - 1 - bit(AOEI_LW_GATE));
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
     static const struct {
         const char *text, *fragment;
@@ -86,12 +88,12 @@ static void test_refused(void **state) {
         aoe_error err = {0};
         assert_int_equal(read_text(&l, cases[i].text, &err), cases[i].code);
         if (!strstr(err.message, cases[i].fragment) || !strstr(err.message, AOEI_PEFT_CONFIG))
-            fail_msg("%s: %s", cases[i].fragment, err.message);
+            fail_msg("expected a message with \"%s\", found \"%s\"", cases[i].fragment, err.message);
     }
 }
 
-/* A layer's number stands for all of them, and a checkpoint's prefix may be there. */
-static void names_of_one_layer(void **state) {
+/* A name with a layer number selects the module in all layers. A checkpoint's prefix is accepted. */
+static void names_with_layer_numbers(void **state) {
     (void)state;
     static const struct {
         const char *name;
@@ -111,7 +113,7 @@ static void names_of_one_layer(void **state) {
         assert_int_equal(aoei_peft_targets(&targets, &wrong[i], 1, &c, 0, NULL), AOE_EARG);
 }
 
-/* What is written names the same layers when it is read, and no others. */
+/* Every set of targets is the same after writing and reading. */
 static void test_round_trip(void **state) {
     (void)state;
     aoei_encoder_config c = bert();
@@ -130,7 +132,8 @@ static void test_round_trip(void **state) {
     free(path);
 }
 
-/* A layer whose name's end another one has too is named in every layer by its number; the pooler is never meant. */
+/* If the name of a target is also the end of another module's name, it is written once per layer with the layer's number. The
+ * pooler is never a target. */
 static void test_written_names(void **state) {
     (void)state;
     aoei_encoder_config c = bert();
@@ -154,7 +157,7 @@ static void test_written_names(void **state) {
     }
 }
 
-static void test_base(void **state) {
+static void test_base_directory(void **state) {
     (void)state;
     aoe_error err = {0};
     char *inside = test_path(test_dir, "base"), *base;
@@ -193,11 +196,11 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reads_configurations),
-                                       cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(names_of_one_layer),
+                                       cmocka_unit_test(test_rejected),
+                                       cmocka_unit_test(names_with_layer_numbers),
                                        cmocka_unit_test(test_round_trip),
                                        cmocka_unit_test(test_written_names),
-                                       cmocka_unit_test(test_base),
+                                       cmocka_unit_test(test_base_directory),
                                        cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Pretraining: text to sequences, whole-word masks, and runs: the same bits for any
- * number of threads, chunks and after a stop; the head written and read again; what
- * the files may not be.
+ * Tests pretraining: sequences from texts, whole-word masking, and training runs. Weights are bit-identical for any number of
+ * threads, with recomputation, and after a run is stopped and resumed. The prediction head is saved and loaded. Invalid options
+ * and files are rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static int tear_down(void **state) {
 
 /* ------------------------------------------------------------------ sequences */
 
-/* "[CLS] the cat [SEP] | ..." of all sequences. */
+/* Returns the tokens of all sequences of a text, as in "[CLS] the cat [SEP]|[CLS] a dog [SEP]". The caller frees the string. */
 static char *sequences_of(const char *text, size_t max_length, int pack) {
     static const aoe_table_options table;
     char *path = test_write_text(dir, "s.txt", text), *out = calloc(1, 1 << 16);
@@ -75,7 +75,7 @@ static char *sequences_of(const char *text, size_t max_length, int pack) {
         }
     }
     assert_int_equal(rc, 0);
-    assert_int_equal(aoei_sequences_next(s, &ids, &n, NULL), 0); /* still the end */
+    assert_int_equal(aoei_sequences_next(s, &ids, &n, NULL), 0); /* a call after the end also returns 0 */
     aoei_sequences_close(s);
     free(path);
     return out;
@@ -106,7 +106,7 @@ static void test_sequences(void **state) {
     assert_non_null(strstr(err.message, "special tokens"));
 }
 
-/* Every text is on one side, the same at every reading; the share is about the one asked for. */
+/* Every text is either held out or not, equally in both files. The fraction of held-out texts is close to 0.25. */
 static void test_held_out(void **state) {
     (void)state;
     static const aoe_table_options table;
@@ -149,7 +149,7 @@ static void test_masking(void **state) {
         size_t maskable = 0;
         before[0] = CLS;
         before[n - 1] = SEP;
-        for (size_t i = 1; i + 1 < n; i++) /* letters, pieces and words */
+        for (size_t i = 1; i + 1 < n; i++) /* random tokens that may be masked */
             before[i] = m.ordinary[aoei_rng_below(&rng, (uint32_t)m.n_ordinary)];
         for (size_t i = 1; i + 1 < n; i++)
             maskable += m.kind[before[i]] == AOEI_TOKEN_WORD || m.kind[before[i]] == AOEI_TOKEN_CONTINUATION;
@@ -170,18 +170,18 @@ static void test_masking(void **state) {
             random_special += ids[index[i]] != MASK && m.kind[ids[index[i]]] == AOEI_TOKEN_SPECIAL;
         }
         for (size_t i = 0; i < n; i++)
-            assert_true(hit[i] || ids[i] == before[i]); /* what is not asked for stays */
-        for (size_t i = 2; i + 1 < n; i++)              /* whole words */
+            assert_true(hit[i] || ids[i] == before[i]); /* other tokens are unchanged */
+        for (size_t i = 2; i + 1 < n; i++)              /* only whole words are masked */
             if (m.kind[before[i]] == AOEI_TOKEN_CONTINUATION)
                 assert_int_equal(hit[i], hit[i - 1]);
         masked += count;
         tokens += maskable;
     }
     const double share = (double)masked / (double)tokens, n = (double)masked;
-    assert_true(share > 0.10 && share < 0.16); /* long words do not always fit the budget */
+    assert_true(share > 0.10 && share < 0.16); /* below 0.15, because whole words do not always give the number of tokens */
     assert_true(fabs((double)as_mask / n - 0.8) < 4 * sqrt(0.8 * 0.2 / n));
-    const double same = 0.1 + 0.1 / (double)m.n_ordinary;
-    assert_true(fabs((double)kept / n - same) < 4 * sqrt(same * (1 - same) / n));
+    const double unchanged = 0.1 + 0.1 / (double)m.n_ordinary; /* a random replacement may be the original token */
+    assert_true(fabs((double)kept / n - unchanged) < 4 * sqrt(unchanged * (1 - unchanged) / n));
     assert_int_equal(random_special, 0);
     int32_t nothing[2] = {CLS, SEP};
     assert_int_equal(aoei_masking_apply(&m, &rng, nothing, 2, index, target), 0);
@@ -191,11 +191,13 @@ static void test_masking(void **state) {
 /* ----------------------------------------------------------------------- runs */
 
 typedef struct run {
-    aoe_pretrain_options o;
-    char *output;
-    const char *file;
-    size_t stop, steps, evaluations;
-    double first_loss, last_loss, held_out;
+    aoe_pretrain_options o;       /* options of the run; borrow output and file */
+    char *output;                 /* path of the output directory, owned */
+    const char *file;             /* path of the text file */
+    size_t stop;                  /* step after which the run is cancelled; 0: not cancelled */
+    size_t steps, evaluations;    /* number of events of each kind */
+    double first_loss, last_loss; /* training losses of the first and of the last step */
+    double held_out;              /* loss of the last evaluation on the held-out texts */
 } run;
 
 static int on_event(void *user, const aoe_train_event *e) {
@@ -236,7 +238,7 @@ static void run_create(run *r, const char *output) {
     r->o.held_out = 0.1;
 }
 
-static int run_go(run *r, size_t threads, aoe_error *err) {
+static int run_start(run *r, size_t threads, aoe_error *err) {
     aoe_context *own = tiny_context(threads);
     const int code = aoe_pretrain(own, &r->o, err);
     aoe_context_destroy(own);
@@ -245,7 +247,7 @@ static int run_go(run *r, size_t threads, aoe_error *err) {
 
 static void run_ok(run *r, size_t threads) {
     aoe_error err;
-    if (run_go(r, threads, &err))
+    if (run_start(r, threads, &err))
         fail_msg("%s", err.message);
 }
 
@@ -255,7 +257,7 @@ static char *weights_of(const run *r, size_t *size) {
     return data;
 }
 
-static void same_weights(const run *r, const char *want, size_t size) {
+static void assert_weights(const run *r, const char *want, size_t size) {
     size_t got_size;
     char *got = weights_of(r, &got_size);
     assert_int_equal(got_size, size);
@@ -274,27 +276,27 @@ static void test_runs(void **state) {
         r.o.args.model_options.dtype = (aoe_dtype)type;
         run_ok(&r, 1);
         assert_true(r.steps > 20 && r.evaluations == 2);
-        assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* it learns */
+        assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* training reduces the loss */
         char *want = weights_of(&r, &size);
         free(r.output);
-        for (size_t threads = 2; threads <= 3; threads++) { /* threads; a stop on the way, in either epoch */
+        for (size_t threads = 2; threads <= 3; threads++) { /* stopped and resumed, in the first or in the second epoch */
             snprintf(name, sizeof name, "stopped-%d-%zu", type, threads);
             run_create(&r, name);
             r.o.args.model_options.dtype = (aoe_dtype)type;
             r.stop = threads == 2 ? 7 : 21;
             r.o.args.recompute = threads == 3;
-            assert_int_equal(run_go(&r, threads, NULL), AOE_ECANCELLED);
+            assert_int_equal(run_start(&r, threads, NULL), AOE_ECANCELLED);
             r.stop = 0;
             r.o.args.resume = 1;
             run_ok(&r, 1);
-            same_weights(&r, want, size);
+            assert_weights(&r, want, size);
             free(r.output);
         }
         free(want);
     }
 }
 
-/* Packing, and a run that goes on from the head of another one; the encoder of the result is what aoe_model_open sees. */
+/* Tests a run with packing, and a second run that starts from its encoder and head. aoe_model_open opens the encoder only. */
 static void test_head(void **state) {
     (void)state;
     run r, next;
@@ -303,7 +305,7 @@ static void test_head(void **state) {
     r.o.pack = 1;
     run_ok(&r, 2);
     assert_int_equal(aoei_model_open_mlm(&m, ctx, r.output, NULL, 1, NULL), 0);
-    assert_null(m->memory.generated); /* it came from the file */
+    assert_null(m->memory.generated); /* the head was read from the file, not initialized */
     assert_string_equal(m->files.prefix, "bert.");
     assert_int_equal(aoei_slot_count(&m->config), aoei_slot_count(&model->config) + AOEI_HW_COUNT);
     assert_int_equal(aoe_model_open(&encoder, ctx, r.output, NULL, NULL), 0);
@@ -325,11 +327,12 @@ static void test_head(void **state) {
     free(r.output);
 }
 
-static void refuse(run *r, int code, const char *part) {
+/* Asserts that the run fails with this code and a message that contains this part, and writes no output directory. */
+static void expect_rejected(run *r, int code, const char *part) {
     aoe_error err;
-    const int got = run_go(r, 1, &err);
+    const int got = run_start(r, 1, &err);
     if (got != code || !strstr(err.message, part))
-        fail_msg("%d, '%s'", got, err.message);
+        fail_msg("expected code %d and a message with \"%s\", found code %d, \"%s\"", code, part, got, err.message);
     assert_int_equal(aoei_exists(r->output), 0);
 }
 
@@ -338,29 +341,29 @@ static void test_bad_input(void **state) {
     run r;
     run_create(&r, "bad");
     r.o.n_texts = 0;
-    refuse(&r, AOE_EARG, "texts");
+    expect_rejected(&r, AOE_EARG, "texts");
     r.o.n_texts = 1;
     r.o.mask_rate = 1;
-    refuse(&r, AOE_EARG, "options.mask_rate");
+    expect_rejected(&r, AOE_EARG, "options.mask_rate");
     r.o.mask_rate = 0.15;
     r.o.held_out = 1;
-    refuse(&r, AOE_EARG, "options.held_out");
+    expect_rejected(&r, AOE_EARG, "options.held_out");
     r.o.held_out = 1e-9;
-    refuse(&r, AOE_EFORMAT, "options.held_out");
+    expect_rejected(&r, AOE_EFORMAT, "options.held_out");
     r.o.held_out = 0.1;
     r.o.batch_size = 0;
-    refuse(&r, AOE_EARG, "options.batch_size");
+    expect_rejected(&r, AOE_EARG, "options.batch_size");
     r.o.batch_size = 4;
     r.file = "nowhere.txt";
-    refuse(&r, AOE_ENOENT, "nowhere.txt");
+    expect_rejected(&r, AOE_ENOENT, "nowhere.txt");
     char *empty = test_write_text(dir, "empty.txt", "\n\n"), *broken = test_write_text(dir, "broken.txt", "the cat\nb\xff\n"),
          *table = test_write_text(dir, "columns.tsv", "a\tb\nc\td\n");
     r.file = empty;
-    refuse(&r, AOE_EFORMAT, "no text to train on");
+    expect_rejected(&r, AOE_EFORMAT, "no text to train on");
     r.file = broken;
-    refuse(&r, AOE_EFORMAT, "UTF-8");
+    expect_rejected(&r, AOE_EFORMAT, "UTF-8");
     r.file = table;
-    refuse(&r, AOE_EFORMAT, "no column for text");
+    expect_rejected(&r, AOE_EFORMAT, "no column for text");
     free(empty);
     free(broken);
     free(table);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * RAN as a model directory: made, opened, stored in other types, and its texts embedded to the same bits in any company;
- * pretrained and trained, stopped and resumed, with recomputation and in chunks; what its config.json may not say.
+ * Tests a RAN model directory: creation, conversion to other storage types, embedding, pretraining and training. Vectors do not
+ * depend on the other texts of a batch. Trained weights do not depend on threads, interruptions, recomputation or chunks.
+ * Invalid values in config.json are rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,12 +24,14 @@
 
 enum { D = 16, TEXTS = 24 };
 
-static char *dir, *bert, *ran, *texts, *table; /* table: of pairs */
+static char *dir, *bert, *ran; /* test directory; directories of the two models */
+static char *texts, *table;    /* paths of a text file and of a table of labelled pairs */
 
 static const aoe_shape shape = {
     .hidden = D, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
 
-static void make(const char *to, const aoe_shape *s) {
+/* Creates a model directory with random weights and the tokenizer of the BERT model. */
+static void create_model(const char *to, const aoe_shape *s) {
     aoe_context *ctx = tiny_context(1);
     aoe_init_options o;
     aoe_error err;
@@ -47,7 +50,7 @@ static int set_up(void **state) {
     ran = test_path(dir, "ran");
     const tiny_model source = tiny_defaults();
     tiny_model_write(bert, &source);
-    make(ran, &shape);
+    create_model(ran, &shape);
     char *all = malloc(TEXTS * 256);
     size_t at = 0;
     for (uint32_t i = 0; i < TEXTS; i++)
@@ -70,9 +73,9 @@ static int tear_down(void **state) {
 
 static int has_file(const char *in, const char *name) {
     char *path = test_path(in, name);
-    const int there = aoei_exists(path);
+    const int exists = aoei_exists(path);
     free(path);
-    return there;
+    return exists;
 }
 
 static void test_directory(void **state) {
@@ -86,7 +89,7 @@ static void test_directory(void **state) {
     assert_true(info.window == 4 && info.min_window == 4 && info.head_size == 6 && info.heads == 2 && info.layers == 2);
     assert_true(!info.positions && !info.intermediate && !info.token_types && info.max_length == 32 && info.dims == D);
     assert_int_equal(info.pooling, AOE_POOLING_CELL_MEAN);
-    /* 4 D H and 10 D^2 a layer, with biases 3 H + 11 D and the norms' 8 D; the first layer's cell; the embedding */
+    /* per layer: matrices 4 D H + 10 D^2, biases 3 H + 11 D, norms 8 D; plus the initial cell and the embedding */
     assert_int_equal(info.parameters, 2 * (4 * D * 12 + 10 * D * D + 3 * 12 + 11 * D + 8 * D) + D + tiny_vocab() * D + 2 * D);
     assert_false(has_file(ran, "modules.json"));
     char *readme = test_path(ran, "README.md"), *text = test_read(readme, NULL);
@@ -112,7 +115,7 @@ static void test_directory(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Vectors of all texts. */
+/* Returns the vectors [TEXTS, D] of all texts. The caller frees them. */
 static float *embed(const char *model, size_t threads, size_t batch_tokens, const aoe_model_options *o) {
     aoe_context *ctx = tiny_context(threads);
     aoe_model *m;
@@ -168,7 +171,7 @@ static void test_embed(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Stored as bf16 and int8 and back: vectors near, and of float32 the same bytes. */
+/* Models stored in bf16 and int8 give similar vectors. A model stored in float32 gives the vectors of the original. */
 static void test_convert(void **state) {
     (void)state;
     static const char *const names[] = {"as-f32", "as-bf16", "as-int8"};
@@ -202,14 +205,15 @@ static int stop_at_3(void *user, const aoe_train_event *e) {
     return e->kind == AOE_TRAIN_STEP && e->step == 3;
 }
 
-/* How a run differs from the first one. */
-typedef struct manner {
+/* Settings of a training run that must not change its result. */
+typedef struct run_settings {
     size_t threads;
-    int stop, recompute;
-    size_t chunk;
-} manner;
+    int stop;      /* 1: the run is stopped after step 3 and resumed */
+    int recompute; /* 1: the backward pass recomputes activations */
+    size_t chunk;  /* examples per chunk (GradCache); 0: no chunks */
+} run_settings;
 
-static int pretrain(const char *from, const char *to, const manner *how, aoe_train_fn event, int resume, aoe_error *err) {
+static int pretrain(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume, aoe_error *err) {
     aoe_context *ctx = tiny_context(how->threads);
     aoe_pretrain_options o;
     aoe_pretrain_options_defaults(&o);
@@ -230,7 +234,7 @@ static int pretrain(const char *from, const char *to, const manner *how, aoe_tra
     return rc;
 }
 
-static int train(const char *from, const char *to, const manner *how, aoe_train_fn event, int resume, aoe_error *err) {
+static int train(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume, aoe_error *err) {
     aoe_context *ctx = tiny_context(how->threads);
     aoe_train_options o;
     aoe_train_data data;
@@ -253,7 +257,7 @@ static int train(const char *from, const char *to, const manner *how, aoe_train_
     return rc;
 }
 
-typedef int run_fn(const char *from, const char *to, const manner *how, aoe_train_fn event, int resume, aoe_error *err);
+typedef int run_fn(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume, aoe_error *err);
 
 static char *weights_of(const char *model, size_t *size) {
     char *path = test_path(model, "model.safetensors"), *data = test_read(path, size);
@@ -261,8 +265,8 @@ static char *weights_of(const char *model, size_t *size) {
     return data;
 }
 
-/* The same bytes, whatever the manner; they are not those that the run began with. */
-static void same_bytes(run_fn *run, const char *from, const char *name, const manner *manners, size_t n) {
+/* Asserts that runs with each of n settings write identical weights, which differ from those of the initial model. */
+static void assert_identical_weights(run_fn *run, const char *from, const char *name, const run_settings *settings, size_t n) {
     size_t size, other_size;
     char *whole = NULL, *before = weights_of(from, &size);
     for (size_t i = 0; i < n; i++) {
@@ -270,7 +274,7 @@ static void same_bytes(run_fn *run, const char *from, const char *name, const ma
         aoe_error err;
         snprintf(to_name, sizeof to_name, "%s%zu", name, i);
         char *to = test_path(dir, to_name);
-        const manner *m = &manners[i];
+        const run_settings *m = &settings[i];
         if (m->stop) {
             assert_int_equal(run(from, to, m, stop_at_3, 0, &err), AOE_ECANCELLED);
         }
@@ -294,11 +298,11 @@ static void same_bytes(run_fn *run, const char *from, const char *name, const ma
 
 static void test_training(void **state) {
     (void)state;
-    static const manner of_words[] = {{1, 0, 0, 0}, {2, 1, 0, 0}, {1, 0, 1, 0}};
-    static const manner of_pairs[] = {{1, 0, 0, 0}, {2, 1, 0, 0}, {1, 0, 1, 0}, {2, 0, 0, 2}};
-    same_bytes(pretrain, ran, "words", of_words, 3);
+    static const run_settings pretraining_runs[] = {{1, 0, 0, 0}, {2, 1, 0, 0}, {1, 0, 1, 0}};
+    static const run_settings training_runs[] = {{1, 0, 0, 0}, {2, 1, 0, 0}, {1, 0, 1, 0}, {2, 0, 0, 2}};
+    assert_identical_weights(pretrain, ran, "words", pretraining_runs, 3);
     char *words = test_path(dir, "words0");
-    same_bytes(train, words, "pairs", of_pairs, 4); /* from the pretrained model, whose head is left out */
+    assert_identical_weights(train, words, "pairs", training_runs, 4); /* training ignores the pretraining head */
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     char *pairs = test_path(dir, "pairs0");
@@ -346,7 +350,8 @@ static void test_configurations(void **state) {
             json_object_del(config, cases[i].key);
         const int code = aoei_config_read(&c, config, "config.json", &err);
         if (code != cases[i].code || !strstr(err.message, cases[i].message))
-            fail_msg("%s = %s: code %d: %s", cases[i].key, cases[i].value, code, err.message);
+            fail_msg("%s = %s: found code %d, \"%s\"; expected code %d, \"%s\"", cases[i].key,
+                     cases[i].value ? cases[i].value : "(missing)", code, err.message, cases[i].code, cases[i].message);
         json_decref(config);
     }
     json_t *config = NULL, *written = json_object();
@@ -363,7 +368,7 @@ static void test_configurations(void **state) {
     json_decref(written);
 }
 
-/* cell_pooling of config.json is the pooling where nothing else says. */
+/* Without aoe.json, cell_pooling in config.json is the model's pooling. */
 static void test_config_pooling(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
@@ -393,7 +398,7 @@ static void test_config_pooling(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* The shapes: parameters as documented, and the small one about as large as the BERT to compare it with. */
+/* The named shapes have the documented numbers of parameters. ran-mini is about as large as the BERT model aoe-mini. */
 static void test_shapes(void **state) {
     (void)state;
     static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The recurrent encoder against double precision for texts that end everywhere in a window, both norms; and its promises
- * about bits in both types: training, inference and recomputation agree; neither neighbours, threads nor chunks change a text
- * or a gradient; texts that inference works on in several rounds.
+ * Tests the recurrent encoder (RAN) against a reference in double, for texts that end at every position of a window and for
+ * both norms. In float32 and bf16, training, inference and recomputation are bit-identical. Results do not depend on the other
+ * texts of a batch, on threads, or on the number of rounds. Float32 gradients do not depend on how a batch is split.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,29 +20,30 @@
 #include "nn/batch.h"
 #include "nn/gemm.h"
 
-/* Against double, relative to the norm. float32: that of the golden cases. bf16: a token's row is rounded some 15 times a layer
- * with a root mean square of 1.1e-3, and its window's cell as often for each of up to 7 windows before; in three layers that is
- * about 200 roundings, whose sum in the mean is 1.6e-2; twice that. */
+/* Tolerance against double, relative to the norm. float32: the tolerance of the golden cases. bf16: the row of a token is
+ * rounded about 15 times per layer with a root mean square error of 1.1e-3, and so is the cell of each of up to 7 earlier
+ * windows. Three layers have about 200 roundings with a total error of about 1.6e-2. The tolerance is twice that. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 3.2e-2};
 
-/* The gradient in bf16 against float32, as a whole: that of the golden cases. */
+/* Tolerance for the bf16 gradient of all parameters, relative to the norm of the float32 gradient; as in the golden cases. */
 #define BF16_GRADIENT 5e-2
 
-/* Windows of 4, at least 2: no tail, glued tails, tails of 2, 3 and 4. The first 6 texts have 32 rows, cells included. */
-enum { TEXTS = 14, MOST = 64 };
+/* Lengths in tokens, for windows of 4 tokens and last windows of at least 2. Texts end with a full window, with a window of 2
+ * or 3 tokens, or with one token that joins the previous window. The first 6 texts have 32 rows, cells included. */
+enum { TEXTS = 14, MAX_LENGTH = 64 };
 static const size_t lengths[TEXTS] = {1, 3, 4, 5, 6, 7, 8, 9, 14, 4, 2, 13, 12, 29};
 
-/* Weights, their packed copies, a batch, and activations of every mode. */
+/* Weights, a batch, and activations of every mode. */
 typedef struct setup {
     aoe_context *ctx;
     aoei_dtype type;
     aoei_encoder_config c;
     aoei_arena arena;
     aoei_params params;
-    aoei_tensor *packed; /* [slots] the values, linear weights with packed copies */
-    void **copies;       /* [slots] */
+    aoei_tensor *packed; /* [slots], owned; the weights, where linear weights have packed copies */
+    void **copies;       /* [slots], owned; memory of the packed copies */
     aoei_encoder_state training, recompute, inference;
-    aoei_tensor dpooled; /* [texts, D] */
+    aoei_tensor dpooled; /* [texts, D] gradient of the pooled vectors */
     aoei_batch batch;
 } setup;
 
@@ -77,7 +78,7 @@ static void pack(setup *s) {
     }
 }
 
-/* The arena's memory is NaN at first: whatever is read must have been written. */
+/* Creates a setup. The arena is filled with NaN, so that a read of uninitialized memory changes the results. */
 static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, aoei_encoder_config c, const size_t *length,
                          size_t n_texts) {
     memset(s, 0, sizeof *s);
@@ -114,7 +115,7 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Odd sizes, narrower heads than D and wider ones, one layer and three. */
+/* Returns configuration 0 or 1. They differ in the number of layers, in the norm, and in the hidden and head sizes. */
 static aoei_encoder_config config(size_t which) {
     aoei_encoder_config c = ran_tiny_config();
     if (which == 1) {
@@ -128,10 +129,11 @@ static aoei_encoder_config config(size_t which) {
 }
 enum { CONFIGS = 2 };
 
-/* Runs check with both types, the lowest and the best tier, 1 and 3 threads (under a sanitizer 3), and every configuration. */
-static void everywhere(void (*check)(setup *s, float **kept)) {
+/* Runs check for both types, the lowest and the best tier, 1 and 3 threads (with a sanitizer: 3), and every configuration. kept
+ * points to results of the first number of threads. */
+static void run_in_all_setups(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 4 * CONFIGS; k++) {
-        float *kept[2] = {NULL, NULL}; /* what the first thread count gave */
+        float *kept[2] = {NULL, NULL};
         for (size_t threads = TEST_SANITIZED ? 3 : 1; threads <= 3; threads += 2) {
             setup s;
             setup_create(&s, k % 2 ? AOEI_BF16 : AOEI_F32, k / 2 % 2 ? test_best_tier() : AOEI_TIER_C, threads,
@@ -144,7 +146,8 @@ static void everywhere(void (*check)(setup *s, float **kept)) {
     }
 }
 
-/* Equal to what fewer threads gave; takes host. */
+/* For the first number of threads, keeps the results host[n]. For another number, asserts that the results are equal. Takes
+ * ownership of host. */
 static void keep_or_compare(float **kept, float *host, size_t n) {
     if (!*kept) {
         *kept = host;
@@ -180,7 +183,7 @@ static void forward(setup *s, float **kept) {
         const aoei_encoder_dropout *d = k ? &drop : NULL;
         float *train = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, s->params.values, &s->batch, &s->training, d));
         float *first = copy_of(s, aoei_encoder_hidden(&s->training, &s->c, 0, N));
-        for (int packed = s->type == AOEI_BF16; packed < 2; packed++) { /* in bf16 inference wants packed weights */
+        for (int packed = s->type == AOEI_BF16; packed < 2; packed++) { /* bf16 inference requires packed weights */
             const aoei_tensor *w = packed ? s->packed : s->params.values;
             float *infer = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, w, &s->batch, &s->inference, d));
             float *infer_first = copy_of(s, aoei_encoder_hidden(&s->inference, &s->c, 0, N));
@@ -197,11 +200,12 @@ static void forward(setup *s, float **kept) {
 
 static void test_forward(void **state) {
     (void)state;
-    everywhere(forward);
+    run_in_all_setups(forward);
 }
 
-/* A text alone: every token and cell the bits it had in the batch, with dropout too (the masks go by text_index). */
-static void alone(setup *s, float **kept) {
+/* A text alone in a batch gives the same bits as in a batch with other texts. This includes dropout, whose masks depend on
+ * text_index. */
+static void text_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
     float *all = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, s->params.values, &s->batch, &s->training, &drop));
@@ -221,13 +225,13 @@ static void alone(setup *s, float **kept) {
     keep_or_compare(&kept[0], all, s->batch.n_tokens * D);
 }
 
-static void test_alone(void **state) {
+static void test_text_alone(void **state) {
     (void)state;
-    everywhere(alone);
+    run_in_all_setups(text_alone);
 }
 
-/* Texts [first, end) of a batch as a batch of their own, that keep their text_index. Offsets are the caller's: free. */
-static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
+/* Returns texts [first, end) of a batch as a batch with the same text_index. The caller frees the offsets. */
+static aoei_batch subbatch(const aoei_batch *b, size_t first, size_t end) {
     uint32_t *offsets = malloc((end - first + 1) * sizeof *offsets);
     assert_non_null(offsets);
     aoei_batch p = {.n_tokens = b->offsets[end] - b->offsets[first],
@@ -244,10 +248,10 @@ static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Adds the gradient of texts [first, end) for the fixed pooled gradient. */
+/* Adds the gradient of texts [first, end) for the pooled gradient s->dpooled. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
-    const aoei_batch b = part(&s->batch, first, end);
+    const aoei_batch b = subbatch(&s->batch, first, end);
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->c, s->params.values, &b, state, drop);
     const int with_first =
         aoei_encoder_pool_backward(s->ctx, &s->c, pooling, aoei_tensor_rows(s->dpooled, first, end - first), last, &b, state);
@@ -255,10 +259,10 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
     free((void *)(uintptr_t)b.offsets);
 }
 
-/* In float32 accumulation continues the chains: parts of a batch give the bits of the whole. */
-static void halves(setup *s, float **kept) {
+/* In float32, accumulated gradients of parts of a batch are bit-identical to the gradient of the whole batch. */
+static void split_batches(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_CELL_MEAN, AOE_POOLING_FIRST_LAST_AVG};
-    static const size_t cuts[2][4] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}};
+    static const size_t splits[2][4] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     for (int k = 0; k < 2; k++) {
         const aoei_encoder_dropout *d = k ? &drop : NULL;
@@ -270,8 +274,8 @@ static void halves(setup *s, float **kept) {
         for (int c = 0; c < 2 && s->type == AOEI_F32; c++) {
             aoei_tensor_zero(s->ctx, s->params.grad);
             for (int i = 0; i < 3; i++)
-                if (cuts[c][i] < cuts[c][i + 1])
-                    add_gradient(s, &s->training, poolings[k], cuts[c][i], cuts[c][i + 1], d);
+                if (splits[c][i] < splits[c][i + 1])
+                    add_gradient(s, &s->training, poolings[k], splits[c][i], splits[c][i + 1], d);
             float *sum = copy_of(s, s->params.grad);
             assert_memory_equal(whole, sum, s->params.count * sizeof *sum);
             free(sum);
@@ -280,12 +284,13 @@ static void halves(setup *s, float **kept) {
     }
 }
 
-static void test_halves(void **state) {
+static void test_split_batches(void **state) {
     (void)state;
-    everywhere(halves);
+    run_in_all_setups(split_batches);
 }
 
-/* Recomputation: the same gradients, also of a batch that is smaller than the layout and of a second one on the same memory. */
+/* Gradients with recomputation are bit-identical, also for a batch smaller than the layout and for a second batch in the same
+ * memory. */
 static void recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     static const aoe_pooling poolings[3] = {AOE_POOLING_FIRST_LAST_AVG, AOE_POOLING_CELL_MAX, AOE_POOLING_CELL_LAST};
@@ -308,10 +313,10 @@ static void recompute(setup *s, float **kept) {
 
 static void test_recompute(void **state) {
     (void)state;
-    everywhere(recompute);
+    run_in_all_setups(recompute);
 }
 
-/* bf16 gradients are those of float32, up to the roundings of both passes. */
+/* bf16 gradients equal float32 gradients except for rounding errors. */
 static void test_bf16_gradient(void **state) {
     (void)state;
     for (size_t k = 0; k < CONFIGS; k++) {
@@ -333,23 +338,23 @@ static void test_bf16_gradient(void **state) {
             norm += pow((double)grads[0][i], 2);
         }
         if (!(sqrt(difference) <= BF16_GRADIENT * sqrt(norm)))
-            fail_msg("configuration %zu: relative difference %g", k, sqrt(difference / norm));
+            fail_msg("configuration %zu: relative difference %g exceeds %g", k, sqrt(difference / norm), BF16_GRADIENT);
         free(grads[0]);
         free(grads[1]);
     }
 }
 
-/* Every length from 1 on, as one batch: windows are those of the definition. */
+/* For every length below MAX_LENGTH, the windows match the reference. */
 static void test_windows(void **state) {
     (void)state;
     for (size_t window = 1; window <= 6; window++)
-        for (size_t least = 1; least <= window; least++) {
+        for (size_t min_window = 1; min_window <= window; min_window++) {
             aoei_encoder_config c = ran_tiny_config();
             c.ran.window = window;
-            c.ran.min_window = least;
-            size_t begin[MOST], end[MOST];
+            c.ran.min_window = min_window;
+            size_t begin[MAX_LENGTH], end[MAX_LENGTH];
             const aoei_ran_limits l = aoei_ran_limits_of(&c, 1);
-            for (size_t n = 1; n < MOST; n++) {
+            for (size_t n = 1; n < MAX_LENGTH; n++) {
                 const size_t count = ran_reference_windows(&c, n, begin, end);
                 assert_int_equal(aoei_ran_window_count(&l, n), count);
                 assert_true(count <= aoei_ran_max_windows(&l, n, 1));
@@ -362,18 +367,18 @@ static void test_windows(void **state) {
         }
 }
 
-/* Lengths around every border, values against double. */
+/* Compares texts of 1 to 22 tokens with the reference in double. */
 static void test_every_length(void **state) {
     (void)state;
-    size_t every[22];
+    size_t all_lengths[22];
     for (size_t i = 0; i < 22; i++)
-        every[i] = i + 1;
-    for (size_t least = 1; least <= 4; least++) {
+        all_lengths[i] = i + 1;
+    for (size_t min_window = 1; min_window <= 4; min_window++) {
         setup s;
         aoei_encoder_config c = ran_tiny_config();
-        c.ran.min_window = least;
-        c.ran.langml_norm = least % 2 == 0;
-        setup_create(&s, AOEI_F32, test_best_tier(), 1, c, every, 22);
+        c.ran.min_window = min_window;
+        c.ran.langml_norm = min_window % 2 == 0;
+        setup_create(&s, AOEI_F32, test_best_tier(), 1, c, all_lengths, 22);
         float *last = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, NULL));
         float *first = copy_of(&s, aoei_encoder_hidden(&s.training, &s.c, 0, s.batch.n_tokens));
         check_values(&s, first, last, NULL);
@@ -383,17 +388,17 @@ static void test_every_length(void **state) {
     }
 }
 
-/* Texts that inference has to take in several rounds and blocks: the bits of training, which takes them in one. */
+/* Inference processes long texts in several rounds and blocks. The results are bit-identical to training with one round. */
 static void test_rounds(void **state) {
     (void)state;
-    static const size_t few[] = {5000, 3, 6001, 17};
+    static const size_t long_lengths[] = {5000, 3, 6001, 17};
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
         setup s;
         aoei_encoder_config c = ran_tiny_config();
         c.ran.window = 96;
         c.ran.min_window = 20;
         c.layers = 1;
-        setup_create(&s, (aoei_dtype)type, test_best_tier(), 2, c, few, 4);
+        setup_create(&s, (aoei_dtype)type, test_best_tier(), 2, c, long_lengths, 4);
         const size_t N = s.batch.n_tokens;
         const aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1, .key = {5, 6}};
         const aoei_tensor pooled[2] = {test_tensor_poisoned(4, c.hidden, 0), test_tensor_poisoned(4, c.hidden, 0)};
@@ -416,8 +421,7 @@ static void test_rounds(void **state) {
     }
 }
 
-/* The plan grows with every bound; in inference what grows with a text is its hidden states and cells alone; one that does
- * not fit is an error. */
+/* The layout of a longer text needs more memory. Inference needs much less than training. An overflow of sizes is an error. */
 static void test_plan(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
@@ -446,8 +450,8 @@ static void test_plan(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows), cmocka_unit_test(test_every_length),  cmocka_unit_test(test_forward),
-        cmocka_unit_test(test_alone),   cmocka_unit_test(test_halves),        cmocka_unit_test(test_recompute),
-        cmocka_unit_test(test_rounds),  cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_plan)};
+        cmocka_unit_test(test_windows),    cmocka_unit_test(test_every_length),  cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_text_alone), cmocka_unit_test(test_split_batches), cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_rounds),     cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

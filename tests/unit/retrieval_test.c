@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Retrieval over angles: groups and BEIR folders by hand, random groups against a plain
- * search, what is drawn, ties, and input that is wrong.
+ * Tests the retrieval evaluation with an encoder that maps a number to the unit vector with this angle in degrees. Groups and
+ * BEIR folders are compared with metrics computed by hand, and random groups with a brute-force reference. The tests also cover
+ * random queries, ties and invalid input.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,9 +49,9 @@ static int run(reports *r, const char *path, const aoe_retrieval_options *o, aoe
     return aoei_retrieval_run(&e, &e, &path, 1, o, collect, r, err);
 }
 
-static void near(double got, double want, const char *what) {
+static void assert_near(double got, double want, const char *what) {
     if (!(fabs(got - want) < 1e-12))
-        fail_msg("%s is %.17g, not %.17g", what, got, want);
+        fail_msg("%s is %.17g, expected %.17g", what, got, want);
 }
 
 static void write_in(const char *folder, const char *name, const char *text) {
@@ -62,7 +63,7 @@ static void write_in(const char *folder, const char *name, const char *text) {
 
 /* ------------------------------------------------------------------ groups */
 
-/* a: 0 1 2, b: 50 52 53, c: 100 1.5, d: 200 alone. */
+/* Writes a table with the groups a (angles 0, 1, 2), b (50, 52, 53), c (100, 1.5) and d (200). Returns its path; free it. */
 static char *write_groups(void) {
     return test_write_text(
         test_dir, "groups.tsv",
@@ -70,7 +71,7 @@ static char *write_groups(void) {
         "\t3\t53\n");
 }
 
-/* From 0: 0a 1a 1.5c 2a; from 50: 50b 52b 53b; from 100: 100c 53b 52b 50b 2a 1.5c. */
+/* Nearest texts (angle and group) of the query 0: 0a 1a 1.5c 2a; of 50: 50b 52b 53b; of 100: 100c 53b 52b 50b 2a 1.5c. */
 static void test_groups_by_hand(void **state) {
     (void)state;
     char *path = write_groups();
@@ -85,23 +86,23 @@ static void test_groups_by_hand(void **state) {
     assert_int_equal(r.result[0].texts, 9);
     assert_int_equal(r.result[0].queries, 3);
     assert_int_equal(r.result[0].without, 1);
-    near(r.result[0].strict, 1.0 / 3, "strict accuracy");
-    near(r.result[0].recall[0], (0.5 + 0.5 + 0) / 3, "recall at 1");
-    near(r.result[0].recall[1], 1, "recall at 5");
-    near(r.result[0].mrr, (1 + 1 + 0.2) / 3, "MRR");
-    near(r.result[0].ndcg, ((1 + 1 / log2(4)) / (1 + 1 / log2(3)) + 1 + 1 / log2(6)) / 3, "nDCG");
-    /* the query counts: it is first, and strict accuracy is the same */
+    assert_near(r.result[0].strict, 1.0 / 3, "strict accuracy");
+    assert_near(r.result[0].recall[0], (0.5 + 0.5 + 0) / 3, "recall at 1");
+    assert_near(r.result[0].recall[1], 1, "recall at 5");
+    assert_near(r.result[0].mrr, (1 + 1 + 0.2) / 3, "MRR");
+    assert_near(r.result[0].ndcg, ((1 + 1 / log2(4)) / (1 + 1 / log2(3)) + 1 + 1 / log2(6)) / 3, "nDCG");
+    /* with count_query, the query itself is the first result; strict accuracy does not change */
     o.count_query = 1;
     o.top = 2;
     assert_int_equal(run(&r, path, &o, NULL), 0);
-    near(r.result[0].strict, 1.0 / 3, "strict accuracy");
-    near(r.result[0].recall[0], (1.0 / 3 + 1.0 / 3 + 0.5) / 3, "recall at 1");
-    near(r.result[0].mrr, 1, "MRR");
-    near(r.result[0].ndcg, (1 + 1 + 1 / (1 + 1 / log2(3))) / 3, "nDCG");
+    assert_near(r.result[0].strict, 1.0 / 3, "strict accuracy");
+    assert_near(r.result[0].recall[0], (1.0 / 3 + 1.0 / 3 + 0.5) / 3, "recall at 1");
+    assert_near(r.result[0].mrr, 1, "MRR");
+    assert_near(r.result[0].ndcg, (1 + 1 + 1 / (1 + 1 / log2(3))) / 3, "nDCG");
     free(path);
 }
 
-/* Equal texts: the one that comes first is nearer, before the query itself too. */
+/* If texts have equal cosines, the first one in the file ranks higher, even higher than the query itself. */
 static void test_ties(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "ties.csv", "group,text\ny,10\nx,10\nx,10\ny,80\n");
@@ -111,14 +112,14 @@ static void test_ties(void **state) {
     o.query = AOE_QUERY_FIRST;
     o.n_recall = 1;
     assert_int_equal(run(&r, path, &o, NULL), 0);
-    /* y: itself, x, x, 80: neither strict nor found first; x: y, itself, x */
-    near(r.result[0].strict, 0, "strict accuracy");
-    near(r.result[0].recall[0], 0, "recall at 1");
-    near(r.result[0].mrr, (1.0 / 3 + 1.0 / 2) / 2, "MRR");
+    /* ranking for query y: itself, x, x, 80; ranking for query x: y, itself, x */
+    assert_near(r.result[0].strict, 0, "strict accuracy");
+    assert_near(r.result[0].recall[0], 0, "recall at 1");
+    assert_near(r.result[0].mrr, (1.0 / 3 + 1.0 / 2) / 2, "MRR");
     free(path);
 }
 
-static void test_draws(void **state) {
+static void test_random_queries(void **state) {
     (void)state;
     char *path = write_groups();
     aoe_retrieval_options o;
@@ -145,14 +146,14 @@ static void test_draws(void **state) {
     free(path);
 }
 
-/* A plain search: place[n] of the texts, nearest first. */
-typedef struct placed {
+/* A text in the ranking of a query. */
+typedef struct ranked {
     double cosine;
     size_t text;
-} placed;
+} ranked;
 
 static int nearest_first(const void *pa, const void *pb) {
-    const placed *a = pa, *b = pb;
+    const ranked *a = pa, *b = pb;
     if (a->cosine < b->cosine || a->cosine > b->cosine)
         return a->cosine > b->cosine ? -1 : 1;
     return (a->text > b->text) - (a->text < b->text);
@@ -160,15 +161,16 @@ static int nearest_first(const void *pa, const void *pb) {
 
 enum { TEXTS = 60, GROUPS = 18, TOP = 7 };
 
+/* Computes the metrics by brute force, with every text of a group of at least 2 as a query. Metrics are sums over queries. */
 static void reference(aoe_retrieval_result *want, const double *angle, const size_t *group, int count_query) {
     size_t queries = 0;
     *want = (aoe_retrieval_result){0};
     for (size_t q = 0; q < TEXTS; q++) {
-        placed p[TEXTS];
+        ranked p[TEXTS];
         size_t g = 0, strict = 0, found = 0, rank = 0;
         double dcg = 0, best = 0, first = 0;
         for (size_t i = 0; i < TEXTS; i++) {
-            p[i] = (placed){cos((angle[i] - angle[q]) * CIRCLE_RADIANS), i};
+            p[i] = (ranked){cos((angle[i] - angle[q]) * CIRCLE_RADIANS), i};
             g += group[i] == group[q];
         }
         if (g < 2)
@@ -176,15 +178,15 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
         queries++;
         qsort(p, TEXTS, sizeof *p, nearest_first);
         for (size_t i = 0; i < TEXTS; i++) {
-            const int same = group[p[i].text] == group[q];
-            strict += i < g && same;
+            const int relevant_text = group[p[i].text] == group[q];
+            strict += i < g && relevant_text;
             if (p[i].text == q && !count_query)
                 continue;
             rank++;
-            found += same && rank <= 5;
-            if (same && !(first > 0) && rank <= TOP)
+            found += relevant_text && rank <= 5;
+            if (relevant_text && !(first > 0) && rank <= TOP)
                 first = 1.0 / (double)rank;
-            dcg += same && rank <= TOP ? 1 / log2((double)rank + 1) : 0;
+            dcg += relevant_text && rank <= TOP ? 1 / log2((double)rank + 1) : 0;
         }
         const size_t relevant = g - !count_query;
         for (size_t i = 1; i <= relevant && i <= TOP; i++)
@@ -197,7 +199,7 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
     want->queries = queries;
 }
 
-/* 1: from every angle the others, and a, are at distances that float32 tells apart. */
+/* Returns 1 if the distances from a and from each angle[n] to the others differ by more than the rounding errors of float32. */
 static int is_clear(const double *angle, size_t n, double a) {
     for (size_t i = 0; i < n; i++) {
         if (fabs(a - angle[i]) < 0.5)
@@ -210,7 +212,7 @@ static int is_clear(const double *angle, size_t n, double a) {
     return 1;
 }
 
-/* Half of the angles are new, the others equal to one of these. */
+/* Draws TEXTS angles. About half of them are equal to an earlier angle. */
 static void draw_angles(double *angle, aoei_rng *rng) {
     double distinct[TEXTS];
     size_t n = 0;
@@ -254,37 +256,38 @@ static void test_random_groups(void **state) {
         reference(&want, angle, group, count);
         assert_int_equal(r.result[0].queries, want.queries);
         const double n = (double)want.queries;
-        near(r.result[0].strict, want.strict / n, "strict accuracy");
-        near(r.result[0].recall[0], want.recall[0] / n, "recall");
-        near(r.result[0].mrr, want.mrr / n, "MRR");
-        near(r.result[0].ndcg, want.ndcg / n, "nDCG");
+        assert_near(r.result[0].strict, want.strict / n, "strict accuracy");
+        assert_near(r.result[0].recall[0], want.recall[0] / n, "recall");
+        assert_near(r.result[0].mrr, want.mrr / n, "MRR");
+        assert_near(r.result[0].ndcg, want.ndcg / n, "nDCG");
     }
     aoei_buffer_free(&text);
     free(path);
 }
 
-/* Queries by another encoder than the texts': here with the same vectors, so nothing changes but the calls. */
+/* Queries and texts can have different encoders. Here both give equal vectors, and only the numbers of embedded texts differ.
+ */
 static void test_two_encoders(void **state) {
     (void)state;
     char *path = write_groups();
     const char *const paths[] = {path, path};
-    circle asked = {.specials = 1}, searched = {.specials = 1, .ctx = context};
-    const aoei_eval_model q = circle_encoder(&asked), t = circle_encoder(&searched);
+    circle query_circle = {.specials = 1}, text_circle = {.specials = 1, .ctx = context};
+    const aoei_eval_model q = circle_encoder(&query_circle), t = circle_encoder(&text_circle);
     aoe_retrieval_options o;
     reports r = {0}, one;
     aoe_retrieval_options_defaults(&o);
     assert_int_equal(aoei_retrieval_run(&q, &t, paths, 2, &o, collect, &r, NULL), 0);
     assert_int_equal(run(&one, path, &o, NULL), 0);
     assert_int_equal(r.n, 2);
-    assert_int_equal(asked.texts, 6);
-    assert_int_equal(searched.texts, 18);
+    assert_int_equal(query_circle.texts, 6);
+    assert_int_equal(text_circle.texts, 18);
     for (size_t i = 0; i < 2; i++) {
-        near(r.result[i].mrr, one.result[0].mrr, "MRR");
-        near(r.result[i].strict, one.result[0].strict, "strict accuracy");
+        assert_near(r.result[i].mrr, one.result[0].mrr, "MRR");
+        assert_near(r.result[i].strict, one.result[0].strict, "strict accuracy");
     }
-    aoei_eval_model wide = t;
-    wide.dims = 4;
-    assert_int_equal(aoei_retrieval_run(&q, &wide, paths, 1, &o, collect, &r, NULL), AOE_EARG);
+    aoei_eval_model other_size = t;
+    other_size.dims = 4;
+    assert_int_equal(aoei_retrieval_run(&q, &other_size, paths, 1, &o, collect, &r, NULL), AOE_EARG);
     free(path);
 }
 
@@ -293,7 +296,7 @@ static void test_two_encoders(void **state) {
 static void write_beir(const char *name) {
     write_in(name, "corpus.jsonl",
              "{\"_id\":\"d1\",\"title\":\"\",\"text\":\"0\",\"metadata\":{}}\n"
-             "{\"_id\":\"d2\",\"title\":\"2\",\"text\":\"0\"}\n" /* "2 0" is the angle 2 */
+             "{\"_id\":\"d2\",\"title\":\"2\",\"text\":\"0\"}\n" /* title and text, "2 0", are the angle 2 */
              "{\"_id\":\"d3\",\"title\":\"\",\"text\":\"30\"}\n"
              "{\"_id\":\"q2\",\"title\":\"\",\"text\":\"31\"}\n"
              "{\"_id\":\"d5\",\"title\":\"\",\"text\":\"170\"}\n");
@@ -306,7 +309,8 @@ static void write_beir(const char *name) {
              "query-id\tcorpus-id\tscore\nq2\td5\t1\nq1\td1\t1\nq1\td2\t0\nq1\td3\t2\nq3\td1\t0\nq1\td1\t1\n");
 }
 
-/* q1 (1.5): d2 d1 d3 q2 d5 with gains 0 1 2 0 0; q2 (31), itself passed over: d3 d2 d1 d5; q3 has nothing relevant. */
+/* Ranking for q1 (angle 1.5): d2 d1 d3 q2 d5 with relevances 0 1 2 0 0. Ranking for q2 (angle 31), without the text q2 itself:
+ * d3 d2 d1 d5. q3 has no relevant text. */
 static void test_beir_by_hand(void **state) {
     (void)state;
     write_beir("beir");
@@ -323,19 +327,20 @@ static void test_beir_by_hand(void **state) {
     assert_int_equal(r.result[0].queries, 2);
     assert_int_equal(r.result[0].without, 1);
     assert_true(isnan(r.result[0].strict));
-    near(r.result[0].recall[0], 0, "recall at 1");
-    near(r.result[0].recall[1], (1 + 0) / 2.0, "recall at 3");
-    near(r.result[0].mrr, (1 / 2.0 + 1 / 4.0) / 2, "MRR");
-    near(r.result[0].ndcg, ((1 / log2(3) + 2 / log2(4)) / (2 + 1 / log2(3)) + 1 / log2(5)) / 2, "nDCG");
+    assert_near(r.result[0].recall[0], 0, "recall at 1");
+    assert_near(r.result[0].recall[1], (1 + 0) / 2.0, "recall at 3");
+    assert_near(r.result[0].mrr, (1 / 2.0 + 1 / 4.0) / 2, "MRR");
+    assert_near(r.result[0].ndcg, ((1 / log2(3) + 2 / log2(4)) / (2 + 1 / log2(3)) + 1 / log2(5)) / 2, "nDCG");
     free(path);
 }
 
-static void expect(const char *name, const aoe_retrieval_options *o, int code, const char *want) {
+/* Asserts that the evaluation of a file or folder in the test directory fails with this code and message. */
+static void expect_error(const char *name, const aoe_retrieval_options *o, int code, const char *want) {
     char *path = test_path(test_dir, name), relative[1024] = "";
     reports r;
     aoe_error err = {0};
     assert_int_equal(run(&r, path, o, &err), code);
-    for (size_t i = 0, n = 0; err.message[i]; i++) { /* the message without the test's directory */
+    for (size_t i = 0, n = 0; err.message[i]; i++) { /* removes the path of the test directory from the message */
         if (strncmp(err.message + i, test_dir, strlen(test_dir)) == 0)
             i += strlen(test_dir) + 1;
         relative[n++] = err.message[i];
@@ -345,19 +350,19 @@ static void expect(const char *name, const aoe_retrieval_options *o, int code, c
     free(path);
 }
 
-static void test_beir_gone_wrong(void **state) {
+static void test_beir_errors(void **state) {
     (void)state;
     aoe_retrieval_options o;
     reports r;
     aoe_retrieval_options_defaults(&o);
     write_beir("wrong");
     o.split = "dev";
-    expect("wrong", &o, AOE_ENOENT,
-           "wrong/qrels/dev.tsv: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
+    expect_error("wrong", &o, AOE_ENOENT,
+                 "wrong/qrels/dev.tsv: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
     o.split = "test";
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq9\td5\t1\nq1\td9\t1\nq1\td1\tgood\nq1\td1\t1\n");
-    expect("wrong", &o, AOE_EFORMAT,
-           "wrong/qrels/test.tsv:2: 'query-id': no query has this id; correct the row or set options.skip_bad_rows");
+    expect_error("wrong", &o, AOE_EFORMAT,
+                 "wrong/qrels/test.tsv:2: 'query-id': no query has this id; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     char *path = test_path(test_dir, "wrong");
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -366,31 +371,33 @@ static void test_beir_gone_wrong(void **state) {
     free(path);
     o.table.skip_bad_rows = 0;
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n");
-    expect("wrong", &o, AOE_EFORMAT,
-           "wrong/qrels/test.tsv: no text is relevant to any query; choose another split with options.split");
+    expect_error("wrong", &o, AOE_EFORMAT,
+                 "wrong/qrels/test.tsv: no text is relevant to any query; choose another split with options.split");
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\nq1\td1\n");
-    expect("wrong", &o, AOE_EFORMAT,
-           "wrong/qrels/test.tsv: column 'score' is missing; the file must have the columns query-id, corpus-id, score");
+    expect_error("wrong", &o, AOE_EFORMAT,
+                 "wrong/qrels/test.tsv: column 'score' is missing; the file must have the columns query-id, corpus-id, score");
     write_in("wrong", "queries.jsonl", "{\"_id\":\"q1\",\"text\":\"1\"}\n{\"_id\":\"q1\",\"text\":\"2\"}\n");
-    expect("wrong", &o, AOE_EFORMAT, "wrong/queries.jsonl:2: the id is a duplicate of line 1; remove one of the two lines");
+    expect_error("wrong", &o, AOE_EFORMAT,
+                 "wrong/queries.jsonl:2: the id is a duplicate of line 1; remove one of the two lines");
     write_in("wrong", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
-    expect("wrong", &o, AOE_EFORMAT,
-           "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
+    expect_error("wrong", &o, AOE_EFORMAT,
+                 "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
     write_in("none", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
-    expect("none", &o, AOE_ENOENT,
-           "none/corpus.jsonl: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
+    expect_error("none", &o, AOE_ENOENT,
+                 "none/corpus.jsonl: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
 }
 
-static void test_groups_gone_wrong(void **state) {
+static void test_group_errors(void **state) {
     (void)state;
     aoe_retrieval_options o;
     aoe_retrieval_options_defaults(&o);
     free(test_write_text(test_dir, "alone.tsv", "image\tcaption\na\t1\nb\t2\n"));
-    expect("alone.tsv", &o, AOE_EFORMAT, "alone.tsv: no group has two texts; set options.columns to the column of the group");
+    expect_error("alone.tsv", &o, AOE_EFORMAT,
+                 "alone.tsv: no group has two texts; set options.columns to the column of the group");
     free(test_write_text(test_dir, "empty.tsv", "image\tcaption\na\t1\n \t2\n"));
-    expect("empty.tsv", &o, AOE_EFORMAT, "empty.tsv:3: the group is empty; correct or remove the row");
+    expect_error("empty.tsv", &o, AOE_EFORMAT, "empty.tsv:3: the group is empty; correct or remove the row");
     o.recall_at[0] = 0;
-    expect("alone.tsv", &o, AOE_EARG, "options.recall_at and options.top must be at least 1");
+    expect_error("alone.tsv", &o, AOE_EARG, "options.recall_at and options.top must be at least 1");
     char *path = write_groups();
     circle c = {.specials = 1, .ctx = context, .poisoned = "52"};
     const aoei_eval_model e = circle_encoder(&c);
@@ -435,11 +442,9 @@ static void test_cancelling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups_by_hand),  cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_draws),           cmocka_unit_test(test_random_groups),
-        cmocka_unit_test(test_two_encoders),    cmocka_unit_test(test_beir_by_hand),
-        cmocka_unit_test(test_beir_gone_wrong), cmocka_unit_test(test_groups_gone_wrong),
-        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_groups_by_hand), cmocka_unit_test(test_ties),         cmocka_unit_test(test_random_queries),
+        cmocka_unit_test(test_random_groups),  cmocka_unit_test(test_two_encoders), cmocka_unit_test(test_beir_by_hand),
+        cmocka_unit_test(test_beir_errors),    cmocka_unit_test(test_group_errors), cmocka_unit_test(test_cancelling),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
