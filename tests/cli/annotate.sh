@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 # tags: network
-# data annotate and data score against a chat endpoint: 50 texts of examples/ become pairs, a model is trained on them alone;
-# nothing is paid for twice, killed and interrupted runs go on, the key is nowhere.
+# Tests `aoe data annotate` and `aoe data score` with a local chat endpoint: 50 texts of examples/ become pairs that
+# train a model, no request is sent (and paid) twice, killed and interrupted runs can be resumed, and the API key is
+# written to no file.
 . "$SRC/tests/cli/support/model.sh"
 key=sk-0123456789-secret
-serve() { # serve NAME [KEY|- [TROUBLE [DELAY]]]: starts an endpoint; its address is in $api, its requests in NAME.log
+# serve NAME [KEY|- [TROUBLE [DELAY]]]: starts an endpoint; sets $api to its address and $server to its process id. It
+# writes its requests to NAME.log
+serve() {
     rm -f "$1.url" "$1.log"
     name=$1
     shift
@@ -14,10 +17,10 @@ serve() { # serve NAME [KEY|- [TROUBLE [DELAY]]]: starts an endpoint; its addres
     while [ ! -e "$name.url" ]; do sleep 0.05; done
     api=$(cat "$name.url")/v1
 }
-requests() { # requests NAME: good answers so far
+requests() { # requests NAME: prints the number of requests answered with status 200 so far
     grep -c ' 200$' "$1.log"
 }
-anywhere() { sed 's/127\.0\.0\.1:[0-9]*/HOST/g'; }
+hide_host() { sed 's/127\.0\.0\.1:[0-9]*/HOST/g'; }
 trap 'kill $server 2>/dev/null || true' EXIT
 awk -F '\t' 'NR > 1 { print $2 }' "$SRC/examples/train.tsv" | awk '!seen[$0]++' | head -n 50 >texts.txt
 models="numbered json-b source=second bullets-c"
@@ -36,32 +39,33 @@ requests first
 annotate -q -o pairs.tsv --json
 annotate -q -o other.tsv -j 16 --cache other.sqlite >/dev/null
 cmp pairs.tsv other.tsv
-"$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 --cache pairs.tsv.sqlite --form triples >triples.jsonl
-head -n 2 triples.jsonl
+"$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 --cache pairs.tsv.sqlite --form triplets >triplets.jsonl
+head -n 2 triplets.jsonl
 annotate -q --cache pairs.tsv.sqlite | head -n 1
 requests first
 
-# a model with random weights, trained on these pairs alone; the endpoint knows no language, so that the figures show the way, not a gain
+# A model with random weights is trained on only these pairs. The scores are printed but not checked, because the
+# endpoint generates its sentences by rules.
 tiny_model start
 spearman() { "$AOE" eval sts -q -m "$1" "$SRC/examples/test.tsv" --json | sed 's/.*"spearman":\([-0-9.]*\).*/\1/'; }
 "$AOE" train -q -m start -d pairs.tsv -o tuned --epochs 4 --lr 3e-4 >/dev/null
 echo "spearman before $(spearman start), after $(spearman tuned)" >&2
 
-# scores
+# data score
 head -n 6 "$SRC/examples/test.tsv" >gold.tsv
 "$AOE" data score gold.tsv -m numbered bullets --api "$api" -o scored.tsv --each
 cut -f 1,6- scored.tsv
 "$AOE" data score gold.tsv -m numbered price=100,100 bullets --api "$api" -o mixed.tsv | tail -n 1
-"$AOE" data score gold.tsv -m numbered --api "$api" -o scored.jsonl --label gold --dry-run --json | anywhere
-# what is wrong is said, and nothing is written
-OPENAI_API_KEY=sk-wrong fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o bad.tsv 2>&1 | anywhere
-fails "$AOE" data annotate texts.txt -m unknown --api "$api" -o bad.tsv 2>&1 | anywhere
-fails "$AOE" data annotate texts.txt -m refuses --api "$api" -o bad.tsv 2>&1 | anywhere
-fails "$AOE" data annotate texts.txt -m numbered --api http://example.com/v1 -o bad.tsv 2>&1 | anywhere
+"$AOE" data score gold.tsv -m numbered --api "$api" -o scored.jsonl --label gold --dry-run --json | hide_host
+# errors of the endpoint, of the input and of the output: a message, and no output file
+OPENAI_API_KEY=sk-wrong fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o bad.tsv 2>&1 | hide_host
+fails "$AOE" data annotate texts.txt -m unknown --api "$api" -o bad.tsv 2>&1 | hide_host
+fails "$AOE" data annotate texts.txt -m refuses --api "$api" -o bad.tsv 2>&1 | hide_host
+fails "$AOE" data annotate texts.txt -m numbered --api http://example.com/v1 -o bad.tsv 2>&1 | hide_host
 fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o /dev/null/bad.tsv
 fails "$AOE" data annotate missing.txt -m numbered --api "$api" -o bad.tsv
 is_absent bad.tsv
-# the output takes the place of neither an input nor the cache
+# the output must be neither an input file nor the cache
 cp pairs.tsv.sqlite kept.sqlite
 fails "$AOE" data annotate pairs.tsv -m numbered --api "$api" -o ./pairs.tsv
 fails "$AOE" data score scored.tsv -m numbered --api "$api" -o scored.tsv
@@ -73,10 +77,10 @@ cmp pairs.tsv.sqlite kept.sqlite
 "$AOE" data annotate texts.txt -m numbered price=0,0 --api "$api" -o some.tsv -n 2 --negatives 0 --max-cost 1 -q | tail -n 1
 annotate -q -o troubled.tsv --cache other.sqlite >/dev/null
 kill $server
-usage() { # a usage error: exit code 2, one line
+usage() { # usage ARGUMENT...: expects a usage error: exit code 2
     code=0
     "$AOE" data "$@" || code=$?
-    [ $code = 2 ] || echo "exit code $code instead of 2: $*"
+    [ $code = 2 ] || echo "expected exit code 2, got $code: $*"
 }
 usage annotate texts.txt --api "$api" -o bad.tsv
 env -u OPENAI_BASE_URL "$AOE" data annotate texts.txt -m a -o bad.tsv || echo $?
@@ -88,7 +92,7 @@ usage annotate texts.txt -m a --api "$api" -o bad.tsv --price 3
 usage annotate texts.txt -m a price=x --api "$api" -o bad.tsv
 usage annotate texts.txt -m a --key-env AOE_NO_SUCH_KEY --api "$api" -o bad.tsv
 usage annotate texts.txt -m a --key-env "$key" --api "$api" -o bad.tsv
-usage annotate texts.txt -m a --form triples --negative-label 1 --api "$api" -o bad.tsv
+usage annotate texts.txt -m a --form triplets --negative-label 1 --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key-env=AOE_NO_SUCH_KEY --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key-env="$key" --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key="$key" --api "$api" -o bad.tsv
@@ -98,7 +102,8 @@ usage annotate texts.txt -m a --api "$api" -o bad.tsv -n 0 --negatives 0
 usage score gold.tsv -m a --api "$api" -o bad.tsv --label ''
 fails "$AOE" data annotate texts.txt -m a --api "$api" -o bad.tsv --max-cost 1
 
-# through every trouble once: a limit, an error, no JSON, a body and a stream cut off
+# Failed requests are repeated: the endpoint answers with a rate limit, a server error, invalid JSON, a truncated body
+# and a truncated stream, and the pairs are equal to those of an endpoint without failures.
 head -n 2 texts.txt >two.txt
 few() { "$AOE" data annotate two.txt -m numbered stream --api "$api" -n 3 --negatives 3 -q "$@"; }
 serve second - 0
@@ -110,9 +115,9 @@ cmp plain.tsv troubled.tsv
 cut -d ' ' -f 3 third.log | sort | uniq -c | sed 's/^ *//'
 kill $server
 
-# killed, and interrupted: what was answered is not asked again
+# a killed and an interrupted run: requests that were answered are not sent again
 serve slow "$key" 0 0.05
-stop() { # stop SIGNAL COUNT: ends the run once so many requests are answered
+stop() { # stop SIGNAL COUNT: starts the run and sends it SIGNAL after COUNT requests were answered
     # shellcheck disable=SC2086
     env --default-signal=INT "$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 -q -o late.tsv -j 2 >/dev/null 2>>stopped &
     pid=$!
@@ -128,18 +133,18 @@ stop INT 60
 sed 's/[0-9][0-9]*/N/' stopped
 is_absent late.tsv
 annotate -q -o late.tsv >/dev/null
-awk -v n="$(requests slow)" 'BEGIN { print (n >= 300 && n <= 302 ? "about 300 answers" : n " answers") }' # two were under way when it was killed
+awk -v n="$(requests slow)" 'BEGIN { print (n >= 300 && n <= 302 ? "about 300 answers" : n " answers") }' # at most two were in progress when the run was killed
 sed 1d pairs.tsv | sort >want
 sed 1d late.tsv | sort >got
 cmp want got
 cmp pairs.tsv late.tsv
 kill $server
 
-# the key is nowhere
+# the key is in no file
 grep -rlF "$key" . || echo "no file has the key"
 ls -A | grep -c tmp || true
 for command in annotate score; do
     "$AOE" data $command --help >one
-    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+    awk 'NR == 1; length > 100 { print "a line has " length " columns" }' one
     grep -c . one | awk '{ exit $1 < 30 }'
 done

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow network
-# recipes/annotate-stsb: all of it on a few texts, with an endpoint that knows rules alone and a tiny model; a second run repeats nothing.
+# Tests recipes/annotate-stsb completely, on a few texts, with a local endpoint that generates sentences by rules and
+# with a tiny model. A second run repeats no step.
 . "$SRC/tests/cli/support/model.sh"
 "$BUILD/tests/servers/chat" url log sk-recipe &
 server=$!
@@ -27,6 +28,6 @@ grep -c '^== ' errors
 head -n 1 data/llm/chatglm.tsv
 cut -f 3,4 data/llm/*.tsv | sort | uniq -c | sed 's/^ *//'
 grep -c ' 200$' log
-test "$(tail -n +2 data/llm/ensemble.tsv | cut -f 1,2 | sort | uniq -d | wc -l)" = 0 || echo "a pair comes twice"
+test "$(tail -n +2 data/llm/ensemble.tsv | cut -f 1,2 | sort | uniq -d | wc -l)" = 0 || echo "a pair occurs twice"
 run 2>errors | wc -l
 grep '^== ' errors || echo "nothing repeated"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# RoBERTa and causal models through the program: new, pretrained, trained with layers in both directions, kept and opened again.
+# Tests RoBERTa and causal models in the commands: init, pretrain, train (also with bidirectional attention in the upper
+# layers), info, embed and convert.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
 sizes="--hidden 32 --layers 2 --heads 4 --intermediate 48 --positions 66"
@@ -14,7 +15,7 @@ for name in roberta.embeddings.position_embeddings.weight lm_head.dense.weight l
 done
 "$AOE" train -q -m base -d "$SRC/examples/train.tsv" -o tuned --batch-size 64 --max-steps 2 --dtype f32 >run
 "$AOE" info tuned | grep '^architecture' | sed 's/  */ /g'
-# causal
+# causal models
 # shellcheck disable=SC2086
 "$AOE" init -q --shape qwen2.5-0.5b $sizes --kv-heads 2 --tokenizer start -o causal
 "$AOE" info causal --dtype f32 | grep -E '^(architecture|parameters|heads|attention|pooling|max length|dropout)' | sed 's/  */ /g'
@@ -28,17 +29,17 @@ cmp both1/model.safetensors both2/model.safetensors
 grep -o '"bidirectional_from": *[0-9]*' both1/aoe.json
 "$AOE" info both1 --json | grep -o '"causal":[a-z]*,"bidirectional_from":[a-z0-9]*'
 "$AOE" info causal --json | grep -o '"causal":[a-z]*,"bidirectional_from":[a-z0-9]*'
-# a long text is cut, the prompt behind it is not
+# a long text is truncated; the prompt after it is not
 yes 'a very long text' | head -n 40 | tr '\n' ' ' >long.txt
 "$AOE" embed -q -m both1 --format jsonl <long.txt | sed 's/.*\("tokens":[0-9]*,"truncated":[a-z]*\).*/\1/'
 embed() { "$AOE" embed -q --format tsv --dtype f32 "$@" <texts.txt | cksum; }
-test "$(embed -m both1)" = "$(embed -m both2 --threads 2)" || echo "threads matter"
-test "$(embed -m causal)" = "$(embed -m causal --bidirectional-from 2)" || echo "no layer is not none"
-test "$(embed -m causal --pooling last-avg)" != "$(embed -m causal --pooling last-avg --bidirectional-from 0)" || echo "directions do not matter"
+test "$(embed -m both1)" = "$(embed -m both2 --threads 2)" || echo "expected equal vectors for 2 threads"
+test "$(embed -m causal)" = "$(embed -m causal --bidirectional-from 2)" || echo "expected equal vectors: no layer is bidirectional"
+test "$(embed -m causal --pooling last-avg)" != "$(embed -m causal --pooling last-avg --bidirectional-from 0)" || echo "expected other vectors with bidirectional attention"
 "$AOE" convert both1 --dtype bf16 -o narrow >/dev/null 2>&1
 "$AOE" convert narrow --dtype f32 -o wide >/dev/null 2>&1
 bf16() { "$AOE" embed -q --format tsv --dtype bf16 "$@" <texts.txt | cksum; }
-test "$(bf16 -m narrow)" = "$(bf16 -m wide)" || echo "bf16 as stored differs"
+test "$(bf16 -m narrow)" = "$(bf16 -m wide)" || echo "expected equal vectors after conversion from bf16 to f32"
 fails "$AOE" embed -q -m start --bidirectional-from 0 </dev/null
 fails "$AOE" info causal --bidirectional-from 3
 fails "$AOE" pretrain -q -m causal -d texts.txt -o other

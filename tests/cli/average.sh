@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# aoe merge of models: their mean, the same for any number of threads; what is refused.
+# Tests `aoe merge` with several models: the weights are averaged, the result does not depend on the number of threads,
+# and models that cannot be averaged are rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -8,9 +9,9 @@ for seed in 1 2; do
 done
 "$AOE" merge run-1 run-2 -o mean
 "$AOE" merge -q run-1 run-2 -o threads -t 1
-cmp mean/model.safetensors threads/model.safetensors && echo 'the same for any threads'
+cmp mean/model.safetensors threads/model.safetensors && echo 'equal for any number of threads'
 fails "$AOE" merge run-1 run-2 run-1/ -o new
-cmp -s run-1/model.safetensors mean/model.safetensors || echo 'another'
+cmp -s run-1/model.safetensors mean/model.safetensors || echo 'the mean differs from the first model'
 "$AOE" merge run-1 run-2 start --dtype bf16 --json -o small
 "$AOE" info small | sed -n 's/^stored as  *//p'
 fails "$AOE" merge run-1 run-2 -o mean

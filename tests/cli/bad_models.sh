@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Damaged model directories: one line that says what and where, exit code 1, nothing printed.
+# Tests damaged model directories: embed and info print one line that names the file and the error, print nothing on
+# stdout, and exit with code 1.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model good
 echo one >text.txt
@@ -14,7 +15,7 @@ try() {
     fails "$AOE" embed -q -m model text.txt
     fails "$AOE" info -q model >/dev/null 2>&1
 }
-# weights: header cut off, data cut off, lengths that cannot be
+# weights file: truncated header, truncated data, impossible header lengths, invalid JSON, empty file
 fresh; head -c 5 good/model.safetensors >model/model.safetensors; try
 fresh; head -c 500 good/model.safetensors >model/model.safetensors; try
 fresh; head -c $((size - 4)) good/model.safetensors >model/model.safetensors; try
@@ -22,18 +23,18 @@ fresh; poke model/model.safetensors 0 '\377\377\377\177'; try
 fresh; poke model/model.safetensors 0 '\377\377\377\377\377\377\377\377'; try
 fresh; poke model/model.safetensors 8 'x'; try
 fresh; : >model/model.safetensors; try
-# tensors: missing, of a wrong shape, with a NaN, with an infinity
+# tensors: missing, of a wrong shape, with a NaN, with an infinite value
 fresh; sed -i 's/query\.bias"/query.bios"/' model/model.safetensors; try
 fresh; sed -i 's/"shape":\[600,32\]/"shape":[300,64]/' model/model.safetensors; try
 fresh; poke model/model.safetensors $((8 + header)) '\000\000\300\177'; try
 fresh; poke model/model.safetensors $((8 + header + 4)) '\000\000\200\377'; try
-# config.json: unknown architecture, malformed, impossible sizes, missing
+# config.json: unknown architecture, truncated, impossible sizes, missing; missing weights
 fresh; sed -i 's/"bert"/"gru"/' model/config.json; try
 fresh; head -c 100 good/config.json >model/config.json; try
 fresh; sed -i 's/"num_attention_heads": *2/"num_attention_heads": 3/' model/config.json; try
 fresh; rm model/config.json; try
 fresh; rm model/model.safetensors; try
-# tokenizer: malformed, invalid UTF-8, missing
+# tokenizer: truncated, invalid UTF-8, missing; truncated aoe.json
 fresh; head -c 300 good/tokenizer.json >model/tokenizer.json; try2() { fails "$AOE" embed -q -m model text.txt; }; try2
 fresh; rm model/tokenizer.json; printf 'a\n\377\n' >>model/vocab.txt; try2
 fresh; rm model/tokenizer.json model/vocab.txt; try2

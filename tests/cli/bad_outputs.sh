@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Output that cannot be written: found before the work starts; results that get lost on stdout are an error.
+# Tests outputs that cannot be written: an unusable output path is reported before any computation, and an error while
+# writing to stdout is an error of the command.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 small_table data.tsv 20
@@ -12,7 +13,7 @@ fails "$AOE" init -q --shape bert-tiny --vocab-from data.tsv -o file/out
 fails "$AOE" embed -q -m model -o file/out.npy text.txt
 "$AOE" embed -q -m model -o made/folder/out.npy text.txt # parent directories are created
 wc -c <made/folder/out.npy >/dev/null
-"$AOE" embed -q -m model -o .out text.txt # no name but an extension: the format is jsonl
+"$AOE" embed -q -m model -o .out text.txt # a name that consists of an extension only: the format is jsonl
 head -c 13 .out && echo
 cat file
 fails "$AOE" train -q -m model -d data.tsv -o model
@@ -21,7 +22,8 @@ fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from missing.txt -o new
 fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from LICENSE -o new
 is_absent new
 
-# files of the user that a model would replace stay, and so does a model that an interrupted save had moved aside
+# Files of the user that a model would overwrite are kept. A model that an interrupted save moved to its staging
+# directory is also kept.
 mkdir mine
 echo my notes >mine/README.md
 fails "$AOE" train -q -m model -d data.tsv -o mine
@@ -47,13 +49,13 @@ fails "$AOE" embed -q -m model -o /dev/full text.txt
 fails "$AOE" embed -q -m model text.txt >&-
 
 cp "$SRC/examples/train.tsv" lines.txt
-# a reader that has seen enough: the program ends as any other does, by the signal and without a word
+# a reader closes the pipe early: SIGPIPE ends the program, which prints no message
 for command in "embed -q -m model" "embed -q -m model --format tsv" "tokenize -m model"; do
     # shellcheck disable=SC2086
     { code=0; "$AOE" $command lines.txt lines.txt || code=$?; echo "exit code $code" >&2; } |
         head -n 1 >/dev/null
 done
-# a file size limit is a write error with a message, and nothing stays behind
+# a file size limit: a write error with a message, and no partial file
 seq 200 >numbers.txt
 (ulimit -f 1 && ! "$AOE" embed -q -m model -o big.npy numbers.txt) 2>&1 | cat
 is_absent big.npy

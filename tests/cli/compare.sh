@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# aoe compare: arms and seeds, what is printed follows from the records, more arms join, changed ones are refused.
+# Tests `aoe compare`: arms and seeds, statistics computed from the records of the runs, arms added to an existing
+# directory, and changed arms, which are rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -16,12 +17,13 @@ cut -d, -f1-2 out/results.jsonl
 sed 's/.*"scores"/"scores"/; s/[0-9]\.[0-9e-]*/N/g; s/,"seconds.*//' out/results.jsonl | sort -u
 find out -name model
 
-# the same again runs nothing, and prints the same
+# an identical command trains nothing and prints an identical table
 sha=$(cat out/runs/*/record.json | cksum)
 compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
 test "$sha" = "$(cat out/runs/*/record.json | cksum)"
 
-# of a run without a record that left a part of its model, or a whole one, nothing is used; its scores come out the same
+# A run without a record is trained again, even if a partial or a complete model exists. Its scores are equal to those
+# before.
 rm out/runs/all_seed=43/record.json out/runs/cosine_seed=44/record.json
 mkdir out/runs/all_seed=43/model out/runs/cosine_seed=44/model
 echo '{' >out/runs/all_seed=43/model/config.json
@@ -29,7 +31,7 @@ cp -r start/. out/runs/cosine_seed=44/model
 compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
 find out -name model
 
-# mean and sd, and the mean difference, are those of the records
+# mean, standard deviation, mean difference and t are recomputed from the records
 compare --json --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' >json
 wc -l <json
 sed -n 's/.*"arm":"\([^"]*\)".*"dev.tsv":\([0-9.e-]*\).*/\1 \2/p' out/results.jsonl >scores
@@ -42,7 +44,7 @@ sed -n 's/.*"dev.tsv","arm":"cosine".*"mean":\([^,]*\),"sd":\([^,]*\),.*"differe
            t = (mean - start) / (sd / sqrt(3))
            print n["cosine"], n["untrained"], off($1, mean), off($2, sd), off($3, mean - start), off($6 / t, 1), $4 <= $3 && $3 <= $5 }' scores -
 
-# other forms of the table; another arm to compare with; an arm more
+# other output formats; an added arm; another reference arm
 compare --arm untrained 'all:' --format markdown | sed 's/-*[0-9][0-9.]*[0-9]/N/g' | head -n 3
 compare --arm untrained 'all:' --format csv | cut -d, -f1-3
 compare --arm untrained 'all:' 'fast: --lr 1e-2' --against all | awk '{ print $1, $2, $3 }'
@@ -52,7 +54,7 @@ compare --arm 'all:' "prompt: --prompt 'query: {text}' --epochs=1" >/dev/null
 grep -o '"prompt":"[^"]*"' out/runs/prompt_seed=42/record.json
 fails compare --arm untrained 'all: --lr 1e-2'
 fails compare --arm untrained 'all:' --test train.tsv
-usage() {
+usage() { # usage OPTION...: prints the exit code and expects no output directory
     code=0
     # shellcheck disable=SC2086
     "$AOE" compare -q -o new "$@" -- $base || code=$?
@@ -78,7 +80,7 @@ usage --arm 'a:' 'b:' --method cosent
 code=0
 "$AOE" compare -q -o new --arm 'a:' 'b:' -- -m start -d train.tsv || code=$?
 
-# a file to score by is read as its own settings say, and before anything is trained
+# An evaluation file is read with its own settings (columns=...), before any training.
 sed '1s/score\tsentence1\tsentence2/gold\tleft\tright/' dev.tsv >other.tsv
 columns=columns=text1=left,text2=right,label=gold
 own() {
@@ -88,11 +90,11 @@ fails "$AOE" compare -q -o own --arm 'a:' 'b:' --test other.tsv -- -m start -d t
 fails "$AOE" compare -q -o own --arm 'a:' 'b:' --test dev.tsv -- -m start -d other.tsv --$columns
 is_absent own
 own --test test.tsv -- -m start -d other.tsv $columns --dev other.tsv $columns --max-steps 1
-compare --arm untrained 'all:' | awk '$1 == "dev.tsv" { print $4 }' >same
+compare --arm untrained 'all:' | awk '$1 == "dev.tsv" { print $4 }' >expected
 "$AOE" compare -q -t 2 -o own2 --seeds 3 --replicates 200 --arm untrained 'all:' -- -m start -d train.tsv --dev other.tsv $columns \
-    --batch-size 8 --dtype f32 --lr 1e-3 | awk 'NR > 1 { print $4 }' | cmp - same
+    --batch-size 8 --dtype f32 --lr 1e-3 | awk 'NR > 1 { print $4 }' | cmp - expected
 
-# a folder is what its files hold, those in its own folders too
+# A model directory is identified by the contents of its files, including those in subdirectories.
 cp -r start model
 "$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv --max-steps 1 >/dev/null
 mkdir -p model/1_Pooling

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# convert: f32, bf16 and int8, to the byte and back; every command reads them; what is refused.
+# Tests `aoe convert` with f32, bf16 and int8: conversion to f32 and back reproduces every byte, every command reads the
+# types, and conversions that are not possible are rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model --pooling cls-last-avg
 small_table data.tsv 40
@@ -14,7 +15,7 @@ for type in f32 bf16 int8; do
     cmp $type/model.safetensors again/model.safetensors
     "$AOE" info $type | grep -E '^(stored|pooling)' | sed 's/  */ /g'
     grep -o '"torch_dtype": "[a-z0-9]*"' $type/config.json
-    # the same vectors, scores and training as from the float32 that these weights are
+    # vectors, scores and training are equal to those of the model converted to float32
     for dir in $type wide; do
         "$AOE" embed -q -m $dir --dtype f32 --format tsv text.txt >$dir.vectors
         "$AOE" eval sts -q -m $dir --dtype f32 data.tsv >$dir.scores
@@ -46,5 +47,5 @@ sed -i 's/query\.weight_scale"/query.weight_scald"/' json/model.safetensors
 fails "$AOE" embed -q -m json text.txt
 fails "$AOE" convert json --dtype f32 -o new
 is_absent new
-"$AOE" convert -q bf16 --dtype f32 -o bf16 --force # in its own place
+"$AOE" convert -q bf16 --dtype f32 -o bf16 --force # input and output are the same directory
 "$AOE" info bf16 | grep '^stored' | sed 's/  */ /g'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# data check: every kind of finding with its place, several files, what is ignored, limits, JSON; exit code 1 when there is one.
+# Tests `aoe data check`: every kind of finding with file and line, several files, ignored kinds, the limit of --max,
+# JSON, and exit code 1 if there are findings.
 . "$SRC/tests/cli/support/model.sh"
 printf 'text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n' >good.tsv
 "$AOE" data check good.tsv
@@ -11,7 +12,7 @@ fails "$AOE" data check train.tsv test.jsonl.gz --max 0 -f markdown
 "$AOE" data check train.tsv --ignore invalid,label,conflict,empty,duplicate
 fails "$AOE" data check good.tsv train.tsv --same exact --ordered --ignore invalid,label,conflict,empty --max 1
 fails "$AOE" data check good.tsv good.tsv --max 1
-# a first row that cannot be read
+# an unreadable first row
 printf '{"text1":"a"\n{"text1":"a","text2":"b","label":1}\n' >first.jsonl
 fails "$AOE" data check first.jsonl
 fails "$AOE" data check good.tsv first.jsonl --json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# data convert: formats and back, packed ones, columns, forms; training on what comes out; bad input and full disks write nothing.
+# Tests `aoe data convert`: file formats, compression, columns, and pairs, positives and triplets. The output can be
+# used for training. Bad input and a full disk do not change an existing output file.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 printf 'score\tsentence1\tsentence2\tgenre\n5.00\tcat\t"kitten", soft\ta\n1\tdog\twolf\tb\n4.2\tdog\tpuppy\ta\n' >in.tsv
@@ -12,27 +13,27 @@ cmp in.tsv d.tsv
 gzip -dc b.jsonl.gz
 "$AOE" data convert in.tsv -f jsonl --keep sentence1,score --rename sentence1=text
 "$AOE" data convert in.tsv --keep sentence2 -f txt -q
-# forms
+# pairs, positives and triplets
 "$AOE" data convert in.tsv --to positives -o p.tsv
 "$AOE" data convert in.tsv --to positives --threshold 1 -f csv -q
-"$AOE" data convert in.tsv --to triples -f jsonl
-"$AOE" data convert in.tsv --to triples --json --columns text1=sentence2,text2=sentence1 -o none.tsv || echo none
-"$AOE" data convert p.tsv --to triples -o t.tsv
+"$AOE" data convert in.tsv --to triplets -f jsonl
+"$AOE" data convert in.tsv --to triplets --json --columns text1=sentence2,text2=sentence1 -o none.tsv || echo none
+"$AOE" data convert p.tsv --to triplets -o t.tsv
 cat t.tsv
 "$AOE" data convert t.tsv --to pairs -f tsv
 printf '{"premise":"p","hypothesis":"e","label":"entailment"}\n{"premise":"P.","hypothesis":"n","label":"neutral"}\n{"premise":"P.","hypothesis":"c","label":"contradiction"}\n' >nli.jsonl
-"$AOE" data convert nli.jsonl --to triples --same letters -f tsv
+"$AOE" data convert nli.jsonl --to triplets --same letters -f tsv
 "$AOE" data convert nli.jsonl --to pairs --label-map neutral=0.5 -f tsv -q
-# what comes out is training data
+# the output can be used for training
 "$AOE" train -q -m model -d t.tsv -o tuned --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
-# failures leave what was there
+# an error does not change an existing output file
 cp d.tsv kept.tsv
 printf '{"a":"x\\ty"}\n' >tab.jsonl
 fails "$AOE" data convert tab.jsonl -o kept.tsv
 fails "$AOE" data convert missing.tsv -o kept.tsv
 fails "$AOE" data convert in.tsv -o ./in.tsv
 cmp in.tsv d.tsv
-fails "$AOE" data convert nli.jsonl --to triples -o kept.tsv
+fails "$AOE" data convert nli.jsonl --to triples -o kept.tsv # the old name of triplets
 fails "$AOE" data convert in.tsv --keep sentence3 -o kept.tsv
 fails "$AOE" data convert in.tsv --rename score=sentence1 -o kept.tsv
 fails "$AOE" data convert in.tsv -o /dev/null/out.tsv

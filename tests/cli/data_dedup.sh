@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# data dedup: equal rows, either way round, forms of texts, conflicting labels, formats kept, failures.
+# Tests `aoe data dedup`: equal rows, pairs with swapped texts, ways of comparing texts, conflicting labels, file
+# formats, and errors.
 . "$SRC/tests/cli/support/model.sh"
 printf 'label\tsentence1\tsentence2\tid\n1\ta\tb\t1\n1.0\tb\ta\t2\n0\ta\tb\t3\n1\tA\tb\t4\n0\tc\td\t5\n0\tc\td\t6\n' >in.tsv
 "$AOE" data dedup in.tsv -o out.tsv
@@ -12,7 +13,7 @@ printf 'a\n\na\n\nb' >list.txt
 "$AOE" data dedup list.txt -q
 "$AOE" data dedup - -q <list.txt | cmp - list.txt || echo fewer
 "$AOE" data dedup in.tsv -o out.tsv
-# failures leave what was there
+# an error does not change an existing output file
 cp out.tsv kept.tsv
 printf 'text1\ttext2\tlabel\na\tb\t1\na\tb\t0\n' >twins.tsv
 fails "$AOE" data dedup twins.tsv --conflicts drop -o kept.tsv

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# data stats: rows, labels and lengths, in every way of printing; tokens of a model; compared with awk on examples/.
+# Tests `aoe data stats`: rows, labels and lengths in every output format, and lengths in tokens of a model. The counts
+# for examples/ are compared with counts by awk.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 printf 'premise,hypothesis,label\na cat,the dog runs,entailment\na cat,"x\ny",contradiction\nb,c,neutral\nb,c,maybe\n' >nli.csv
@@ -13,7 +14,7 @@ printf 'one\n\ntwo words\n' >list.txt
 awk 'BEGIN { print "text1\ttext2\tlabel"; for (i = 0; i < 42; i++) printf "a\tb\t%s\n", i / 2 }' >scores.tsv
 "$AOE" data stats scores.tsv --only labels --bins 4
 "$AOE" data stats scores.tsv --only rows --threshold 10
-# examples/, counted another way
+# examples/, compared with counts by awk
 "$AOE" data stats "$SRC/examples/test.tsv" --json >got
 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
     { n++; for (k = 1; k <= 2; k++) { t = $column["sentence" k]; if (!(t in seen)) { seen[t] = 1; distinct++ } words += split(t, w, " ") } }

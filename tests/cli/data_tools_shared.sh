@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The data tools on real data, whose counts are known from elsewhere (docs/data.md; a script that shares no code): rows that
-# STS-B's test has in common with its training set, QQP and MRPC by label, SimCSE's triples of NLI.
+# Tests the data tools on public data sets. The expected counts were computed independently (docs/data.md): rows that
+# the test set of STS-B shares with its training set, QQP and MRPC by label, and the NLI triplets of SimCSE.
 . "$SRC/tests/cli/support/model.sh"
 needs_shared data/stsb
 needs_shared data/nli_part
@@ -13,8 +13,8 @@ for name in stsb/train stsb/dev stsb/test mrpc/train mrpc/test qqp_part/train qq
     "$AOE" data stats "$data/$name.tsv" --only rows -f csv | tail -n 1 | cut -d , -f 2-
 done
 (cat "$data/nli_part/pairs_train.tsv" && tail -n +2 "$data/nli_part/pairs_heldout.tsv") >nli.tsv
-"$AOE" data convert nli.tsv --to triples --same letters -o letters.tsv
-"$AOE" data convert nli.tsv --to triples -o exact.tsv
+"$AOE" data convert nli.tsv --to triplets --same letters -o letters.tsv
+"$AOE" data convert nli.tsv --to triplets -o exact.tsv
 tail -n +2 "$data/nli_part/triples.tsv" | cut -f 1-3 | sort >want
 tail -n +2 letters.tsv | sort | comm -12 - want | wc -l
 "$AOE" data convert nli.tsv -o nli.jsonl.zst -q >/dev/null

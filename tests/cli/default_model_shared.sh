@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# The default model on the public test sets, without training on them: its card's figures (recipes/aoe-mini-en/README.md).
+# Tests that the default model reaches the zero-shot scores of its model card (recipes/aoe-mini-en/README.md) on public
+# test sets.
 . "$SRC/tests/cli/support/model.sh"
 needs_shared data/stsb/test.tsv
 needs_shared data/sts12_14_15/senteval

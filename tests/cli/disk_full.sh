@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# A full disk: exit code 1, one line, no half-written model or file. Needs leave to mount a small file system.
+# Tests a full disk: exit code 1, a message of one line, and no partial model or file. Needs permission to mount a small
+# file system.
 . "$SRC/tests/cli/support/model.sh"
 mkdir disk
 if ! mount -t tmpfs -o size=200k none disk 2>/dev/null; then
-    echo "SKIP: cannot mount a small file system here"
+    echo "SKIP: mounting a small file system is not permitted"
     exit 77
 fi
 trap 'umount disk' EXIT

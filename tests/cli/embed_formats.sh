@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The three formats hold the same numbers; --dims, --normalize and -o; order over several files and stdin.
+# Tests the output of `aoe embed`: the three formats contain equal numbers, --dims, --normalize and -o work, and vectors
+# have the order of the input over several files and stdin.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'A plane is taking off.\r\nHe said "no"\tand left.\n' >one.txt
@@ -38,13 +39,13 @@ awk '{ $1 = $1; print }' all.tsv >tsv.txt
 paste -d ' ' npy.txt tsv.txt |
     awk '{ for (i = 1; i <= 32; i++) if ($i - $(i + 32) > 1e-6 || $(i + 32) - $i > 1e-6) print "differs", NR, i }'
 
-echo "lengths"
+echo "norms"
 norms() { awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; printf "%.5f\n", sqrt(s) }'; }
 "$AOE" embed -q -m model --format tsv --normalize one.txt | norms
 "$AOE" embed -q -m model --format tsv --normalize --dims 5 one.txt | norms
 "$AOE" embed -q -m model --format tsv --no-normalize one.txt | cmp - all.tsv 2>&1 | grep -c EOF
 
-echo "nothing in, nothing out"
+echo "empty input"
 : | "$AOE" embed -m model
 : >empty.txt
 "$AOE" embed -m model --format tsv empty.txt

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-# Memory does not grow with the input: the peak after many texts is at most 1.2 times the peak after few, for short lines
-# and for long ones. The program is asked while it still waits for more input.
+# Tests that the memory of `aoe embed` does not grow with the input: the peak for many texts is at most 1.2 times the
+# peak for a few, for short and for long lines. The peak is read while the program waits for more input.
 . "$SRC/tests/cli/support/model.sh"
 if [ -n "${SAN-}" ]; then
-    echo "SKIP: sanitizers keep freed memory"
+    echo "SKIP: sanitizers do not release freed memory"
     exit 77
 fi
 if ! grep -q VmHWM /proc/self/status 2>/dev/null; then
-    echo "SKIP: /proc does not tell the peak of memory here"
+    echo "SKIP: /proc does not contain the peak resident memory"
     exit 77
 fi
 tiny_model model
 
-# peak FILE: KiB resident at most while the lines of FILE were embedded, but for what a pipe holds
+# peak FILE: embeds the lines of FILE and prints the peak resident memory in KiB. The last lines, which are still in the
+# pipe when the peak is read, are not included.
 peak() {
     rm -f in
     mkfifo in
@@ -26,7 +27,7 @@ peak() {
     test "$(wc -l <out.tsv)" = "$(wc -l <"$1")"
 }
 
-# grows FEW MANY: compares the peaks
+# grows FEW MANY: prints "no" if the peak for the file MANY is at most 1.2 times the peak for FEW
 grows() {
     few=$(peak "$1")
     many=$(peak "$2")

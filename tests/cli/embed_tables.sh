@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# embed reads tables: a text column with line breaks, compressed files, stdin and pipes with --input-format, delimiters.
+# Tests that `aoe embed` reads tables: text columns with line breaks, compressed files, stdin and pipes with
+# --input-format, and delimiters.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 embed() { "$AOE" embed -q -m model --dims 1 "$@" | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'; }
@@ -17,7 +18,7 @@ mkfifo pipe
 cat semicolon.csv >pipe &
 embed --input-format csv --delimiter ';' pipe
 wait
-# the same vectors as from lines
+# the vectors are equal to those of a text file
 printf 'the cat\na "dog"\n' | embed --format tsv >one
 embed --format tsv tabs.tsv | cmp - one
 fails "$AOE" embed -q -m model --columns text=nope semicolon.csv

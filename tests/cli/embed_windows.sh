@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# More lines than a window, and more bytes: order is kept, a text's vector is the same alone, among others and for any
-# number of threads; errors name the line.
+# Tests `aoe embed` with more lines, and with more bytes, than it reads at a time: the output has the order of the
+# input, the vector of a text depends neither on the other texts nor on the number of threads, and errors name the line.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 awk 'BEGIN { for (i = 1; i <= 9000; i++) { printf "line %d", i; for (j = 0; j < i % 17; j++) printf " word%d", j; print "" } }' >lines.txt
@@ -17,7 +17,7 @@ done
 sort -r lines.txt >reversed.txt
 "$AOE" embed -q -m model reversed.txt | sed 's/{"text":"\([^"]*\)".*/\1/' | cmp - reversed.txt
 
-# lines of 300,000 bytes, of which a few fill a window
+# lines of 300,000 bytes: few of them are read at a time
 awk 'BEGIN { for (i = 1; i <= 50; i++) { printf "line %d", i; for (j = 0; j < 50000; j++) printf " words"; print "" } }' >long.txt
 "$AOE" embed -q -m model --format tsv long.txt >long.tsv 2>warnings
 cat warnings
@@ -27,7 +27,7 @@ for n in 1 14 15 28 29 50; do
     sed -n ${n}p long.tsv | cmp - alone.tsv
 done
 
-# an error behind the first window, in a file and in a pipe
+# an error in line 6,000, after the first texts were embedded, in a file and in a pipe
 { head -n 5999 lines.txt; printf 'not \377 UTF-8\n'; } >bad.txt
 fails "$AOE" embed -q -m model --format tsv -o bad.tsv bad.txt
 cat bad.txt | fails "$AOE" embed -q -m model --format tsv -o bad.tsv

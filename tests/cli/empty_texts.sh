@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Empty texts are accepted by embed, eval and tokenize, with one warning that counts them; training refuses them.
+# Tests empty texts: embed, eval, similarity and tokenize accept them, with one warning that states their number; train
+# rejects them.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf '\none two\n\n' | "$AOE" embed -m model | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# eval sts: rows in the order given, totals, undefined correlations, a SentEval folder with unscored lines, --columns.
+# Tests `aoe eval sts`: rows in the order of the arguments, the row for all files together, undefined correlations, a
+# SentEval folder with unscored lines, and --columns.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 small_table a.tsv 30

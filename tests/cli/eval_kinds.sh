@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: MIT
-# eval suite, pairs, retrieval and triplets: tables, csv, markdown and JSON; what is missing, skipped and refused.
+# Tests `aoe eval suite`, `pairs`, `retrieval` and `triplets`: tables, CSV, Markdown and JSON, and missing, skipped and
+# rejected input.
 . "$SRC/tests/cli/support/model.sh"
-mkdir model
-printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >model/vocab.txt
-# {"embeddings": F32 [7, 2]}: cat (4 0), kitten (4 1), tiger (4 2), dog (0 4), puppy (1 4), wolf (2 4)
-printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' | head -c 80 >model/model.safetensors
-one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
-# shellcheck disable=SC2059
-printf "$zero$zero$four$zero$four$one$four$two$zero$four$one$four$two$four" >>model/model.safetensors
-short() { sed 's/\(0\.[0-9]\{9\}\)[0-9]*/\1/g'; } # the last digits of a cosine are the CPU tier's
-eval_() {
+word_model model
+short() { sed 's/\(0\.[0-9]\{9\}\)[0-9]*/\1/g'; } # removes the last digits of cosines, which depend on the CPU tier
+eval_() { # eval_ KIND ARGUMENT...: evaluates the model
     kind=$1
     shift
     "$AOE" eval "$kind" -q -m model "$@"
@@ -35,14 +30,14 @@ cp mrpc.tsv other
 eval_ pairs mrpc.tsv other/mrpc.tsv qnli.csv --format csv | cut -d, -f1
 
 # ---- triplets
-printf 'query\tpositive\tnegative\ncat\tkitten\ttiger\ndog\twolf\tpuppy\ncat\tdog\tdog\n' >triples.tsv
-eval_ triplets triples.tsv
-eval_ triplets triples.tsv triples.tsv --format csv
-eval_ triplets triples.tsv ./triples.tsv --format csv | cut -d, -f1
-eval_ triplets triples.tsv --json | short
+printf 'query\tpositive\tnegative\ncat\tkitten\ttiger\ndog\twolf\tpuppy\ncat\tdog\tdog\n' >triplets.tsv
+eval_ triplets triplets.tsv
+eval_ triplets triplets.tsv triplets.tsv --format csv
+eval_ triplets triplets.tsv ./triplets.tsv --format csv | cut -d, -f1
+eval_ triplets triplets.tsv --json | short
 printf 'query\tpositive\tnegative\ncat\t\ttiger\n' >empty.tsv
 "$AOE" eval triplets -m model empty.tsv
-fails "$AOE" eval triplets -m model triples.tsv graded.tsv
+fails "$AOE" eval triplets -m model triplets.tsv graded.tsv
 
 # ---- retrieval
 printf 'image\tcaption\na|1\tcat\nb\tdog\na|1\tkitten\nb\twolf\nc\ttiger\n' >captions.tsv
@@ -65,7 +60,7 @@ fails "$AOE" eval retrieval -m model beir --split train
 fails "$AOE" eval retrieval -m model graded.tsv
 
 # ---- suite
-subset() { # subset YEAR NAME
+subset() { # subset YEAR NAME SCORES: writes a data set of four pairs; an empty line of SCORES is a pair without a score
     mkdir -p "data/STS/STS$1-en-test"
     printf 'cat\tkitten\ncat\ttiger\ncat\twolf\ncat\tdog\n' >"data/STS/STS$1-en-test/STS.input.$2.txt"
     printf '%b' "$3" >"data/STS/STS$1-en-test/STS.gs.$2.txt"

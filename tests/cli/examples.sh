@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The programs in examples/: each runs on the default model and prints what its first comment promises.
+# Tests the programs in examples/: each uses the default model and prints the result that its first comment describes.
 examples=$(dirname "$AOE")/examples
 export AOE_MODEL=$SRC/models/aoe-mini-en
 cut -f 2 "$SRC/examples/test.tsv" >texts.txt

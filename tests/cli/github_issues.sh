@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # tags: network
-# data github-issues against a local server: pairs in three files, nothing asked twice, killed and stopped runs that go on,
-# offline, refreshed, GraphQL; the token nowhere; then training and evaluation on what was collected.
+# Tests `aoe data github-issues` with a local server: pairs in three files, no request sent twice, killed and
+# interrupted runs that can be resumed, --offline, --refresh, GraphQL, the access token in no file, and training and
+# evaluation on the collected pairs.
 . "$SRC/tests/cli/support/model.sh"
 build=$(dirname "$AOE")
-serve() { # serve NAME [ARGUMENT...]: starts the server; url, log and server are set
+serve() { # serve NAME [ARGUMENT...]: starts the server; sets $url, $log (the file of its requests) and $server (its process id)
     name=$1
     shift
     log=$PWD/$name.log
@@ -19,7 +20,7 @@ serve() { # serve NAME [ARGUMENT...]: starts the server; url, log and server are
 }
 collect() { "$AOE" data github-issues --api "$url" acme/rockets old/anvils "$@"; }
 requests() { wc -l <"$log"; }
-twice() { awk '$3 == 200' "$log" | sort | uniq -d | wc -l; } # answers that were sent more than once
+twice() { awk '$3 == 200' "$log" | sort | uniq -d | wc -l; } # prints the number of requests that were answered more than once
 unset GITHUB_TOKEN GH_TOKEN
 export XDG_CACHE_HOME="$PWD/cache"
 
@@ -32,40 +33,40 @@ cut -f 3 train.tsv | sort | uniq -c
 awk -F '\t' '$4 == "acme/anvils#8" || $4 == "acme/anvils#18"' train.tsv | cut -f 3-
 gzip -dc test.jsonl.gz | grep -c '"label":1'
 ls cache/aoe | sed 's/-.*//' | sort -u
-# the second run asks nothing and writes the same bytes
+# a second run sends no requests and writes the same bytes
 before=$(requests)
 collect --train train2.tsv --validation dev2.csv --test test2.jsonl.gz --ids
 cmp train.tsv train2.tsv
 cmp dev.csv dev2.csv
 cmp test.jsonl.gz test2.jsonl.gz
 echo "requests of the second run: $(($(requests) - before))"
-# one file, another form, from the cache alone
-collect -q --offline --form triples --negatives-by near -n 2 --clean comments,images,templates --train all.jsonl
+# triplets in one file, only from the cache
+collect -q --offline --form triplets --negatives-by near -n 2 --clean comments,images,templates --train all.jsonl
 grep -c . all.jsonl
 head -n 1 all.jsonl
 fails collect -q --offline acme/nothing --train rest.tsv
 echo "requests offline: $(($(requests) - before))"
-# asked again: what has not changed comes without a body
+# --refresh: the server answers requests for unchanged pages without a body
 collect --refresh --train train2.tsv --validation dev2.csv --test test2.jsonl.gz --ids 2>refreshed
 sed -n '/requests,/p' refreshed
-# GraphQL finds what REST does not say
+# GraphQL finds duplicates that REST does not report
 export GH_TOKEN=ghp_averysecretthing12345
 collect --graphql --json | sed 's/"requests.*//'
-# what is missing is named, the rest is there
+# the message names repositories that cannot be read; the pairs of the others are written
 code=0
 collect acme/secret acme/quiet acme/nothing --train rest.tsv || code=$?
 echo "exit code $code"
 fails "$AOE" data github-issues --api "$url" acme/secret acme/quiet --train none.tsv
 is_absent none.tsv
 unset GH_TOKEN
-# an output is not the cache, and none is empty
+# the output must not be the cache, and no output file may be empty
 cp cache/aoe/github.sqlite before.sqlite
 fails collect -q --offline --train ./cache/aoe/github.sqlite
 cmp cache/aoe/github.sqlite before.sqlite
 fails collect -q --offline --shares 98,1,1 --train most.tsv --validation few.tsv --test fewest.tsv
 is_absent most.tsv
 is_absent few.tsv
-# the token is nowhere
+# no file contains the token
 MY_TOKEN=ghp_averysecretthing12345 "$AOE" data github-issues --token-env MY_TOKEN --api "$url" acme/secret --refresh
 fails "$AOE" data github-issues --token-env NO_TOKEN --api "$url" acme/secret --train s.tsv
 fails "$AOE" data github-issues --token-env ghp_averysecretthing12345 --api "$url" acme/secret --train s.tsv
@@ -73,14 +74,14 @@ grep -rc ghp_averysecretthing12345 . | grep -v ':0$' && exit 1
 kill $server
 wait $server
 
-# killed and stopped, it goes on where it was
+# killed and interrupted runs are resumed
 serve slow 0.01
 for signal in KILL TERM INT KILL; do
-    goal=$(($(requests) + 12))
+    target=$(($(requests) + 12))
     env --default-signal=INT "$AOE" data github-issues -q --cache slow.sqlite --api "$url" acme/rockets old/anvils --train slow.tsv 2>stopped &
     pid=$!
     tries=0
-    while [ "$(requests)" -lt $goal ] && [ $tries -lt 1000 ]; do
+    while [ "$(requests)" -lt $target ] && [ $tries -lt 1000 ]; do
         sleep 0.01
         tries=$((tries + 1))
     done
@@ -90,22 +91,22 @@ for signal in KILL TERM INT KILL; do
     echo "exit code $code $(sed 's/[0-9][0-9]*/N/g' stopped)"
     is_absent slow.tsv
 done
-rm -f slow.tsv.tmp-* # of those that were killed
+rm -f slow.tsv.tmp-* # left by the killed runs
 "$AOE" data github-issues -q --cache slow.sqlite --api "$url" acme/rockets old/anvils --train slow.tsv --validation slow.csv --test slow.jsonl.gz --ids
 cmp slow.tsv train.tsv
 cmp slow.csv dev.csv
 cmp slow.jsonl.gz test.jsonl.gz
-[ "$(twice)" -le 4 ] || echo "$(twice) answers were asked for again" # one that was under way when the run ended
+[ "$(twice)" -le 4 ] || echo "$(twice) requests were repeated" # at most the one in progress when a run ended
 kill $server
 wait $server
 find . -name '*tmp*'
 
-# training data like any other
+# the pairs can be used for training and evaluation
 "$AOE" data stats -q train.tsv | head -n 3
 "$AOE" init --quiet --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from train.tsv --vocab-size 300 -o model
 "$AOE" train -q -m model -d train.tsv --dev dev.csv -o tuned --epochs 2 --max-length 64 | tail -n 1 | sed 's/ in [0-9]* s//; s/[0-9][0-9]*\.[0-9]*/N/g'
 "$AOE" eval sts -q -m tuned test.jsonl.gz | sed 's/-*[0-9][0-9]*\.[0-9]*/N/g'
-# mistakes
+# usage errors
 for wrong in "--train -" "--train a.tsv --test a.tsv" "--graphql --all-comments" "--offline --refresh" "--preset angel" "--shares 1,2" \
     "--clean all" "--form c"; do
     code=0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# A grid of 12 points: two jobs at once give the scores of one; killed in the middle, it goes on without running a finished
-# point again; more values and seeds join what is there; the best command trains the best model.
+# Tests `aoe grid` with 12 configurations: two parallel jobs give the scores of one job, a killed grid is resumed
+# without repeating finished runs, values and seeds can be added later, and the printed command reproduces the best
+# model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -8,7 +9,7 @@ head -n 41 "$SRC/examples/test.tsv" >dev.tsv
 base="-m start -d train.tsv --dev dev.tsv --batch-size 8 --dtype f32 --save-every 20"
 over="--over w-angle=0,0.5,1 lr=log:1e-4:1e-2:4"
 
-scores() { # scores FILE: its records without the time they took
+scores() { # scores FILE: prints the records without their running times
     sed 's/,"seconds":[^}]*//' "$1"
 }
 # shellcheck disable=SC2086
@@ -28,7 +29,7 @@ pid=$!
 while [ "$(find killed/runs -name record.json 2>/dev/null | wc -l)" -lt 4 ]; do sleep 0.01; done
 kill -KILL $pid
 { wait $pid || echo "exit code $?"; } 2>/dev/null
-find killed/runs -name record.json -exec ls -i {} + | sort >before # a record that is written again is another file
+find killed/runs -name record.json -exec ls -i {} + | sort >before # a record that is written again has another inode
 test "$(wc -l <before)" -lt 12
 # shellcheck disable=SC2086
 "$AOE" grid -q --jobs 2 -t 2 -o killed $over -- $base --epochs 6 >table2
@@ -39,7 +40,8 @@ scores killed/results.jsonl >b
 cmp a b
 sed 's|one/|killed/|' table | cmp - table2
 
-# a file to score by, a table or a folder: what aoe eval says of the models; a response file with all options
+# An evaluation file can be a table or a folder, and the scores equal those of aoe eval. A response file contains all
+# options.
 cat >grid.args <<'END'
 --over max-length=8,16   # tokens
 --score dev.tsv
@@ -61,7 +63,7 @@ sed 1d dev.tsv | cut -f1 >STS16-en-test/STS.gs.some.txt
 "$AOE" grid -q -o folder --over max-length=8,16 --score STS16-en-test -- -m start -d train.tsv --dtype f32 >/dev/null
 sed 's/.*"score":\([^,]*\),.*/\1/' folder/results.jsonl | cmp - b
 
-# values and seeds that come on top are run, the others are not
+# only the runs of added values and seeds are executed
 # shellcheck disable=SC2086
 "$AOE" grid -t 1 -o killed --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 6 2>&1 >/dev/null | grep -v left |
     sed 's/: .*//' | sort

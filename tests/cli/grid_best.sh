@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-# Which model of a grid is the best: a run without a score is never it, and the first call names it as later ones do.
+# Tests which model of a grid is the best: never that of a run whose score is undefined. The first call prints the best
+# model as later calls do.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-# every text begins with the same word: cut to 3 tokens all are equal, and the score is undefined
-head -n 21 "$SRC/examples/test.tsv" | awk -F '\t' -v OFS='\t' 'NR > 1 { $2 = "a " $2; $3 = "a " $3 } { print }' >same.tsv
+# Every text begins with the same word. Truncated to 3 tokens, all texts are equal, so the score is undefined.
+head -n 21 "$SRC/examples/test.tsv" | awk -F '\t' -v OFS='\t' 'NR > 1 { $2 = "a " $2; $3 = "a " $3 } { print }' >prefixed.tsv
 grid() {
-    "$AOE" grid -q -t 1 --score same.tsv "$@" -- -m start -d train.tsv --dtype f32 --max-steps 2 2>/dev/null
+    "$AOE" grid -q -t 1 --score prefixed.tsv "$@" -- -m start -d train.tsv --dtype f32 --max-steps 2 2>/dev/null
 }
-models() {
+models() { # models DIR: prints the models that the grid in DIR kept
     find "$1/runs" -name model.safetensors | sort
 }
 
-# the model of a run without a score is there when others finish
+# the only run has no score: its model exists when other runs finish
 grid -o nan --over max-length=3 --keep all | tail -n 1
 grid -o nan --over max-length=3,16,8 --keep best >table
 sed -n "s|max-length=[0-9]*, seed 42,|RUN,|; s|max-length=[0-9]*_|max-length=N_|; s|^the model of the best run|&|p" table
@@ -20,7 +21,7 @@ best=$(sed -n 's/^the model of the best run, .*, is in //p' table)
 test -f "$best/model.safetensors"
 models nan | sed 's/=16_\|=8_/=N_/'
 
-# the first call names the best run although no model is removed
+# the first call prints the best run, although no model is removed
 grid -o all --over max-length=8,16 --keep all >first
 grid -o all --over max-length=8,16 --keep all >second
 cmp first second

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Ctrl-C stops the runs under way with a checkpoint each, and the same command goes on from there. --jobs and --memory bound
-# how many runs there are at once. A full disk is an error that leaves what is recorded.
+# Tests the jobs of `aoe grid`: Ctrl-C makes each active run save a checkpoint, the same command resumes them, --jobs
+# and --memory limit the number of parallel runs, and a full disk is an error that leaves no partial record.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
 head -n 21 "$SRC/examples/test.tsv" >dev.tsv
 base="-m start -d train.tsv --dev dev.tsv --batch-size 8 --dtype f32"
-steps() { # the newest step in the log of a run
+steps() { # steps FILE: prints the last step in the log of a run; 0 if there is none
     newest=$(sed -n 's/.*"event":"step","step":\([0-9]*\).*/\1/p' "$1" 2>/dev/null | tail -n 1)
     echo "${newest:-0}"
 }
-children() {
+children() { # children PID: prints the number of child processes
     cat "/proc/$1/task/$1/children" 2>/dev/null | wc -w
 }
 
 # shellcheck disable=SC2086
 env --default-signal=INT "$AOE" grid -q --jobs 2 -t 2 -o stopped --over lr=1e-4,1e-3 -- $base --epochs 100 --save-every 1000000 \
-    --eval-every 1000000 >table & # the shell has jobs ignore SIGINT
+    --eval-every 1000000 >table & # the shell makes background jobs ignore SIGINT
 pid=$!
 one=stopped/runs/lr=1e-4_seed=42/model two=stopped/runs/lr=1e-3_seed=42/model
 while [ "$(steps $one/train-log.jsonl)" -lt 50 ] || [ "$(steps $two/train-log.jsonl)" -lt 50 ]; do sleep 0.01; done
@@ -31,13 +31,13 @@ ls $two/checkpoints | wc -l
 test -z "$(find stopped -name record.json)"
 # shellcheck disable=SC2086
 "$AOE" grid -q --jobs 2 -t 2 -o stopped --over lr=1e-4,1e-3 -- $base --epochs 100 --save-every 1000000 --eval-every 1000000 >table
-# the second process counts its seconds anew, and from a later step on
+# the resumed process starts with a later step, and its seconds start at 0
 sed -n 's/.*"event":"step","step":\([0-9]*\),.*"seconds":\([0-9.e-]*\).*/\1 \2/p' $one/train-log.jsonl |
     awk '$2 < before { anew++; at = $1 } { before = $2 } END { print anew, (at >= 50) }'
 wc -l <stopped/results.jsonl
 
 most=0
-most_children() { # most_children OPTION...: how many runs there are at once, of four
+most_children() { # most_children OPTION...: starts a grid of four runs and prints the maximum number of parallel runs
     rm -rf some
     # shellcheck disable=SC2086
     "$AOE" grid -q --jobs 2 -t 2 -o some --over lr=lin:1e-4:4e-4:4 "$@" -- $base --epochs 20 --eval-every 1000000 >/dev/null &

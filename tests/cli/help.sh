@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Help goes to stdout with exit code 0, for the program and for every command, both ways of asking.
+# Tests that the help of the program and of every command is printed on stdout with exit code 0, with `help`, `--help`
+# and `-h`.
 "$AOE" help >help
 "$AOE" --help >help2
 cmp help help2
@@ -11,7 +12,7 @@ for command in init pretrain train grid compare embed similarity tokenize info c
     cmp one two
     cmp one three
     head -n 1 one
-    awk -v c="$command" 'length > 100 { print c ": a line of " length " columns" }' one
+    awk -v c="$command" 'length > 100 { print c ": a line has " length " columns" }' one
     grep -q -- '--threads N' one || echo "$command has no --threads"
 done
 grep -q '^  data ' help
@@ -23,13 +24,13 @@ for tool in convert split dedup stats check mine annotate score; do
     "$AOE" data $tool --help >one
     "$AOE" data $tool -h >two
     cmp one two
-    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+    awk 'NR == 1; length > 100 { print "a line has " length " columns" }' one
 done
 grep -q '^  plot ' help
 "$AOE" plot --help | grep '^  [a-z]' | while read -r kind _; do
     [ "$kind" != aoe ] || continue
     "$AOE" plot "$kind" --help >one
-    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+    awk 'NR == 1; length > 100 { print "a line has " length " columns" }' one
     grep -q -- '-o, --output NAME' one || echo "plot $kind has no --output"
 done
 grep '^  eval ' help
@@ -41,14 +42,14 @@ for evaluation in sts suite pairs retrieval triplets; do
     "$AOE" eval $evaluation --help >one
     "$AOE" eval $evaluation -h >two
     cmp one two
-    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+    awk 'NR == 1; length > 100 { print "a line has " length " columns" }' one
     grep -q -- '--threads N' one && grep -q -- '--format NAME' one && grep -q -- '--chunk NAME' one
 done
 grep '^  whiten ' help
-"$AOE" whiten --help | awk 'NR == 1; length > 100 { print "a line of " length " columns" }'
+"$AOE" whiten --help | awk 'NR == 1; length > 100 { print "a line has " length " columns" }'
 "$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'
-# Help and version are available at every level of the tree of commands.
+# help and version are available for commands and subcommands
 for path in 'data mine' 'eval sts' 'plot curve'; do
     "$AOE" help $path >one
     "$AOE" $path --help >two

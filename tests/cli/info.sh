@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# info: where settings come from, the memory plan, JSON; the model named in three ways.
+# Tests `aoe info`: the source of each setting, the memory plan, JSON, and the three ways of selecting the model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 "$AOE" info model --dtype f32 | sed 's/  */ /g'
 rm model/aoe.json
 "$AOE" info -m model --pooling last-max --max-length 9 --no-normalize | grep -E '^(pooling|max length|normalize)' | sed 's/  */ /g'
-# packed copies and scratch depend on kernels and threads, the rest does not
+# in the memory plan, only packed copies and workspaces depend on kernels and threads
 "$AOE" info model | sed -n 's/^computed in  *\(f32\|bf16\)$/computed in TYPE/p'
 plan() { "$AOE" info model --dtype "$1" --json --plan --texts 8 --length 16; }
 AOE_MODEL=model "$AOE" info --dtype f32 --json --plan --texts 8 --length 16 >f32
@@ -18,10 +18,12 @@ for type in f32 bf16; do
 done
 "$AOE" info model --dtype bf16 --plan --texts 8 --length 16 | tail -n 18 | sed 's/  *[0-9.]* MiB/ N MiB/; s/ *$//'
 fails "$AOE" info missing
-# without a name: the sole model beside the program, or the one called default
+# the default model: the only installed model, or the one with the name default
 mkdir -p prefix/bin prefix/share/aoe/models
 cp "$AOE" prefix/bin/aoe
-found() { prefix/bin/aoe info | sed -n 's/^directory .*models\//found /p'; }
+found() { # prints the name of the default model
+    prefix/bin/aoe info | sed -n 's/^directory .*models\//found /p'
+}
 fails prefix/bin/aoe info
 cp -r model prefix/share/aoe/models/first
 found
@@ -29,5 +31,5 @@ cp -r model prefix/share/aoe/models/second
 fails prefix/bin/aoe info
 cp -r model prefix/share/aoe/models/default
 found
-# JSON numbers have as few digits as read back equal
+# a number in JSON is the shortest that reads back as the same value
 "$AOE" info model --json | grep -o '"dropout":[0-9.]*'

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# init: sizes, seeds, a tokenizer of another model, --force, --cased; every named shape is known.
+# Tests `aoe init`: sizes, seeds, the tokenizer of another model, --force, --cased, and named shapes.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model a
 tiny_model b
 tiny_model c --seed 7
 cmp a/model.safetensors b/model.safetensors
-cmp -s a/model.safetensors c/model.safetensors && echo "another seed, the same weights"
+cmp -s a/model.safetensors c/model.safetensors && echo "expected other weights with another seed"
 cmp a/tokenizer.json c/tokenizer.json
 "$AOE" info a | grep -E '^(hidden|layers|heads|intermediate|vocabulary|positions|dropout|architecture)' | sed 's/  */ /g'
 "$AOE" init -q --hidden 128 --layers 1 --tokenizer a --dropout 0 -o d

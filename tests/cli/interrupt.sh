@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # tags: threads
-# The first SIGINT, SIGTERM or SIGHUP stops training with a checkpoint and says how to go on; the run resumed to its end leaves
-# the model of a run that was never stopped. Changed options are refused.
+# Tests that SIGINT, SIGTERM and SIGHUP stop training with a checkpoint and a message that explains how to resume, that
+# a resumed run ends with the weights of an uninterrupted run, and that a run cannot be resumed with other options.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
 options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 --save-every 100000"
 # shellcheck disable=SC2086
 "$AOE" train $options -o whole >/dev/null
-stop() { # stop SIGNAL: starts or resumes the run, interrupts it once it is under way
+stop() { # stop SIGNAL STEP: starts or resumes the run and sends it SIGNAL after training step STEP
     # shellcheck disable=SC2086
-    env --default-signal=INT,HUP "$AOE" train $options -o stopped --resume & # the shell has jobs ignore SIGINT
+    env --default-signal=INT,HUP "$AOE" train $options -o stopped --resume & # the shell makes background jobs ignore SIGINT
     pid=$!
     tries=0
     while ! grep -q "\"step\":$2" stopped/train-log.jsonl 2>/dev/null && [ $tries -lt 500 ]; do

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: threads
-# A run killed with SIGKILL at random moments and resumed ends with the bytes of a run that was never stopped, and the
-# number of threads changes nothing. AOE_TEST_SEED repeats a failure.
+# Tests that a run that is killed with SIGKILL at random times and resumed ends with the bytes of an uninterrupted run,
+# for any number of threads. AOE_TEST_SEED=N repeats a failure.
 . "$SRC/tests/cli/support/model.sh"
 seed=${AOE_TEST_SEED:-$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}
 echo "AOE_TEST_SEED=$seed" >&2
@@ -19,7 +19,7 @@ steps_done() {
 }
 
 kills=0
-for n in 1 2 3 4; do # of 148 steps: the n-th kill comes at a random step of the n-th thirty, and at a random moment within it
+for n in 1 2 3 4; do # the run has 148 steps; kill n is in a random step from 30 (n - 1) + 1 to 30 n, at a random time within the step
     target=$(awk -v s="$seed" -v n=$n 'BEGIN { srand(s * 10 + n); print int(30 * (n - 1 + rand())) + 1 }')
     # shellcheck disable=SC2086
     "$AOE" train $options -o killed --resume --threads $((n % 2 + 1)) >/dev/null &

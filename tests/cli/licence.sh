@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-# A LICENSE beside a model's weights goes along with what is made of them, and the README says whose it is; the record of a
-# mean; numbers in READMEs as in aoe.json. The card of the model that comes with aoe is the recipe's, and its links lead somewhere.
+# Tests licences and model cards: the LICENSE file of a model is copied to every model derived from it, and the README
+# states its origin; a merged model records its sources; numbers in README.md equal those in aoe.json; the card of the
+# default model is that of the recipe, and its links point to existing files.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-licence() { grep -h '^This model is derived' "$1/README.md" && cmp start/LICENSE "$1/LICENSE"; }
+licence() { # licence DIR: expects a copy of start's LICENSE, and prints the sentence of the README about its origin
+    grep -h '^This model is derived' "$1/README.md" && cmp start/LICENSE "$1/LICENSE"
+}
 train() { "$AOE" train -q -d train.tsv --max-steps 1 "$@" >notes; }
 echo 'Terms of the start.' >start/LICENSE
 train -m start -o tuned
 licence tuned
-grep -c 'LICENSE' start/README.md || echo "a model made from nothing has none"
+grep -c 'LICENSE' start/README.md || echo "a model with random weights has no licence"
 train -m start -o stopped --save-every 1
 rm stopped/model.safetensors
 train -m start -o stopped --save-every 1 --resume # from a checkpoint
@@ -25,7 +28,8 @@ licence white
 cut -f 2 train.tsv >texts.txt
 "$AOE" pretrain -q -m start -d texts.txt --held-out 0 --max-steps 1 -o further >notes
 licence further
-# a mean names the models; the licence of the first that has one, and a word where another one's differs
+# A merged model records the merged models. It has the licence of the first model that has one, and a warning if another
+# one differs.
 train -m start -o ./other --seed 1
 rm tuned/LICENSE
 "$AOE" merge -q tuned ./other start -o mean
@@ -36,21 +40,21 @@ grep -c '"seed": 42' mean/aoe.json
 grep -c '"seed": 1,' mean/aoe.json
 echo 'Other terms.' >other/LICENSE
 "$AOE" merge -q start ./other -o terms
-# without a licence, nothing of the kind; a model that takes the place of one takes its licence away
+# a model without a licence that replaces a model with one: its LICENSE file is removed
 train -m tuned -o terms --force
 is_absent terms/LICENSE
 grep 'derived' terms/README.md || echo 'no licence'
 fails "$AOE" init -q --hidden 32 --layers 1 --tokenizer start -o "$(mkdir new && touch new/LICENSE && echo new)"
-# numbers, tags
+# numbers and tags in README.md
 grep -hE '"(lr|tau_cosine)"' tuned/README.md tuned/aoe.json | sort -u | sed 's/^ *//' | sort -u
 "$AOE" init -q --shape ran-mini --layers 1 --hidden 32 --heads 1 --tokenizer start -o ran
 sed -n '/^tags/,/^---/p' ran/README.md
-# the model that comes with aoe
+# the default model
 model=$SRC/models/aoe-mini-en
 cmp "$SRC/recipes/aoe-mini-en/README.md" "$model/README.md"
 cmp "$SRC/recipes/aoe-mini-en/LICENSE.weights" "$model/LICENSE"
 sed -n '1,/^---$/p; /^license/p' "$model/README.md" | sort -u
 grep -o '](\.[^)]*)' "$model/README.md" | tr -d '()]' | while read -r link; do
-    [ -e "$model/$link" ] && [ -e "$SRC/recipes/aoe-mini-en/$link" ] || echo "leads nowhere: $link"
+    [ -e "$model/$link" ] && [ -e "$SRC/recipes/aoe-mini-en/$link" ] || echo "broken link: $link"
 done
 sed -n '/"mean_of"/,/]/p' "$model/aoe.json"

@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: MIT
-# Adapters through the program: trained, stopped and gone on with, continued, merged, and opened wherever a model is; what is
-# refused; the memory of a 7B model with them.
+# Tests LoRA adapters in the commands: training, interrupting and resuming, further training, merging, adapters as the
+# model of every command, rejected options, and the planned memory of a 7B model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
 cut -f 1 train.tsv | tail -n +2 | head -n 20 >texts.txt
-train() { # train OUTPUT OPTION...
+train() { # train OUTPUT OPTION...: trains on train.tsv
     output=$1
     shift
     "$AOE" train -q -d train.tsv --batch-size 16 --lr 1e-3 -o "$output" "$@"
 }
-same() { cmp "$1/adapter_model.safetensors" "$2/adapter_model.safetensors" && echo "the same adapters"; }
+expect_equal() { cmp "$1/adapter_model.safetensors" "$2/adapter_model.safetensors" && echo "equal adapters"; }
 train adapters -m start --epochs 2 --lora-r 4 -t 1 >/dev/null
 (cd adapters && echo *)
 (cd adapters/checkpoints/step-8 && echo *)
 sed -n 's/^ *"\(r\|lora_[a-z]*\|task_type\|target_modules\)"/\1/p; s/^ *\("[a-z.]*"\),*$/  \1/p' adapters/adapter_config.json
 train threads -m start --epochs 2 --lora-r 4 -t 3 >/dev/null
-same adapters threads
-# from the checkpoint after 5 steps, which is then the newest
+expect_equal adapters threads
+# resumed from the checkpoint after 5 steps, because the checkpoint after 8 steps is removed
 train stopped -m start --epochs 2 --lora-r 4 --save-every 5 --keep-checkpoints 2 >/dev/null
 rm -r stopped/checkpoints/step-8 stopped/adapter_model.safetensors
 fails train stopped -m start --epochs 2 --lora-r 8 --resume
 fails train stopped -m start --epochs 2 --resume
 train stopped -m start --epochs 2 --lora-r 4 --resume >/dev/null
-same adapters stopped
-# an adapter directory is a model, and merged another one with the same vectors
+expect_equal adapters stopped
+# adapters are a model; the merged model computes equal vectors
 "$AOE" merge adapters -o merged
 "$AOE" merge adapters --dtype bf16 -q --json -o small
 for type in f32 bf16; do
     "$AOE" embed -q -m adapters --dtype $type texts.txt >a
     "$AOE" embed -q -m merged --dtype $type texts.txt >b
     "$AOE" embed -q -m start --dtype $type texts.txt >c
-    cmp a b && echo "the same vectors"
-    cmp -s a c || echo "other vectors"
+    cmp a b && echo "equal vectors"
+    cmp -s a c || echo "the vectors differ from the base model"
 done
 "$AOE" eval sts -q --dtype f32 -m adapters train.tsv >a
 "$AOE" eval sts -q --dtype f32 -m merged train.tsv >b
@@ -40,16 +40,16 @@ cmp a b
 "$AOE" tokenize -m adapters texts.txt | head -n 1
 "$AOE" info adapters | sed -n '/^base/s|  .*/|  |p; /^adapters/p; /^parameters/p; /^pooling/p'
 "$AOE" info -q adapters --json | sed 's/.*\("lora_r":[0-9]*\).*/\1/'
-# trained further
+# further training of adapters
 train more -m adapters --epochs 1 --load-8bit >/dev/null
-cmp -s more/adapter_model.safetensors adapters/adapter_model.safetensors || echo "other adapters"
+cmp -s more/adapter_model.safetensors adapters/adapter_model.safetensors || echo "the adapters changed"
 grep -c '"load_8bit": true' more/aoe.json
 mv start base
 fails "$AOE" embed -m adapters texts.txt 2>err
 sed "s|$(pwd -P)/||" err
 "$AOE" embed -q -m adapters --base base --dtype f32 texts.txt >c
 "$AOE" embed -q -m merged --dtype f32 texts.txt >b
-cmp b c && echo "the same vectors"
+cmp b c && echo "equal vectors"
 fails "$AOE" merge base -o new
 fails "$AOE" merge adapters -o merged
 fails "$AOE" embed -m merged --base base texts.txt

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Every method of training raises the score on examples/ over the untrained start, and its log names its loss;
-# whitening, without training, stores its layer; options that a method does not look at are refused.
+# Tests the training methods: each one improves the score of the untrained model on examples/, and its log contains the
+# losses of the method. Whitening adds a dense layer without training. Options that a method does not use are rejected.
 . "$SRC/tests/cli/support/model.sh"
 pairs=train.tsv
 cp "$SRC/examples/train.tsv" "$pairs"
@@ -8,15 +8,15 @@ tiny_model start --pooling last-max
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "premise", "hypothesis"; next }
     { print ($1 >= 3.5 ? "entailment" : $1 < 1.5 ? "contradiction" : "neutral"), $2, $3 }' "$pairs" >nli.tsv
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "query", "positive", "negative"; next }
-    $1 >= 3.5 { if (other != "") print $2, $3, other } $1 < 2 { other = $3 }' "$pairs" >triples.tsv
-score() { # score MODEL: Spearman on the pairs
+    $1 >= 3.5 { if (other != "") print $2, $3, other } $1 < 2 { other = $3 }' "$pairs" >triplets.tsv
+score() { # score MODEL: prints the Spearman correlation on the pairs
     "$AOE" eval sts -q --json -m "$1" "$pairs" | sed 's/.*"spearman":\([^,]*\),.*/\1/'
 }
 before=$(score start)
-rises() { # rises MODEL: says so when its score is above the start's by 0.05
+rises() { # rises MODEL: prints "better" if the score is more than 0.05 above that of the untrained model
     awk -v b="$before" -v a="$(score "$1")" -v m="$1" 'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
 }
-trains() { # trains METHOD FILE [OPTION...]
+trains() { # trains METHOD FILE [OPTION...]: trains with METHOD, and prints whether the score improved and the losses that are not 0
     method=$1
     file=$2
     shift 2
@@ -31,29 +31,29 @@ trains cosent "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
 trains sbert-regression "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
 trains sbert-classification nli.tsv --epochs 10 --batch-size 16 --lr 2e-3
 trains simcse-unsup "$pairs" --epochs 4 --batch-size 64 --lr 3e-3
-trains simcse-sup triples.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
-trains contrastive triples.tsv --epochs 4 --batch-size 16 --lr 2e-3
+trains simcse-sup triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
+trains contrastive triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
 "$AOE" whiten -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
 "$AOE" whiten -q -m start "$pairs" nli.tsv -k 8 -o small
 "$AOE" info small | grep -E '^(dense|vector|pooling)' | sed 's/  */ /g'
-refused() { # refused OPTION...: a usage error
+rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0
     "$AOE" train -m start -d "$pairs" -o out "$@" || code=$?
-    [ $code = 2 ] || echo "exit code $code: $*"
+    [ $code = 2 ] || echo "expected exit code 2, got $code: $*"
 }
-refused --method cosent --w-ibn 2
-refused --method sbert-regression --tau-cosine 0.1
-refused --method angle --no-projection
-refused --method simcse-unsup --ibn-threshold 3
-refused --method contrastive --w-angle 0.5
-refused --method simcse
-refused --label-max 5
-fails "$AOE" train -m start -d triples.tsv -o out --method sbert-regression
+rejected --method cosent --w-ibn 2
+rejected --method sbert-regression --tau-cosine 0.1
+rejected --method angle --no-projection
+rejected --method simcse-unsup --ibn-threshold 3
+rejected --method contrastive --w-angle 0.5
+rejected --method simcse
+rejected --label-max 5
+fails "$AOE" train -m start -d triplets.tsv -o out --method sbert-regression
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-classification
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-regression --label-max 4
 printf 'query\tpositive\nthe cat\ta cat\nthe dog\ta dog\n' >positives.tsv
 fails "$AOE" train -m start -d positives.tsv -o out --method simcse-sup --hard-negative 0.5
-# without in-batch negatives nothing keeps a text that comes often from a batch
+# a loss without in-batch negatives accepts several equal texts in a batch
 for i in 1 2 3 4 5 6 7 8; do printf 'the cat\ta cat\tdog %s\n' $i; done | sed '1i query\tpositive\tnegative' >often.tsv
 "$AOE" train -q -m start -d often.tsv -o often --method cosent -t 1 --batch-size 8 2>&1 | sed 's/ in [0-9]* s;/;/'
 fails "$AOE" whiten -m whitened "$pairs" -o out

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers threads
-# data mine: triples as jsonl and tsv, what is chosen, the summary, a corpus, training on what comes out; bad input writes nothing.
+# Tests `aoe data mine`: triplets as JSONL and TSV, the options that select negatives, the summary, a corpus, and
+# training on the output. Bad input does not change an existing output file.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 printf 'text1\ttext2\tlabel\ncat\tkitten\t5\ndog\tpuppy\t4\ncat\ttiger\t1\nCat\twolf\t0\n' >pairs.tsv
@@ -9,24 +10,24 @@ printf 'text1\ttext2\tlabel\ncat\tkitten\t5\ndog\tpuppy\t4\ncat\ttiger\t1\nCat\t
 "$AOE" data mine -m model pairs.tsv -o two2.tsv -n 2 --threads 2
 cmp two.tsv two2.tsv
 cat two.tsv
-short() { sed 's/\(0\.[0-9]\{6\}\)[0-9]*/\1/g' "$@"; } # the last digits of a cosine are the CPU tier's
+short() { sed 's/\(0\.[0-9]\{6\}\)[0-9]*/\1/g' "$@"; } # removes the last digits of cosines, which depend on the CPU tier
 "$AOE" data mine -m model pairs.tsv -o scored.tsv --scores --from-queries --skip 1 --json >summary
 short summary scored.tsv
 "$AOE" data mine -m model pairs.tsv -o out.jsonl --max-score 0.8 --scores
 short out.jsonl
 "$AOE" data mine -m model pairs.tsv -o out.jsonl --margin 0 --threshold 1
 cat out.jsonl
-# alternatives stay together; a corpus, compressed, and a table
+# lists of alternatives are kept; the corpus is a compressed text file or a table
 printf '{"query":["cat","kitten"],"positive":["kitten","tiger"]}\n{"query":"dog","positive":["a \\t dog","puppy"]}\n' >lists.jsonl
 printf 'puppy\n\nwolf\n' | gzip -c >corpus.txt.gz
 printf 'body\nCat\n' >corpus.tsv
 "$AOE" data mine -q -m model lists.jsonl pairs.tsv --corpus corpus.txt.gz --sample --seed 3
 "$AOE" data mine -q -m model lists.jsonl --corpus corpus.tsv --corpus-columns text=body
 "$AOE" data mine -q -m model pairs.tsv --columns text1=text2,text2=text1 --form pairs
-# what comes out is training data
+# the output can be used for training
 "$AOE" train -q -m model -d two.tsv -o tuned --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
 "$AOE" train -q -m model -d out.jsonl -o tuned2 --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
-# failures leave what was there
+# an error does not change an existing output file
 cp two.tsv kept.tsv
 fails "$AOE" data mine -m model lists.jsonl -o kept.tsv
 fails "$AOE" data mine -m model pairs.tsv -o kept.tsv --margin 2

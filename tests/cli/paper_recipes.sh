@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# recipes/paper: the README names every file and no others; each file runs for one step on small substitutes for
-# the models and data that it names.
+# Tests recipes/paper: the README lists exactly the existing files, and the command of each file runs for one step with
+# small substitutes for its models and data.
 . "$SRC/tests/cli/support/model.sh"
 recipes=$SRC/recipes/paper
 (cd "$recipes" && ls -- *.args) | sort >files
@@ -34,7 +34,7 @@ while IFS= read -r file; do
     whiten) step="--dims 4" ;;
     convert | 'eval suite') step= ;;
     train) ;;
-    *) echo "$file: no command in its first line" && exit 3 ;;
+    *) echo "$file: the first line names no command" && exit 3 ;;
     esac
     # shellcheck disable=SC2086
     "$AOE" $command "@$recipes/$file" $step --quiet >/dev/null

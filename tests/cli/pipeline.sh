@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers threads
-# init, train, eval, embed and similarity on examples/: training raises the correlation on the training pairs, the
-# model carries its settings along, and the figures printed agree with each other.
+# Tests init, train, eval, embed and similarity in sequence on examples/: training improves the correlation on the
+# training pairs, the model stores its settings, and similarity equals the cosine of the vectors of embed.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start --json | sed 's/:[0-9][0-9]*/:N/g'
 rm -rf start
@@ -23,6 +23,6 @@ END
 sed 's/:[-0-9.e]*/:N/g' similarity.json
 awk -F'\t' -v c="$(sed 's/.*"cosine":\([^,]*\),.*/\1/' similarity.json)" '
     NR == 1 { split($0, x) }
-    NR == 2 { for (i = 1; i <= NF; i++) s += x[i] * $i; d = s - c; print (d < 1e-5 && -d < 1e-5 ? "same cosine" : "differs " s " " c) }' two.tsv
+    NR == 2 { for (i = 1; i <= NF; i++) s += x[i] * $i; d = s - c; print (d < 1e-5 && -d < 1e-5 ? "equal cosine" : "differs " s " " c) }' two.tsv
 "$AOE" similarity -m model --angle-form phase 'A plane is taking off.' 'An air plane is taking off.' | sed 's/  *[-0-9.]*$/ N/'
 ls model

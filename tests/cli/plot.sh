@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: MIT
-# plot: what is in the data and scripts of every kind of picture, without gnuplot, which is then named; they are written all the same.
+# Tests the data files and gnuplot scripts of every kind of `aoe plot`. gnuplot is not in PATH: the program reports
+# this, but writes both files.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
-plot() { # plot KIND...: with no gnuplot to be found
+plot() { # plot KIND...: runs aoe plot without gnuplot and expects exit code 1 and the message about gnuplot
     code=0
     PATH= "$AOE" plot "$@" 2>err || code=$?
     [ $code = 1 ] && grep -q '^aoe: gnuplot is not installed; .* install gnuplot (Debian: apt-get install gnuplot-nox)' err && return
     echo "exit code $code: $*"
     cat err
 }
-blocks() { grep '^#' "$1"; }
-# block FILE N: the lines of a block of the data, counted from 0
+blocks() { grep '^#' "$1"; } # blocks FILE: prints the titles of the data blocks
+# block FILE N: prints the lines of data block N; the first block is 0
 block() { awk -v want="$2" '/^# / && seen++ { block++ } /^[^#]/ && block - 1 == want' "$1"; }
-integral() { # integral COLUMN_X COLUMN_DENSITY: trapezoids
+integral() { # integral COLUMN_X COLUMN_DENSITY: prints the integral of the density on stdin, by the trapezoidal rule
     awk -v x="$1" -v d="$2" 'NR > 1 { sum += ($x - before) * ($d + density) / 2 } { before = $x; density = $d } END { printf "%.2f\n", sum }'
 }
 
-# a message that the script can be run later; both files, no picture
+# the message says that the script can be run later; both files are written, but no picture
 PATH= "$AOE" plot saturation -o "sub title" 2>&1 || true
 ls
 
@@ -29,7 +30,8 @@ for i in 0 1 2 5 7 13; do block density.dat $i | integral 1 2; done
 block density.dat 6 | cut -c 1-40 | awk '{ printf "%.3f %s %s %s\n", $1, $2, $3, $4 }'
 block density.dat 13
 grep -E '^(title|note)' density.gp
-# a row's kernels, computed here: the two pairs rated about 1, bandwidth 0.9 min(sd, iqr/1.34) 2^-0.2, mirrored at -1 and 1
+# The density of the two pairs with a label of about 1 is recomputed: Gaussian kernels with bandwidth 0.9 min(sd, iqr /
+# 1.34) n^-0.2, n = 2, reflected at -1 and 1.
 block density.dat 1 | awk '
     function k(d) { return exp(-d * d / (2 * h * h)) }
     BEGIN { a = 8 / 17; b = 8 / sqrt(320); sd = (b - a < 0 ? a - b : b - a) / sqrt(2); iqr = (b - a < 0 ? a - b : b - a) / 2
@@ -38,7 +40,7 @@ block density.dat 1 | awk '
       for (i = 1; i <= 2; i++) want += k($1 - x[i]) + k($1 + x[i] + 2) + k($1 + x[i] - 2)
       want /= 2 * h * sqrt(8 * atan2(1, 1)); d = want - $2; if (d * d > 1e-8) wrong++ }
     END { print NR, wrong + 0 }'
-# two models of one name, a scale of its own
+# models with the same name, and a given label scale
 cp -r model other
 mkdir third
 cp -r model third/model
@@ -61,7 +63,7 @@ echo "== saturation"
 block "sub title.dat" 0 | awk '
     function near(a, b, t) { return (a - b) * (a - b) <= t * t }
     BEGIN { pi = 4 * atan2(1, 1) }
-    { t = $1 * pi / 180 # the cosine and its gradient; the reference form is |cos| + what random imaginary parts leave; the angle
+    { t = $1 * pi / 180 # columns 2 and 5: cosine and its gradient; 3: the reference form, |cos| plus noise; 4 and 7: the angle
       if (!near($2, cos(t), 1e-5) || !near($5, sin(t), 1e-4)) wrong++
       if (!near($3, cos(t) < 0 ? -cos(t) : cos(t), 0.06)) wrong++
       if ($4 > 0 || $4 < -pi || $7 < 0.4) wrong++ }
@@ -77,7 +79,7 @@ for i in 1 2 3 4 5 6 7 8 9; do
         $i "$(awk "BEGIN { print $i / 3 }")" $((10 - i)) $((9 - i)) $i
     [ $((i % 3)) != 0 ] || printf '{"event":"eval","step":%d,"score":0.%d,"best_score":0.9}\n' $i $((9 - (i - 6) * (i - 6) / 3))
 done >run/train-log.jsonl
-printf '{"event":"step","step":10,"lo' >>run/train-log.jsonl # it goes on
+printf '{"event":"step","step":10,"lo' >>run/train-log.jsonl # an incomplete line: training is still running
 plot curve run -o curve
 cat curve.dat
 plot curve run --smooth 1 -o curve

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# plot: gnuplot draws every kind: well-formed SVG and PNG, nothing else left behind, the script draws again by itself; names that
-# would be commands to a shell or to gnuplot are names.
+# Tests `aoe plot` with gnuplot: every kind creates a well-formed SVG file, a PNG file and no other files, the script
+# can be run again by itself, and file names with shell or gnuplot syntax are not executed.
 . "$SRC/tests/cli/support/model.sh"
 command -v gnuplot >/dev/null || { echo "SKIP: gnuplot is not installed"; exit 77; }
 word_model model
@@ -14,14 +14,14 @@ sed 's/"ibn"/"accuracy"/; s/"score":/"score":-/' run/train-log.jsonl >mlm/train-
 for x in 1 2 x%d; do
     for y in 'a"b' "c'd" '`e`'; do printf '%s' "$y" | sed 's/["\\]/\\&/g; s/.*/{"point":{"x":"'$x'","y":"&"},"seed":1,"score":0.'${#x}'}\n/'; done
 done >grid/results.jsonl
-check() { # check NAME: what plot has made
+check() { # check NAME: checks the four files of a plot, and that the script draws the pictures again
     for suffix in dat gp svg png; do [ -s "$1.$suffix" ] || echo "no $1.$suffix"; done
     awk -f "$SRC/tests/cli/support/xml.awk" "./$1.svg"
-    [ "$(head -c 4 "./$1.png" | tail -c 3)" = PNG ] || echo "$1.png is none"
+    [ "$(head -c 4 "./$1.png" | tail -c 3)" = PNG ] || echo "$1.png is not a PNG file"
     rm "./$1.svg" "./$1.png"
-    LC_ALL=C.UTF-8 gnuplot -d "./$1.gp" || echo "$1.gp does not draw"
+    LC_ALL=C.UTF-8 gnuplot -d "./$1.gp" || echo "gnuplot fails on $1.gp"
     awk -f "$SRC/tests/cli/support/xml.awk" "./$1.svg"
-    [ "$(head -c 4 "./$1.png" | tail -c 3)" = PNG ] || echo "$1.png is none the second time"
+    [ "$(head -c 4 "./$1.png" | tail -c 3)" = PNG ] || echo "$1.png is not a PNG file after running the script again"
 }
 "$AOE" plot density -m model -m model pairs.tsv -o density --title 'a "title"'
 "$AOE" plot lengths -m model pairs.tsv --max-length 3 -o lengths.svg
@@ -31,15 +31,15 @@ check() { # check NAME: what plot has made
 "$AOE" plot grid grid -o grid
 for name in density lengths saturation curve runs grid; do check $name; done
 ls *.*
-"$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { drawn++ } END { print (drawn > 9 ? "drawn" : "not drawn"); print }'
-# cosines that are all but equal are a spike
+"$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
+# a narrow peak for equal and for almost equal cosines
 printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tcat\t5\ndog\tdog\t5\ncat\tdog\t0\n' >alike.tsv
 printf 'text1\ttext2\tlabel\ncat\tcat dog\t5\ncat\tcat dog cat cat cat dog dog dog puppy puppy kitten kitten\t5\ncat\tdog\t0\n' >near.tsv
 for name in alike near; do "$AOE" plot density -m model $name.tsv -o $name >/dev/null && check $name; done
-# a picture that is there is replaced, and kept when the new one fails
+# an existing picture is replaced; if gnuplot fails, it is kept
 cp curve.svg before.svg
 "$AOE" plot curve run --title new -o curve >/dev/null
-cmp -s curve.svg before.svg && echo "not replaced"
+cmp -s curve.svg before.svg && echo "the picture was not replaced"
 grep -q 'new' curve.svg
 mkdir bin
 printf '#!/bin/sh\necho "line 3: undefined variable" >&2\nexit 1\n' >bin/gnuplot
@@ -47,7 +47,7 @@ chmod +x bin/gnuplot
 cp curve.svg before.svg
 (PATH=$PWD/bin; fails "$AOE" plot curve run -o curve)
 cmp curve.svg before.svg
-# names
+# file names that contain shell and gnuplot syntax
 mkdir "a folder's {name} \`touch pwned\`"
 cd "a folder's {name} \`touch pwned\`"
 for name in "it's; system('touch pwned')" '| touch pwned' '< touch pwned' '$(touch pwned) `touch pwned`' '-e' '~x @y #z' 'tail\' '100%d & <b>' 'größe'; do

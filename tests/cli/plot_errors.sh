@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# plot: bad input and usage get one line each, and write nothing.
+# Tests errors of `aoe plot`: bad input and wrong usage print one line and write nothing.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
-usage() {
+usage() { # usage ARGUMENT...: expects a usage error: exit code 2
     code=0
     "$AOE" plot "$@" </dev/null || code=$?
-    [ $code = 2 ] || echo "exit code $code: $*"
+    [ $code = 2 ] || echo "expected exit code 2, got $code: $*"
 }
 printf 'text1\ttext2\nb\tc\n' >no-label.tsv
 printf 'text1\ttext2\tlabel\n' >no-rows.tsv

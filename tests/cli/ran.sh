@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# RAN through the program: new, pretrained, trained, opened again; its poolings, its bench, and what is refused.
+# Tests RAN models in the commands: init, info, pretrain, train, embed and bench, the poolings of RAN, and rejected
+# options.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
 "$AOE" init -q --shape ran-mini --hidden 32 --layers 2 --heads 2 --head-size 16 --window 4 --vocab-from texts.txt --vocab-size 500 -o start
@@ -11,7 +12,7 @@ grep -o '"Ran[A-Za-z]*"' start/config.json base/config.json
 for name in token_embedding.weight ran.0.cell_initializer_layernorm.bias ran.1.output_attn.glu.dense_g.bias mlm_hidden.dense.weight mlm_matching.bias; do
     grep -aq "\"$name\"" base/model.safetensors || echo "no $name"
 done
-grep -aq 'ran.1.cell_initializer' base/model.safetensors && echo "a first cell in the second layer"
+grep -aq 'ran.1.cell_initializer' base/model.safetensors && echo "unexpected tensor: ran.1.cell_initializer"
 for threads in 1 2; do
     "$AOE" train -q -m base -d "$SRC/examples/train.tsv" -o tuned$threads --batch-size 32 --max-steps 3 --dtype f32 --threads $threads >run
 done
@@ -19,9 +20,9 @@ cmp tuned1/model.safetensors tuned2/model.safetensors
 "$AOE" info tuned1 | grep -E '^(architecture|pooling)' | sed 's/  */ /g'
 ls tuned1
 embed() { "$AOE" embed -q --format tsv --dtype f32 "$@" <texts.txt | cksum; }
-test "$(embed -m tuned1)" = "$(embed -m tuned2 --threads 2 --batch-tokens 50)" || echo "threads or batches matter"
+test "$(embed -m tuned1)" = "$(embed -m tuned2 --threads 2 --batch-tokens 50)" || echo "expected equal vectors for 2 threads and small batches"
 for pooling in cell-last cell-max last-avg; do
-    test "$(embed -m tuned1)" != "$(embed -m tuned1 --pooling $pooling)" || echo "$pooling is cell-mean"
+    test "$(embed -m tuned1)" != "$(embed -m tuned1 --pooling $pooling)" || echo "expected other vectors with $pooling than with cell-mean"
 done
 yes 'a very long text' | head -n 800 | tr '\n' ' ' >long.txt
 "$AOE" embed -q -m tuned1 --format jsonl --max-length 3000 <long.txt | sed 's/.*\("tokens":[0-9]*,"truncated":[a-z]*\).*/\1/'

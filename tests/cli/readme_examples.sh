@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The examples of README.md as they are written there run, and training raises the correlation.
+# Tests that the example commands of README.md run without changes and that their training run improves the correlation.
 cp -r "$SRC/examples" examples
 export AOE_MODEL="$SRC/models/aoe-mini-en" # the default model, which build/aoe finds without this variable
 mkdir build

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Response files: one option a line, comments, quotes, variables; errors name file and line.
+# Tests response files: one option per line, comments, quotes, environment variables, and errors that name file and
+# line.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 cat >good.args <<'END'
-# where things are
+# paths
 -m $MODEL
 --format   tsv   # components only
 --dims=2
@@ -22,7 +23,7 @@ printf '%s\n' "-m model" "text.txt" >operand.args
 echo one >text.txt
 "$AOE" tokenize @operand.args
 
-trial() {
+trial() { # prints the exit code of aoe train with bad.args
     code=0
     "$AOE" train @bad.args || code=$?
     echo "exit code $code"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A JSON array a line; JSON strings in, with line ends and NUL; ids equal from tokenizer.json and from vocab.txt.
+# Tests `aoe tokenize`: one JSON array per line, JSON strings as input (with line breaks and NUL), and equal ids from
+# tokenizer.json and from vocab.txt.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'The cat\nA DOG!\r\n' >text.txt

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Every id list of the four tokenizers, from tokenizer.json and from the older files.
+# Tests that the tokenizers of four models produce the reference ids, from tokenizer.json and from the older vocabulary
+# files.
 . "$SRC/tests/cli/support/model.sh"
 
-# check NAME FILE...: by tokenizer.json, and by the files alone when there are any
+# check NAME FILE...: compares the ids from tokenizer.json, and from only the older files FILE... if there are any
 check() {
     name=$1
     shift
@@ -10,7 +11,7 @@ check() {
     needs_shared "tokenizers/$name/tokenizer.json"
     golden=$AOE_SHARED/golden/tokenizers/$name.jsonl
     tokenizer=$AOE_SHARED/tokenizers/$name
-    # {"text": "...", "ids": [...]}: the text ends before the last `"ids"`
+    # a line is {"text": "...", "ids": [...]}; the text can contain `"ids"`, so it ends before the last one
     sed 's/^{ *"text": *\(".*"\), *"ids": *\[.*$/\1/' "$golden" >texts.jsonl
     sed 's/^.*"ids": *\(\[[^]]*\]\)}$/\1/; s/ //g' "$golden" >ids
     test "$(wc -l <ids)" -gt 100

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The first line that training prints states pooling, data type and CPU tier, each with the reason; a warning says that other
-# programs have no first-last-avg pooling; the pooling of an option is named as such.
+# Tests the first line that `aoe train` prints: it states pooling, data type and CPU tier, each with the reason. A
+# warning says that other programs do not support first-last-avg pooling.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 16

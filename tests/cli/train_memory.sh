@@ -1,34 +1,35 @@
 # SPDX-License-Identifier: MIT
-# Ways to train in less memory: recomputation leaves the same model in both types, chunks do in float32; the type and the
-# chunks are part of the run's record, and a run is not resumed with others; auto is one of the two types.
+# Tests options that reduce memory in training: --recompute results in equal weights for both data types, --cache-chunk
+# for float32. The data type and the chunk size are recorded, a run cannot be resumed with others, and the type auto is
+# f32 or bf16.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-train() { # train OUTPUT OPTION...
+train() { # train OUTPUT OPTION...: trains on train.tsv
     output=$1
     shift
     "$AOE" train -q -m start -d train.tsv --batch-size 16 --epochs 2 --lr 1e-3 -o "$output" "$@" >/dev/null
 }
-same() { cmp "$1/model.safetensors" "$2/model.safetensors" && echo "the same model"; }
+expect_equal() { cmp "$1/model.safetensors" "$2/model.safetensors" && echo "equal weights"; }
 recorded() { sed -n 's/^ *"\(dtype\|cache_chunk\)": *\([^,]*\),*$/\1 \2/p' "$1/aoe.json"; }
 train f32 --dtype f32
 train f32-recompute --dtype f32 --recompute
-same f32 f32-recompute
+expect_equal f32 f32-recompute
 train f32-chunks --dtype f32 --cache-chunk 3
-same f32 f32-chunks
+expect_equal f32 f32-chunks
 train f32-both --dtype f32 --cache-chunk 5 --recompute -t 1
-same f32 f32-both
+expect_equal f32 f32-both
 recorded f32-both
 train bf16 --dtype bf16 -t 1
 train bf16-recompute --dtype bf16 --recompute -t 3
-same bf16 bf16-recompute
+expect_equal bf16 bf16-recompute
 train bf16-chunks --dtype bf16 --cache-chunk 3
 recorded bf16-chunks
-cmp -s f32/model.safetensors bf16/model.safetensors || echo "another model"
+cmp -s f32/model.safetensors bf16/model.safetensors || echo "the weights of bf16 differ from those of f32"
 train auto
-cmp -s auto/model.safetensors f32/model.safetensors || same auto bf16 >/dev/null
+cmp -s auto/model.safetensors f32/model.safetensors || expect_equal auto bf16 >/dev/null
 rm -r f32-chunks/model.safetensors
 fails train f32-chunks --dtype f32 --cache-chunk 4 --resume
 fails train f32-chunks --dtype bf16 --cache-chunk 3 --resume
 train f32-chunks --dtype f32 --cache-chunk 3 --recompute --resume
-same f32 f32-chunks
+expect_equal f32 f32-chunks

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Long texts are cut to --max-length, never the prompt; embed counts them, tokenize cuts only when told.
+# Tests the truncation of long texts to --max-length: the prompt is never truncated, embed states the number of
+# truncated texts, and tokenize truncates only if --max-length is given.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'the cat and the dog and the bird\nthe cat\n' >two.txt
@@ -21,13 +22,13 @@ fails "$AOE" embed -m model --max-length 5 --chunk-overlap 2 two.txt
 code=0
 "$AOE" embed -m model --chunk all two.txt || code=$?
 echo $code
-# evaluations and training say how many texts were cut; a query of a triple is one text
+# evaluations and training state how many texts were truncated; the query of a triplet is counted once
 printf 'text1\ttext2\tlabel\nthe cat and the dog and the bird\tthe cat\t1\nthe bird\tthe cat and the dog and the bird\t0\n' >pairs.tsv
 "$AOE" eval sts -m model --max-length 5 pairs.tsv pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'
 "$AOE" eval pairs -m model --max-length 5 pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'
 "$AOE" eval sts -m model --max-length 5 --chunk mean pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'
-printf 'query\tpositive\tnegative\nthe cat and the dog and the bird\tthe cat\ta bird\n' >triples.tsv
-"$AOE" eval triplets -m model --max-length 5 triples.tsv --json | sed 's/.*"skipped"/"skipped"/'
+printf 'query\tpositive\tnegative\nthe cat and the dog and the bird\tthe cat\ta bird\n' >triplets.tsv
+"$AOE" eval triplets -m model --max-length 5 triplets.tsv --json | sed 's/.*"skipped"/"skipped"/'
 printf 'group\ttext\na\tthe cat and the dog and the bird\na\tthe cat\nb\ta bird\nb\tbirds\n' >groups.tsv
 "$AOE" eval retrieval -m model --max-length 5 groups.tsv --json | sed 's/.*"skipped"/"skipped"/'
 "$AOE" similarity -m model --max-length 5 'the cat and the dog and the bird' 'the cat' --json | sed 's/.*"truncated"/"truncated"/'

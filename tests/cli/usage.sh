@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Every usage error: one line on stderr, nothing on stdout, exit code 2.
-usage() {
+# Tests usage errors: one line on stderr, nothing on stdout, exit code 2.
+usage() { # usage ARGUMENT...: runs the program and expects exit code 2
     code=0
     "$AOE" "$@" </dev/null || code=$?
-    [ $code = 2 ] || echo "exit code $code: $*"
+    [ $code = 2 ] || echo "expected exit code 2, got $code: $*"
 }
 usage 2>/dev/null
 usage trian

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# verify: passes on the reference cases, exit code 1 when a weight is changed, a NaN included.
+# Tests `aoe verify`: it passes on the reference cases, and the exit code is 1 if a weight is changed or a reference
+# value is NaN.
 . "$SRC/tests/cli/support/model.sh"
 cases=$SRC/tests/golden/data/bert
 if [ ! -e "$cases/cases.json" ]; then
@@ -12,7 +13,7 @@ grep -c ' pass$' good
 grep -v ' pass$' good
 "$AOE" verify "$cases" --dtype f32 -q --json >json
 head -n 1 json | sed 's/"error":[^,]*/"error":E/'
-# bf16 has tolerances of its own; auto is one of the two
+# bf16 has its own tolerances; the type auto is f32 or bf16
 "$AOE" verify "$cases" --dtype bf16 -q >good
 grep -c ' pass$' good
 "$AOE" verify "$cases" --dtype bf16 -q --json | sed -n 's/.*hidden.3".*\("tolerance":[^,]*\).*/\1/p'
@@ -24,7 +25,7 @@ poke changed/model.safetensors "$(tensor_offset changed/model.safetensors embedd
 fails "$AOE" verify changed --dtype f32 >bad 2>err
 grep -q ' fail$' bad
 sed 's/[0-9]* of [0-9]*/N of M/' err
-# a reference value that is NaN fails too
+# a reference value that is NaN
 cp "$cases/model.safetensors" changed
 chmod u+w changed/*
 header=$(header_bytes changed/expected.safetensors)
@@ -32,5 +33,5 @@ poke changed/expected.safetensors $((8 + header)) '\000\000\300\177'
 fails "$AOE" verify changed --dtype f32 >bad 2>err
 grep -q ' fail$' bad
 fails "$AOE" verify . --dtype f32 >bad
-sed "s/ [0-9.]*e-[0-9]* /        E /" bad # figures differ from tier to tier
+sed "s/ [0-9.]*e-[0-9]* /        E /" bad # errors depend on the CPU tier
 fails "$AOE" verify nowhere

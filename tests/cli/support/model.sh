@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Sourced by the cases: a tiny model, and ways to damage its weights file.
+# Functions that the cases source: small models and tables, ways to damage a weights file, and checks.
 export LC_ALL=C
 
-# tiny_model DIR [OPTION...]: hidden size 32, one layer, vocabulary of examples/train.tsv
+# tiny_model DIR [OPTION...]: creates a BERT with random weights in DIR: one layer, hidden size 32, and at most 600
+# tokens trained on examples/train.tsv. OPTION: further options of aoe init
 tiny_model() {
     tiny=$1
     shift
@@ -10,63 +11,63 @@ tiny_model() {
         --vocab-from "$SRC/examples/train.tsv" --vocab-size 600 -o "$tiny" "$@"
 }
 
-# small_table FILE N: the header and the first N pairs of examples/train.tsv
+# small_table FILE N: writes the header and the first N pairs of examples/train.tsv to FILE
 small_table() {
     head -n $(($2 + 1)) "$SRC/examples/train.tsv" >"$1"
 }
 
-# header_bytes FILE: length of the JSON header of a safetensors file
+# header_bytes FILE: prints the length of the JSON header of a safetensors file in bytes
 header_bytes() {
     od -An -tu4 -N4 "$1" | tr -d ' '
 }
 
-# tensor_offset FILE NAME: where the data of a tensor begins in the file
+# tensor_offset FILE NAME: prints the offset in bytes at which the data of the tensor NAME begin in FILE
 tensor_offset() {
     bytes=$(header_bytes "$1")
     offset=$(head -c $((8 + bytes)) "$1" | tail -c "$bytes" | sed "s/.*\"$2\": *{[^}]*\"data_offsets\": *\[ *\([0-9]*\).*/\1/")
     echo $((8 + bytes + offset))
 }
 
-# poke FILE OFFSET BYTES: overwrites; BYTES as for printf
+# poke FILE OFFSET BYTES: overwrites the bytes of FILE at OFFSET. BYTES is a printf format, for example '\377\000'
 poke() {
     # shellcheck disable=SC2059
     printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# fails COMMAND...: runs it; exit code 1 is expected, anything else ends the case
+# fails COMMAND...: runs COMMAND and fails the case unless the exit code is 1
 fails() {
     code=0
     "$@" || code=$?
     if [ $code != 1 ]; then
-        echo "exit code $code instead of 1: $*"
+        echo "expected exit code 1, got $code: $*"
         exit 3
     fi
 }
 
-# is_absent PATH...: ends the case when one exists
+# is_absent PATH...: fails the case if one of the paths exists
 is_absent() {
     for path in "$@"; do
         if [ -e "$path" ]; then
-            echo "was written: $path"
+            echo "expected no file, but it exists: $path"
             exit 3
         fi
     done
 }
 
-# needs_shared PATH: skips the case when the shared material is not there
+# needs_shared PATH: skips the case if the directory of shared data does not contain PATH
 needs_shared() {
     if [ ! -e "${AOE_SHARED:-/nowhere}/$1" ]; then
-        echo "SKIP: $1 is not in AOE_SHARED"
+        echo "SKIP: $1 not found; set AOE_SHARED to the directory of shared data (tests/README.md)"
         exit 77
     fi
 }
 
-# word_model DIR: a static model of six words and two dimensions: cat (4 0), kitten (4 1), tiger (4 2), dog (0 4), puppy (1 4),
-# wolf (2 4)
+# word_model DIR: creates a static model in DIR with six words and two dimensions: cat (4 0), kitten (4 1), tiger (4 2),
+# dog (0 4), puppy (1 4), wolf (2 4)
 word_model() {
     mkdir "$1"
     printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >"$1/vocab.txt"
-    # {"embeddings": F32 [7, 2]}
+    # header length 72 (octal 110), the header padded to that length, then the rows of the float32 tensor [7, 2]
     printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' |
         head -c 80 >"$1/model.safetensors"
     one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
