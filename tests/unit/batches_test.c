@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Examples of every form from files, and the plan of an epoch: what is read and what is
- * refused, every example as often as its weight says, no text twice in a contrastive
- * batch, alternatives drawn, the same plan for the same seed.
+ * Tests loading of examples and planning of the batches of an epoch: pairs, positives and triplets from files, rejected files,
+ * the number of times that each example is used according to its weight, no duplicate text in a batch with in-batch negatives,
+ * random choice among alternative texts, and equal plans for equal seeds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +37,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* Writes text to a file of this name and loads its examples. Returns 0 or an error code. */
 static int load(aoei_examples *e, const char *name, const char *text, const aoe_table_options *o, aoe_error *err) {
     char *path = test_write_text(dir, name, text);
     const int code = aoei_examples_load(e, path, AOE_EXAMPLES_AUTO, o, err);
@@ -44,6 +45,7 @@ static int load(aoei_examples *e, const char *name, const char *text, const aoe_
     return code;
 }
 
+/* Writes text to a file of this name and creates a source of training examples from it. */
 static void load_source(aoei_source *s, const char *name, const char *text, double weight) {
     aoei_examples e;
     aoe_error err;
@@ -61,7 +63,7 @@ static void check_text(const aoei_examples *e, size_t i, const char *want) {
     assert_memory_equal(e->text[i].data, want, strlen(want));
 }
 
-static void test_forms(void **state) {
+static void test_example_kinds(void **state) {
     (void)state;
     aoei_examples e;
     assert_int_equal(load(&e, "a.tsv",
@@ -94,27 +96,27 @@ static void test_forms(void **state) {
     aoei_examples_free(&e);
 }
 
-static void refuse(const char *name, const char *text, const char *part) {
+static void expect_rejected(const char *name, const char *text, const char *part) {
     aoei_examples e;
     aoe_error err;
     assert_int_equal(load(&e, name, text, NULL, &err), AOE_EFORMAT);
     if (!strstr(err.message, part))
-        fail_msg("'%s' lacks '%s'", err.message, part);
+        fail_msg("the message '%s' does not contain '%s'", err.message, part);
     aoei_examples_free(&e);
 }
 
 static void test_bad_examples(void **state) {
     (void)state;
-    refuse("x.tsv", "a\tb\n1\t2\n", "unrecognized columns");
-    refuse("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': the list has no text");
-    refuse("x.jsonl", "{\"query\": [\"a\", 3], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': an element");
-    refuse("x.jsonl", "{\"query\": [\"a\"], \"positive\": \"c\"}\n{\"query\": [\" \"], \"positive\": \"c\"}\n",
-           "x.jsonl:2: column 'query'");
-    refuse("x.jsonl", "{\"query\": {\"a\": 1}, \"positive\": \"c\"}\n", "neither a JSON string nor a list");
-    refuse("x.tsv", "query\tpositive\n", "no rows");
+    expect_rejected("x.tsv", "a\tb\n1\t2\n", "unrecognized columns");
+    expect_rejected("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': the list has no text");
+    expect_rejected("x.jsonl", "{\"query\": [\"a\", 3], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': an element");
+    expect_rejected("x.jsonl", "{\"query\": [\"a\"], \"positive\": \"c\"}\n{\"query\": [\" \"], \"positive\": \"c\"}\n",
+                    "x.jsonl:2: column 'query'");
+    expect_rejected("x.jsonl", "{\"query\": {\"a\": 1}, \"positive\": \"c\"}\n", "neither a JSON string nor a list");
+    expect_rejected("x.tsv", "query\tpositive\n", "no rows");
 }
 
-/* n rows "query, positive" that share texts: query i % 7, positive a text of their own. */
+/* Returns a table of n rows: row i has query i % 7, shared by several rows, and a positive that no other row has. Free it. */
 static char *shared_rows(size_t n) {
     char *text = malloc(64 + n * 160);
     size_t at = (size_t)sprintf(text, "query\tpositive\n");
@@ -125,6 +127,7 @@ static char *shared_rows(size_t n) {
     return text;
 }
 
+/* Returns the number of pairs of equal texts from different examples of one batch, over all batches. */
 static size_t count_duplicates(const aoei_batches *b) {
     size_t duplicates = 0;
     for (size_t k = 0; k < b->n; k++) {
@@ -138,6 +141,7 @@ static size_t count_duplicates(const aoei_batches *b) {
     return duplicates;
 }
 
+/* Counts how many times each of the n examples of a source is used in the epoch. */
 static void count_examples(const aoei_batches *b, size_t source, size_t *count, size_t n) {
     memset(count, 0, n * sizeof *count);
     for (size_t k = 0; k < b->n; k++)
@@ -171,7 +175,7 @@ static void test_weights(void **state) {
         aoei_batches_plan(&b, 1);
         assert_true(k == 4 || memcmp(order, b.example, b.examples * sizeof *order) != 0);
         count_examples(&b, 0, other, PAIRS);
-        aoei_batches_plan(&b, 0); /* and back */
+        aoei_batches_plan(&b, 0); /* planning epoch 0 again gives the first plan */
         assert_memory_equal(order, b.example, b.examples * sizeof *order);
         free(order);
         aoei_batches_destroy(&b);
@@ -181,7 +185,8 @@ static void test_weights(void **state) {
     free(path);
 }
 
-/* Texts that come far too often: each batch takes what it can, and what it turns away keeps its turn. */
+/* Only 3 different positives: each batch contains at most 3 examples, and examples that do not fit are considered
+ * again for the next batch. */
 static void test_few_classes(void **state) {
     (void)state;
     enum { N = 4000, CLASSES = 3 };
@@ -206,7 +211,7 @@ static void test_few_classes(void **state) {
     assert_int_equal(without, b.left_out);
     for (size_t k = 0; k < b.n; k++)
         assert_true(b.batch[k].n >= 1 && b.batch[k].n <= CLASSES);
-    assert_true(without <= N / 2); /* nearly every batch found all classes */
+    assert_true(without <= N / 2); /* nearly every batch has one example per class */
     aoei_batches_destroy(&b);
     aoei_dataset_destroy(&s.data);
 }
@@ -240,7 +245,7 @@ static void test_no_duplicates(void **state) {
         assert_true(without < N / 5);
         aoei_batches_destroy(&b);
     }
-    /* more of a batch than there are different queries: short batches, none empty */
+    /* the batch size exceeds the number of different queries: batches are short, but not empty */
     assert_int_equal(aoei_batches_create(&b, &s, 1, 20, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
     assert_int_equal(count_duplicates(&b), 0);
@@ -268,17 +273,17 @@ static void test_alternatives(void **state) {
             if (b.example[b.batch[k].first] == 0)
                 seen[t[0]][t[1] - 3]++;
             else
-                assert_true(t[0] == 6 && (t[1] == 7 || t[1] == 8)); /* all equal: one of them */
+                assert_true(t[0] == 6 && (t[1] == 7 || t[1] == 8)); /* all texts are equal: either positive is valid */
         }
     }
     for (size_t i = 0; i < 3; i++)
-        for (size_t k = 0; k < 3; k++) /* 400 / 6 each, give or take 4 standard deviations */
+        for (size_t k = 0; k < 3; k++) /* expected count 400 / 6, within 4 standard deviations */
             assert_true(i == k ? seen[i][k] == 0 : seen[i][k] > 66 - 30 && seen[i][k] < 67 + 30);
     aoei_batches_destroy(&b);
     aoei_dataset_destroy(&s.data);
 }
 
-/* Several files: every batch is of one of them, in an order of its own each epoch. */
+/* With several files, each batch contains examples of one file, and the order of the batches differs between epochs. */
 static void test_sources(void **state) {
     (void)state;
     aoei_source s[2] = {{.weight = 0}, {.weight = 0}};
@@ -297,12 +302,12 @@ static void test_sources(void **state) {
         differ |= a.batch[k].source != b.batch[k].source;
     assert_true(differ);
     aoei_batches_plan(&b, 2);
-    size_t of[2] = {0, 0};
+    size_t count[2] = {0, 0};
     for (size_t k = 0; k < a.n; k++) {
         assert_memory_equal(&a.batch[k], &b.batch[k], sizeof a.batch[k]);
-        of[a.batch[k].source]++;
+        count[a.batch[k].source]++;
     }
-    assert_true(of[0] == 6 && of[1] == 5);
+    assert_true(count[0] == 6 && count[1] == 5);
     s[1].weight = 1e9;
     aoei_batches_destroy(&b);
     assert_int_equal(aoei_batches_create(&b, s, 2, 4, 3, NULL), AOE_EARG);
@@ -315,7 +320,7 @@ static void test_sources(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms),         cmocka_unit_test(test_bad_examples),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_example_kinds), cmocka_unit_test(test_bad_examples),
                                        cmocka_unit_test(test_weights),       cmocka_unit_test(test_few_classes),
                                        cmocka_unit_test(test_no_duplicates), cmocka_unit_test(test_alternatives),
                                        cmocka_unit_test(test_sources)};

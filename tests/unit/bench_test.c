@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * The benchmark: options it refuses, and figures that agree with one another.
+ * Tests the benchmark: rejected options, defaults, consistency of the reported figures, and several architectures.
  */
 #include <math.h>
 #include <string.h>
@@ -11,13 +11,14 @@
 #include "base/context.h"
 #include "nn/dtype.h"
 
-static void refused(const aoe_bench_options *o, int code, const char *part) {
+/* Asserts that aoe_bench fails with this code and a message that contains part. */
+static void expect_rejected(const aoe_bench_options *o, int code, const char *part) {
     aoe_context *ctx = tiny_context(1);
     aoe_bench_result r;
     aoe_error err = {0};
     const int got = aoe_bench(ctx, o, &r, &err);
     if (got != code || !strstr(err.message, part))
-        fail_msg("code %d, not %d, with \"%s\": %s", got, code, part, err.message);
+        fail_msg("expected code %d and a message with \"%s\", found code %d: %s", code, part, got, err.message);
     aoe_context_destroy(ctx);
 }
 
@@ -40,7 +41,7 @@ static void test_options(void **state) {
     do {                                                                                                                       \
         o = good;                                                                                                              \
         o.field = value;                                                                                                       \
-        refused(&o, code, part);                                                                                               \
+        expect_rejected(&o, code, part);                                                                                       \
     } while (0)
     BAD(texts, 0, AOE_EARG, "options.texts");
     BAD(runs, 4, AOE_EARG, "options.runs");
@@ -58,14 +59,14 @@ static void test_options(void **state) {
     o = good;
     o.mode = AOE_BENCH_TRAIN;
     o.texts = 3;
-    refused(&o, AOE_EARG, "options.texts");
+    expect_rejected(&o, AOE_EARG, "options.texts");
     o.texts = 4;
     o.shape.hidden = 15;
     o.shape.heads = 3;
-    refused(&o, AOE_EARG, "even vector size");
+    expect_rejected(&o, AOE_EARG, "even vector size");
 }
 
-/* 2 * tokens * weights of the linear layers + the attention products, in one pass. */
+/* Returns the floating-point operations of one forward pass: 2 * tokens * weights of the linear layers + attention matmuls. */
 static double operations(const aoe_shape *s, const size_t *lengths, size_t texts) {
     double sum = 0;
     for (size_t i = 0; i < texts; i++) {
@@ -75,6 +76,7 @@ static double operations(const aoe_shape *s, const size_t *lengths, size_t texts
     return sum * (double)s->layers;
 }
 
+/* Runs the benchmark and checks its figures. lengths: tokens of the 4 texts, NULL: 8 each. tokens: their sum. */
 static void check(aoe_dtype dtype, aoe_bench_mode mode, const size_t *lengths, size_t tokens) {
     aoe_bench_options o = tiny_options();
     static const size_t equal[] = {8, 8, 8, 8};
@@ -133,7 +135,7 @@ static void test_defaults(void **state) {
     assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && o.mode == AOE_BENCH_INFER && !o.lengths && o.seed == 42);
 }
 
-/* Other architectures than BERT; and a shape of which one layer is timed, because its weights are too many. */
+/* Architectures other than BERT, and a shape with so many weights that only one layer is timed. */
 static void test_architectures(void **state) {
     (void)state;
     static const char *const types[] = {"roberta", "llama", "qwen2"};
@@ -158,9 +160,9 @@ static void test_architectures(void **state) {
     aoe_bench_options o = tiny_options();
     o.shape.architecture = "llama";
     o.mode = AOE_BENCH_PRETRAIN;
-    refused(&o, AOE_EARG, "a llama model has no masked-LM head");
+    expect_rejected(&o, AOE_EARG, "a llama model has no masked-LM head");
     o.shape.architecture = "gru";
-    refused(&o, AOE_EARG, "options.shape.architecture 'gru'");
+    expect_rejected(&o, AOE_EARG, "options.shape.architecture 'gru'");
     aoe_context_destroy(ctx);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Pairs of two classes and triples over angles: figures by hand, labels, several files,
- * what is counted and what is refused.
+ * Tests the evaluations of binary pairs and of triplets with vectors on a circle: metrics against values computed by hand,
+ * labels, several files, counts of rows and texts, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 #include "eval/triplets.h"
 
 typedef struct reports {
-    size_t n;
+    size_t n; /* results reported */
     aoe_binary_result pairs[4];
-    aoe_triplet_result triples[4];
+    aoe_triplet_result triplets[4];
     char name[4][100];
 } reports;
 
@@ -28,10 +28,10 @@ static void collect_pairs(void *user, const aoe_binary_result *result) {
     snprintf(r->name[r->n++], sizeof r->name[0], "%s", result->name);
 }
 
-static void collect_triples(void *user, const aoe_triplet_result *result) {
+static void collect_triplets(void *user, const aoe_triplet_result *result) {
     reports *r = user;
     assert_true(r->n < 4);
-    r->triples[r->n] = *result;
+    r->triplets[r->n] = *result;
     snprintf(r->name[r->n++], sizeof r->name[0], "%s", result->name);
 }
 
@@ -42,20 +42,20 @@ static int run_pairs(reports *r, const char *const *paths, size_t n, const aoe_b
     return aoei_binary_run(&e, paths, n, o, collect_pairs, r, err);
 }
 
-static int run_triples(reports *r, circle *c, const char *const *paths, size_t n, const aoe_triplet_options *o,
-                       aoe_error *err) {
+static int run_triplets(reports *r, circle *c, const char *const *paths, size_t n, const aoe_triplet_options *o,
+                        aoe_error *err) {
     const aoei_eval_model e = circle_encoder(c);
     *r = (reports){0};
-    return aoei_triplets_run(&e, paths, n, o, collect_triples, r, err);
+    return aoei_triplets_run(&e, paths, n, o, collect_triplets, r, err);
 }
 
 static void near(double got, double want, const char *what) {
     if (!(fabs(got - want) < 1e-6)) /* cosines of float32 vectors */
-        fail_msg("%s is %.17g, not %.17g", what, got, want);
+        fail_msg("%s: expected %.17g, found %.17g", what, want, got);
 }
 
-/* As QNLI is laid out. Angles 10+ 20+ 30- 40+ 50-: accuracy 4/5 from 20 on or from 40 on: the first is the higher threshold. F1
- * from 40 on: 3 of 3 found, 3 of 4 right. */
+/* The columns of QNLI, with labels 1 1 0 1 0 at angles 10 20 30 40 50. Accuracy is 4/5 if the threshold includes angles up to
+ * 20 or up to 40; the higher threshold is chosen. F1 is best up to 40: recall 3/3, precision 3/4. */
 static void test_pairs_by_hand(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "qnli.tsv",
@@ -106,36 +106,36 @@ static void test_labels(void **state) {
     o.positive_from = 4;
     assert_int_equal(run_pairs(&r, paths, 1, &o, NULL), 0);
     assert_int_equal(r.pairs[0].metrics.positives, 1);
-    near(r.pairs[0].spearman, 0.5, "spearman"); /* of the label as it is: ranks 3 2 1 and 2 3 1 */
+    near(r.pairs[0].spearman, 0.5, "spearman"); /* uses the labels, not the classes: ranks 3 2 1 and 2 3 1 */
     assert_int_equal(run_pairs(&r, paths, 0, &o, &err), AOE_EARG);
     free(path);
 }
 
-/* Right, wrong, a tie, right. */
-static void test_triples_by_hand(void **state) {
+/* Four triplets: correct, wrong, a tie, correct. */
+static void test_triplets_by_hand(void **state) {
     (void)state;
-    char *path =
-        test_write_text(test_dir, "triples.tsv", "premise\tentailment\tcontradiction\n0\t10\t20\n0\t40\t30\n0\t5\t5\n7\t7\t\n");
+    char *path = test_write_text(test_dir, "triplets.tsv",
+                                 "premise\tentailment\tcontradiction\n0\t10\t20\n0\t40\t30\n0\t5\t5\n7\t7\t\n");
     const char *const paths[] = {path};
     const aoe_triplet_options o = {.struct_size = sizeof(aoe_triplet_options)};
     circle c = {.specials = 2};
     reports r;
     aoe_error err = {0};
-    if (run_triples(&r, &c, paths, 1, &o, &err))
+    if (run_triplets(&r, &c, paths, 1, &o, &err))
         fail_msg("%s", err.message);
-    assert_string_equal(r.name[0], "triples.tsv");
-    assert_int_equal(r.triples[0].triplets, 4);
-    assert_int_equal(r.triples[0].empty, 1);
-    assert_int_equal(c.texts, 8); /* 0 10 20 40 30 5 7 and the empty one, each once */
-    near(r.triples[0].accuracy, 0.5, "accuracy");
-    near(r.triples[0].ties, 0.25, "ties");
+    assert_string_equal(r.name[0], "triplets.tsv");
+    assert_int_equal(r.triplets[0].triplets, 4);
+    assert_int_equal(r.triplets[0].empty, 1);
+    assert_int_equal(c.texts, 8); /* 0, 10, 20, 40, 30, 5, 7 and the empty text, each embedded once */
+    near(r.triplets[0].accuracy, 0.5, "accuracy");
+    near(r.triplets[0].ties, 0.25, "ties");
     double positive = 1, negative = cos(7 * CIRCLE_RADIANS);
     for (size_t i = 0; i < 3; i++) {
         positive += cos((const double[]){10, 40, 5}[i] * CIRCLE_RADIANS);
         negative += cos((const double[]){20, 30, 5}[i] * CIRCLE_RADIANS);
     }
-    near(r.triples[0].positive_score, positive / 4, "positive");
-    near(r.triples[0].negative_score, negative / 4, "negative");
+    near(r.triplets[0].positive_score, positive / 4, "positive");
+    near(r.triplets[0].negative_score, negative / 4, "negative");
     free(path);
 }
 
@@ -144,7 +144,7 @@ static int stop_at_once(void *user, size_t done, size_t total) {
     return 1;
 }
 
-static void test_triples_gone_wrong(void **state) {
+static void test_triplet_errors(void **state) {
     (void)state;
     char *good = test_write_text(test_dir, "good.tsv", "query\tpositive\tnegative\n0\t10\t20\n0\t40\t80\n");
     char *bad = test_write_text(test_dir, "bad.jsonl", "{\"query\":\"1\",\"positive\":[\"1\",\"2\"],\"negative\":\"3\"}\n");
@@ -154,23 +154,23 @@ static void test_triples_gone_wrong(void **state) {
     reports r;
     aoe_error err = {0};
     char want[400];
-    assert_int_equal(run_triples(&r, &c, paths, 2, &o, &err), AOE_EFORMAT);
+    assert_int_equal(run_triplets(&r, &c, paths, 2, &o, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "bad.jsonl:1: column 'positive': the text is not a JSON string"));
     assert_int_equal(r.n + c.calls, 0);
     c.poisoned = "80";
-    assert_int_equal(run_triples(&r, &c, paths, 1, &o, &err), AOE_ENUMERIC);
+    assert_int_equal(run_triplets(&r, &c, paths, 1, &o, &err), AOE_ENUMERIC);
     snprintf(want, sizeof want, "%s:3: negative: the vector is not finite", good);
     assert_string_equal(err.message, want);
     size_t seen;
     c.poisoned = NULL;
     o.progress = stop_at_once;
     o.user = &seen;
-    assert_int_equal(run_triples(&r, &c, paths, 1, &o, &err), AOE_ECANCELLED);
+    assert_int_equal(run_triplets(&r, &c, paths, 1, &o, &err), AOE_ECANCELLED);
     assert_int_equal(seen, 404);
     c = (circle){0};
     char *blank = test_write_text(test_dir, "blank.tsv", "query\tpositive\tnegative\n0\t \t20\n");
     const char *const empty[] = {blank};
-    assert_int_equal(run_triples(&r, &c, empty, 1, &o, &err), AOE_EFORMAT);
+    assert_int_equal(run_triplets(&r, &c, empty, 1, &o, &err), AOE_EFORMAT);
     snprintf(want, sizeof want, "%s:2: positive has no token; correct or remove the row", blank);
     assert_string_equal(err.message, want);
     free(good);
@@ -182,8 +182,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs_by_hand),
         cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_triples_by_hand),
-        cmocka_unit_test(test_triples_gone_wrong),
+        cmocka_unit_test(test_triplets_by_hand),
+        cmocka_unit_test(test_triplet_errors),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Replies in the shapes that chat models return, and the sentences that are to be found in them.
+ * Tests the parser of sentences in responses of chat models: lists in many formats, text around lists, refusals, and several
+ * languages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,11 @@
 #include "annotate/parse_sentences.h"
 
 typedef struct example {
-    const char *name;
+    const char *name; /* printed if the test fails */
     const char *reply;
-    const char *want; /* sentences joined by '|'; "REFUSED", "NOTHING" */
-    size_t most;      /* 0: 5 */
-    int cut;
+    const char *want; /* expected sentences joined by '|', or the outcome: "REFUSED", "NOTHING" */
+    size_t most;      /* maximum number of sentences; 0: 5 */
+    int truncated;    /* 1: the response was truncated */
 } example;
 
 #define AB "A plane departs.|An aircraft takes off."
@@ -42,8 +43,8 @@ static const example numbered[] = {
      "An aircraft takes off.",
      AB, 0, 0},
     {"every item 1", "1. A plane departs.\n1. An aircraft takes off.", AB, 0, 0},
-    {"from 0", "0. A plane departs.\n1. An aircraft takes off.", AB, 0, 0},
-    {"a number left out", "1. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
+    {"numbers that start at 0", "0. A plane departs.\n1. An aircraft takes off.", AB, 0, 0},
+    {"a missing number", "1. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
     {"headings", "### 1. A plane departs.\n### 2. An aircraft takes off.", AB, 0, 0},
     {"blank lines", "1. A plane departs.\n\n\n2. An aircraft takes off.\n\n", AB, 0, 0},
     {"CRLF", "1. A plane departs.\r\n2. An aircraft takes off.\r\n", AB, 0, 0},
@@ -56,13 +57,13 @@ static const example numbered[] = {
     {"wrapped", "1. A plane\n   departs.\n2. An aircraft takes\noff.", AB, 0, 0},
     {"numbers inside", "1. He paid 2. 50 for 3. 5 kg.\n2. It was 10:30 in 1999.",
      "He paid 2. 50 for 3. 5 kg.|It was 10:30 in 1999.", 0, 0},
-    {"a year is no number", "1. The war ended\n1945. It was May.\n2. Peace came.", "The war ended|Peace came.", 0, 0},
+    {"a year is not a list number", "1. The war ended\n1945. It was May.\n2. Peace came.", "The war ended|Peace came.", 0, 0},
     {"an empty number", "1. A plane departs.\n2. An aircraft takes off.\n3.", AB, 0, 0},
     {"sub-bullets",
      "1. A plane departs.\n   - 'departs' for 'takes off'\n2. An aircraft takes off.\n   - 'aircraft' for 'plane'", AB, 0, 0},
     {"numbered headings", "1. Synonyms:\n   - A plane departs.\n   - An aircraft takes off.", AB, 0, 0},
-    {"more than asked for", "1. A plane departs.\n2. An aircraft takes off.\n3. The jet leaves.", AB, 2, 0},
-    {"twice", "1. A plane departs.\n2. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
+    {"more sentences than requested", "1. A plane departs.\n2. An aircraft takes off.\n3. The jet leaves.", AB, 2, 0},
+    {"a repeated sentence", "1. A plane departs.\n2. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
 };
 
 static const example bulleted[] = {
@@ -81,8 +82,8 @@ static const example bulleted[] = {
     {"HTML", "<ul>\n<li>A plane departs.</li>\n<li>An aircraft takes off.</li>\n</ul>", AB, 0, 0},
     {"one bullet", "- A plane departs.", "A plane departs.", 0, 0},
     {"comments", "- A plane departs. (more formal)\n- An aircraft takes off. (uses a synonym of plane)", AB, 0, 0},
-    {"brackets of its own", "- A plane (small) departs.\n- It left (at noon).", "A plane (small) departs.|It left (at noon).",
-     0, 0},
+    {"brackets that belong to the sentence", "- A plane (small) departs.\n- It left (at noon).",
+     "A plane (small) departs.|It left (at noon).", 0, 0},
     {"emphasis", "- A **plane** departs.\n- *An aircraft takes off.*", AB, 0, 0},
 };
 
@@ -106,10 +107,11 @@ static const example quoted[] = {
      0, 0},
     {"Japanese", "1. \xE3\x80\x8C\xE9\xA3\x9B\xE8\xA1\x8C\xE6\xA9\x9F\xE3\x80\x82\xE3\x80\x8D",
      "\xE9\xA3\x9B\xE8\xA1\x8C\xE6\xA9\x9F\xE3\x80\x82", 0, 0},
-    {"commas behind", "\"A plane departs.\",\n\"An aircraft takes off.\",", AB, 0, 0},
+    {"trailing commas", "\"A plane departs.\",\n\"An aircraft takes off.\",", AB, 0, 0},
     {"on one line", "\"A plane departs.\", \"An aircraft takes off.\"", AB, 0, 0},
     {"with and", "\"A plane departs.\", and \"An aircraft takes off.\"", AB, 0, 0},
-    {"speech stays", "1. \"Yes,\" he said, \"I do.\"\n2. It's 'fine'.", "\"Yes,\" he said, \"I do.\"|It's 'fine'.", 0, 0},
+    {"quoted speech is kept", "1. \"Yes,\" he said, \"I do.\"\n2. It's 'fine'.", "\"Yes,\" he said, \"I do.\"|It's 'fine'.", 0,
+     0},
     {"full stop outside", "1. \"A plane departs\".\n2. \"An aircraft takes off.\".",
      "\"A plane departs\".|An aircraft takes off.", 0, 0},
     {"tags", "<sentence>A plane departs.</sentence>\n<sentence>An aircraft takes off.</sentence>", AB, 0, 0},
@@ -117,11 +119,11 @@ static const example quoted[] = {
 
 static const example json[] = {
     {"array", "[\"A plane departs.\", \"An aircraft takes off.\"]", AB, 0, 0},
-    {"fenced", "```json\n[\n  \"A plane departs.\",\n  \"An aircraft takes off.\"\n]\n```", AB, 0, 0},
-    {"with talk", "Sure! Here you go:\n\n```json\n[\"A plane departs.\", \"An aircraft takes off.\"]\n```\nI hope this helps!",
-     AB, 0, 0},
+    {"in a code fence", "```json\n[\n  \"A plane departs.\",\n  \"An aircraft takes off.\"\n]\n```", AB, 0, 0},
+    {"text around the array",
+     "Sure! Here you go:\n\n```json\n[\"A plane departs.\", \"An aircraft takes off.\"]\n```\nI hope this helps!", AB, 0, 0},
     {"object", "{\"sentences\": [\"A plane departs.\", \"An aircraft takes off.\"]}", AB, 0, 0},
-    {"echo of the input",
+    {"repeats the input",
      "{\"input\": \"A plane is taking off.\", \"output\": [\"A plane departs.\", \"An aircraft takes off.\"]}", AB, 0, 0},
     {"numbered keys", "{\"1\": \"A plane departs.\", \"2\": \"An aircraft takes off.\"}", AB, 0, 0},
     {"objects",
@@ -134,46 +136,48 @@ static const example json[] = {
     {"trailing comma", "[\"A plane departs.\", \"An aircraft takes off.\",]", AB, 0, 0},
     {"escapes", "[\"A \\\"plane\\\" departs.\", \"Caf\\u00e9 \\ud83d\\ude00 opens.\"]",
      "A \"plane\" departs.|Caf\xC3\xA9 \xF0\x9F\x98\x80 opens.", 0, 0},
-    {"quotes not escaped", "[\"He said \"stop\" twice.\", \"An aircraft takes off.\"]",
+    {"unescaped quotes", "[\"He said \"stop\" twice.\", \"An aircraft takes off.\"]",
      "He said \"stop\" twice.|An aircraft takes off.", 0, 0},
-    {"cut off", "[\"A plane departs.\", \"An aircraft takes off.\", \"The jet lea", AB, 0, 1},
-    {"cut off in a fence", "```json\n{\"synonyms\": [\"A plane departs.\", \"An aircraft takes off.\", \"The", AB, 0, 1},
+    {"truncated", "[\"A plane departs.\", \"An aircraft takes off.\", \"The jet lea", AB, 0, 1},
+    {"truncated in a code fence", "```json\n{\"synonyms\": [\"A plane departs.\", \"An aircraft takes off.\", \"The", AB, 0, 1},
     {"empty", "[]", "NOTHING", 0, 0},
     {"numbers only", "[1, 2, 3]", "NOTHING", 0, 0},
 };
 
-static const example talk[] = {
+static const example surrounding_text[] = {
     {"preamble and closing",
      "Sure! Here are two synonymous sentences:\n\n1. A plane departs.\n2. An aircraft takes off.\n\nLet me know if you need more!",
      AB, 0, 0},
     {"bold heading", "**Synonymous Sentences:**\n\n* A plane departs.\n* An aircraft takes off.", AB, 0, 0},
     {"output label", "Output: A plane departs.", "A plane departs.", 1, 0},
-    {"echoed prompt", "Input sentence: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0,
-     0},
-    {"echo as an item", "1. Original: A plane is taking off.\n2. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
+    {"repeats the prompt before the list",
+     "Input sentence: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"repeats the input as an item", "1. Original: A plane is taking off.\n2. A plane departs.\n3. An aircraft takes off.", AB,
+     0, 0},
     {"plain lines", "A plane departs.\nAn aircraft takes off.\n", AB, 0, 0},
-    {"plain lines with talk",
+    {"plain lines between other text",
      "Here are the sentences:\nA plane departs.\n\nAn aircraft takes off.\n\nI hope these sentences help!", AB, 0, 0},
-    {"a label each line", "Synonym: A plane departs.\nSynonym: An aircraft takes off.", AB, 0, 0},
-    {"note behind", "- A plane departs.\n- An aircraft takes off.\n\nNote: these keep the meaning.", AB, 0, 0},
-    {"one line of as many", "A plane departs. An aircraft takes off.", AB, 2, 0},
-    {"one line of fewer", "A plane departs. That means that it takes off.", "NOTHING", 5, 0},
-    {"one line of one", "A plane departs. That means that it takes off.", "A plane departs. That means that it takes off.", 1,
+    {"a label on each line", "Synonym: A plane departs.\nSynonym: An aircraft takes off.", AB, 0, 0},
+    {"a note at the end", "- A plane departs.\n- An aircraft takes off.\n\nNote: these keep the meaning.", AB, 0, 0},
+    {"one line with as many sentences as requested", "A plane departs. An aircraft takes off.", AB, 2, 0},
+    {"one line with fewer sentences than requested", "A plane departs. That means that it takes off.", "NOTHING", 5, 0},
+    {"one line, one sentence requested", "A plane departs. That means that it takes off.",
+     "A plane departs. That means that it takes off.", 1, 0},
+    {"reasoning", "<think>The user wants two:\n1. Foo bar.\n</think>\n1. A plane departs.\n2. An aircraft takes off.", AB, 0,
      0},
-    {"thoughts", "<think>The user wants two:\n1. Foo bar.\n</think>\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
-    {"end of thoughts", "so 1. foo\n</think>\n\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
-    {"thoughts without end", "<think>The user wants\n1. Foo bar.\n2. Foo", "NOTHING", 0, 1},
+    {"only the end of the reasoning", "so 1. foo\n</think>\n\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"reasoning without end", "<think>The user wants\n1. Foo bar.\n2. Foo", "NOTHING", 0, 1},
     {"table", "| # | Sentence |\n|---|---|\n| 1 | A plane departs. |\n| 2 | An aircraft takes off. |", AB, 0, 0},
     {"fence without language", "```\nA plane departs.\nAn aircraft takes off.\n```", AB, 0, 0},
-    {"cut in a list", "1. A plane departs.\n2. An aircraft takes off.\n3. The jet is on its", AB, 0, 1},
-    {"cut at an end", "1. A plane departs.\n2. An aircraft takes off.", AB, 0, 1},
+    {"truncated in a list", "1. A plane departs.\n2. An aircraft takes off.\n3. The jet is on its", AB, 0, 1},
+    {"truncated after a sentence", "1. A plane departs.\n2. An aircraft takes off.", AB, 0, 1},
     {"placeholder", "1. [synonymous sentence]\n2. A plane departs.", "A plane departs.", 0, 0},
     {"white space", " \n\t\n", "NOTHING", 0, 0},
     {"nothing", "", "NOTHING", 0, 0},
     {"dots", "...", "NOTHING", 0, 0},
 };
 
-static const example further[] = {
+static const example several_turns[] = {
     {"a second list",
      "Synonymous sentences:\n1. A plane departs.\n2. An aircraft takes off.\n\nAntonym sentences:\n1. A plane lands.\n2. It "
      "stays.",
@@ -186,34 +190,35 @@ static const example further[] = {
     {"a second list, labels", "Synonyms:\nSentence 1: A plane departs.\nAntonyms:\nSentence 1: A plane lands.",
      "A plane departs.", 0, 0},
     {"one list, headings within", "Formal:\n1. A plane departs.\nInformal:\n2. An aircraft takes off.", AB, 0, 0},
-    {"a further turn",
+    {"another turn",
      "1. A plane departs.\n2. An aircraft takes off.\n\nInput: A dog runs.\nSynonyms: 1. A dog races.\n2. A hound runs.", AB, 0,
      0},
-    {"a further turn, plain lines",
-     "A plane departs.\nAn aircraft takes off.\nInput sentence: A dog runs.\nOutput: A dog races.", AB, 0, 0},
-    {"a further turn in the line",
-     "1. A plane departs.\n2. An aircraft takes off. Input: A dog runs. Synonyms: 1. A dog races.", AB, 0, 0},
-    {"a further user", "1. A plane departs.\n2. An aircraft takes off.\nUser: Thanks.\n3. You are welcome.", AB, 0, 0},
-    {"the prompt first", "Sure:\nInput: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0,
-     0},
+    {"another turn, plain lines", "A plane departs.\nAn aircraft takes off.\nInput sentence: A dog runs.\nOutput: A dog races.",
+     AB, 0, 0},
+    {"another turn on one line", "1. A plane departs.\n2. An aircraft takes off. Input: A dog runs. Synonyms: 1. A dog races.",
+     AB, 0, 0},
+    {"another user turn", "1. A plane departs.\n2. An aircraft takes off.\nUser: Thanks.\n3. You are welcome.", AB, 0, 0},
+    {"repeats the prompt", "Sure:\nInput: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB,
+     0, 0},
     {"end of sequence", "1. A plane departs.\n2. An aircraft takes off.</s>", AB, 0, 0},
     {"end of turn", "1. A plane departs.\n2. An aircraft takes off.<|im_end|>\n<|im_start|>user\n3. More!", AB, 0, 0},
     {"end of message", "A plane departs.\nAn aircraft takes off.<|eot_id|>", AB, 0, 0},
-    {"begin of turn", "<s> <|im_start|>assistant\n1. A plane departs.\n2. An aircraft takes off.<end_of_turn>", AB, 0, 0},
+    {"start of turn", "<s> <|im_start|>assistant\n1. A plane departs.\n2. An aircraft takes off.<end_of_turn>", AB, 0, 0},
     {"quotes of two kinds", "'A plane departs.', 'An aircraft takes off.', \"It's up.\"", AB "|It's up.", 0, 0},
-    {"quotes behind talk",
+    {"quotes after other text",
      "Here are three synonymous sentences: \"A plane departs.\", \"An aircraft takes off.\", and \"The jet leaves.\"",
      AB "|The jet leaves.", 0, 0},
-    {"quotes behind a label", "Output: \"A plane departs.\", \"An aircraft takes off.\".", AB, 0, 0},
-    {"no list of quotes", "She said: \"Yes\", \"no\" and left.", "She said: \"Yes\", \"no\" and left.", 0, 0},
-    {"talk in front of 1", "Yes! 1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
-    {"talk in front, on one line", "Sure, here you go: 1. A plane departs. 2. An aircraft takes off.", AB, 0, 0},
+    {"quotes after a label", "Output: \"A plane departs.\", \"An aircraft takes off.\".", AB, 0, 0},
+    {"not a list of quotes", "She said: \"Yes\", \"no\" and left.", "She said: \"Yes\", \"no\" and left.", 0, 0},
+    {"text before number 1", "Yes! 1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"text before a list on one line", "Sure, here you go: 1. A plane departs. 2. An aircraft takes off.", AB, 0, 0},
     {"headings with a number", "Sentence 1\nA plane departs.\n\nSentence 2\nAn aircraft takes off.", AB, 0, 0},
     {"bold headings with a number", "**Sentence 1**\nA plane departs.\n**Sentence 2**\nAn aircraft takes off.", AB, 0, 0},
-    {"a number at the end stays", "1. He is on page 1\n2. We took Route 66", "He is on page 1|We took Route 66", 0, 0},
-    {"remarks behind a dash", "1. A plane departs - same meaning\n2. An aircraft takes off. - uses another noun",
+    {"a number at the end is kept", "1. He is on page 1\n2. We took Route 66", "He is on page 1|We took Route 66", 0, 0},
+    {"remarks after a dash", "1. A plane departs - same meaning\n2. An aircraft takes off. - uses another noun",
      "A plane departs|An aircraft takes off.", 0, 0},
-    {"a dash of its own", "1. It left - at noon.\n2. He came. - So what?", "It left - at noon.|He came. - So what?", 0, 0},
+    {"a dash that belongs to the sentence", "1. It left - at noon.\n2. He came. - So what?",
+     "It left - at noon.|He came. - So what?", 0, 0},
 };
 
 static const example refusals[] = {
@@ -223,21 +228,21 @@ static const example refusals[] = {
     {"several lines", "I apologize, but I cannot fulfil this request.\n\nIt would be harmful.", "REFUSED", 0, 0},
     {"with alternatives", "I'm sorry, I can't do that. Instead, I could:\n1. Rewrite it politely.\n2. Explain it.", "REFUSED",
      0, 0},
-    {"behind a label", "Output: I'm sorry, but I cannot produce that.", "REFUSED", 0, 0},
-    {"not one: an item", "1. I'm sorry, I can't come to the party.", "I'm sorry, I can't come to the party.", 0, 0},
-    {"not one: a bullet", "- I'm afraid I won't come.", "I'm afraid I won't come.", 0, 0},
-    {"not one: in quotes", "\"I'm sorry, I can't come to the party.\"", "I'm sorry, I can't come to the party.", 0, 0},
-    {"not one: quotes behind a label", "Output: \"I'm sorry, I can't come.\"", "I'm sorry, I can't come.", 0, 0},
-    {"not one: JSON", "[\"I'm sorry, I can't come.\"]", "I'm sorry, I can't come.", 0, 0},
+    {"after a label", "Output: I'm sorry, but I cannot produce that.", "REFUSED", 0, 0},
+    {"not a refusal: an item", "1. I'm sorry, I can't come to the party.", "I'm sorry, I can't come to the party.", 0, 0},
+    {"not a refusal: a bullet", "- I'm afraid I won't come.", "I'm afraid I won't come.", 0, 0},
+    {"not a refusal: in quotes", "\"I'm sorry, I can't come to the party.\"", "I'm sorry, I can't come to the party.", 0, 0},
+    {"not a refusal: quotes after a label", "Output: \"I'm sorry, I can't come.\"", "I'm sorry, I can't come.", 0, 0},
+    {"not a refusal: JSON", "[\"I'm sorry, I can't come.\"]", "I'm sorry, I can't come.", 0, 0},
     {"Chinese", "\xE6\x8A\xB1\xE6\xAD\x89\xEF\xBC\x8C\xE6\x88\x91\xE6\x97\xA0\xE6\xB3\x95\xE5\xB8\xAE\xE5\x8A\xA9\xE3\x80\x82",
      "REFUSED", 0, 0},
     {"Spanish", "Lo siento, no puedo ayudar con eso.", "REFUSED", 0, 0},
-    {"too little", "The input sentence is incomplete. Please provide the full sentence.", "REFUSED", 0, 0},
-    {"not one: an apology", "I apologize for the confusion. Here are two:\n1. A plane departs.\n2. An aircraft takes off.", AB,
-     0, 0},
-    {"not one: modesty", "I can't promise perfection, but here are two:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0,
-     0},
-    {"not one: sentences", "1. I'm sorry that I can't come.\n2. I regret that I am unable to come.",
+    {"incomplete input", "The input sentence is incomplete. Please provide the full sentence.", "REFUSED", 0, 0},
+    {"not a refusal: an apology before a list",
+     "I apologize for the confusion. Here are two:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"not a refusal: modesty before a list",
+     "I can't promise perfection, but here are two:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"not a refusal: sentences", "1. I'm sorry that I can't come.\n2. I regret that I am unable to come.",
      "I'm sorry that I can't come.|I regret that I am unable to come.", 0, 0},
 };
 
@@ -270,6 +275,7 @@ static const example languages[] = {
      "Un avi\xC3\xB3n sale.|Un avi\xC3\xB3n despega.", 0, 0},
 };
 
+/* Parses the responses of a table and prints those with another result. Returns their number. */
 static int check_table(const example *e, size_t n) {
     int failures = 0;
     aoei_sentences l = {.n = 0};
@@ -277,7 +283,8 @@ static int check_table(const example *e, size_t n) {
         char got[4096] = "";
         size_t at = 0;
         aoei_parse_outcome outcome;
-        assert_int_equal(aoei_parse_sentences(&l, &outcome, aoe_text_of(e[i].reply), e[i].most ? e[i].most : 5, e[i].cut), 0);
+        assert_int_equal(aoei_parse_sentences(&l, &outcome, aoe_text_of(e[i].reply), e[i].most ? e[i].most : 5, e[i].truncated),
+                         0);
         assert_int_equal(outcome == AOEI_CHAT_LIST, l.n > 0);
         for (size_t k = 0; k < l.n; k++) {
             const aoe_text s = aoei_sentences_item(&l, k);
@@ -286,7 +293,7 @@ static int check_table(const example *e, size_t n) {
         if (!l.n)
             snprintf(got, sizeof got, "%s", outcome == AOEI_CHAT_REFUSED ? "REFUSED" : "NOTHING");
         if (strcmp(got, e[i].want) != 0) {
-            print_message("%s:\n  want %s\n  got  %s\n", e[i].name, e[i].want, got);
+            print_message("%s:\n  expected %s\n  found    %s\n", e[i].name, e[i].want, got);
             failures++;
         }
     }
@@ -303,8 +310,8 @@ TABLE_TEST(numbered)
 TABLE_TEST(bulleted)
 TABLE_TEST(quoted)
 TABLE_TEST(json)
-TABLE_TEST(talk)
-TABLE_TEST(further)
+TABLE_TEST(surrounding_text)
+TABLE_TEST(several_turns)
 TABLE_TEST(refusals)
 TABLE_TEST(languages)
 
@@ -316,7 +323,7 @@ static int parse_once(void *reply) {
     return rc;
 }
 
-static void no_memory(void **state) {
+static void test_memory(void **state) {
     (void)state;
     char list[] = "Sure:\n1. A plane departs.\n2. An aircraft takes off.",
          strings[] = "[\"A plane departs.\", \"B \\u00e9 c.\"]";
@@ -324,7 +331,7 @@ static void no_memory(void **state) {
     assert_true(test_alloc_failures(parse_once, strings, 0) > 2);
 }
 
-static void long_replies(void **state) {
+static void test_long_replies(void **state) {
     (void)state;
     enum { ITEMS = 20000 };
     char *reply = malloc(ITEMS * 40);
@@ -348,10 +355,10 @@ static void long_replies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbered), cmocka_unit_test(test_bulleted),  cmocka_unit_test(test_quoted),
-        cmocka_unit_test(test_json),     cmocka_unit_test(test_talk),      cmocka_unit_test(test_further),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_languages), cmocka_unit_test(no_memory),
-        cmocka_unit_test(long_replies),
+        cmocka_unit_test(test_numbered),     cmocka_unit_test(test_bulleted),         cmocka_unit_test(test_quoted),
+        cmocka_unit_test(test_json),         cmocka_unit_test(test_surrounding_text), cmocka_unit_test(test_several_turns),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_languages),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_long_replies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

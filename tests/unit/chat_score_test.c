@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Scores from 0 to 5 in replies of chat models, and replies that have none or more than one.
+ * Tests the parser of similarity scores from 0 to 5 in responses of chat models, including responses without a score or with
+ * several.
  */
 #include <stdio.h>
 
@@ -10,7 +11,7 @@ enum { AMBIGUOUS = -1, REFUSED = -2 };
 
 typedef struct example {
     const char *reply;
-    double want;
+    double want; /* expected score, or AMBIGUOUS or REFUSED */
 } example;
 
 static const example found[] = {
@@ -106,7 +107,7 @@ static void check(const example *e, size_t n) {
         if (outcome != AOEI_SCORE_FOUND)
             got = outcome == AOEI_SCORE_REFUSED ? REFUSED : AMBIGUOUS;
         if (got < e[i].want - 1e-12 || got > e[i].want + 1e-12) {
-            print_message("%s: want %g, got %g\n", e[i].reply, e[i].want, got);
+            print_message("%s: expected %g, found %g\n", e[i].reply, e[i].want, got);
             failures++;
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Checkpoints on disk: which one is the newest complete one, what is removed, that each
- * is a model of its own, and what a damaged one says.
+ * Tests checkpoints on disk: finding the newest complete one, removing old ones, opening a checkpoint as a model, and resuming
+ * from truncated and damaged checkpoints.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "train/checkpoint.h"
 
+/* Creates the directory dir/name. */
 static void make(const char *dir, const char *name) {
     char *path = test_path(dir, name);
     assert_int_equal(aoei_make_dir(path, NULL), 0);
@@ -55,10 +56,10 @@ static void test_prune(void **state) {
     for (size_t i = 0; i < 7; i++)
         make(dir, names[i]);
     assert_int_equal(aoei_checkpoints_prune(dir, 2, NULL), 0);
-    static const int left[] = {0, 1, 1, 0, 0, 1, 1};
+    static const int remaining[] = {0, 1, 1, 0, 0, 1, 1};
     for (size_t i = 0; i < 7; i++) {
         char *path = test_path(dir, names[i]);
-        assert_int_equal(aoei_exists(path), left[i]);
+        assert_int_equal(aoei_exists(path), remaining[i]);
         free(path);
     }
     assert_int_equal(aoei_checkpoints_prune(dir, 1, NULL), 0);
@@ -66,7 +67,7 @@ static void test_prune(void **state) {
     test_dir_remove(dir);
 }
 
-/* A run stopped after step 7: a checkpoint there, evaluated (and best) at step 4. */
+/* Creates a run and stops it after step 7, where it writes a checkpoint; its best evaluation was at step 4. */
 static void stopped_run(train_run *r) {
     static const double scores[] = {0.9, 0.1, 0.2};
     train_run_create(r);
@@ -98,7 +99,7 @@ static void test_is_a_model(void **state) {
     train_run_destroy(&r);
 }
 
-/* Cuts a file of a checkpoint in half. */
+/* Truncates a file of the output directory to half its size. */
 static void truncate_file(const train_run *r, const char *name) {
     size_t size;
     char *data = train_run_read(r, name, &size);
@@ -107,8 +108,8 @@ static void truncate_file(const train_run *r, const char *name) {
     free(data);
 }
 
-/* A truncated checkpoint: the one before it is resumed and gives the result of the undisturbed run; with none before it, the
- * message says what to delete. */
+/* If the newest checkpoint is truncated, the run resumes from the previous one and gives the result of an uninterrupted run.
+ * If there is no previous checkpoint, the message names the directory to delete. */
 static void test_truncated(void **state) {
     (void)state;
     static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "trainer.json", "config.json"};
@@ -151,8 +152,9 @@ static void test_truncated(void **state) {
     train_run_destroy(&r);
 }
 
-/* Resuming fails with this code and a message that holds both parts; the checkpoint's file is put back. */
-static void damaged(train_run *r, const char *file, const char *content, size_t size, int code, const char *part) {
+/* Replaces a file of checkpoint step-7 by content (NULL: removes it), asserts that resuming fails with this code and a message
+ * that contains the file's name and part, and restores the file. */
+static void expect_damage(train_run *r, const char *file, const char *content, size_t size, int code, const char *part) {
     char name[128];
     aoe_error err = {0};
     snprintf(name, sizeof name, "checkpoints/step-7/%s", file);
@@ -166,7 +168,7 @@ static void damaged(train_run *r, const char *file, const char *content, size_t 
         assert_int_equal(remove(path), 0);
     const int got = train_run_go(r, 1, &err);
     if (got != code || !strstr(err.message, file) || !strstr(err.message, part))
-        fail_msg("%s: code %d, not %d: %s", file, got, code, err.message);
+        fail_msg("%s: expected code %d, found %d: %s", file, code, got, err.message);
     free(test_write(r->output, name, kept, kept_size));
     free(kept);
     free(path);
@@ -177,26 +179,26 @@ static void test_damage(void **state) {
     train_run r;
     stopped_run(&r);
     size_t size;
-    damaged(&r, "trainer.json", NULL, 0, AOE_ENOENT, "");
-    damaged(&r, "trainer.json", "{", 1, AOE_EFORMAT, "");
-    damaged(&r, "trainer.json", "{}", 2, AOE_EFORMAT, "format_version");
+    expect_damage(&r, "trainer.json", NULL, 0, AOE_ENOENT, "");
+    expect_damage(&r, "trainer.json", "{", 1, AOE_EFORMAT, "");
+    expect_damage(&r, "trainer.json", "{}", 2, AOE_EFORMAT, "format_version");
     static const char newer[] = "{\"format_version\": 2}", bare[] = "{\"format_version\": 1, \"step\": 7}";
-    damaged(&r, "trainer.json", newer, sizeof newer - 1, AOE_EUNSUPPORTED, "format_version 2");
-    damaged(&r, "trainer.json", bare, sizeof bare - 1, AOE_EARG, "not set");
-    damaged(&r, "optimizer.safetensors", NULL, 0, AOE_ENOENT, "");
-    damaged(&r, "optimizer.safetensors", "abc", 3, AOE_EFORMAT, "");
-    damaged(&r, "best.safetensors", NULL, 0, AOE_ENOENT, "");
+    expect_damage(&r, "trainer.json", newer, sizeof newer - 1, AOE_EUNSUPPORTED, "format_version 2");
+    expect_damage(&r, "trainer.json", bare, sizeof bare - 1, AOE_EARG, "not set");
+    expect_damage(&r, "optimizer.safetensors", NULL, 0, AOE_ENOENT, "");
+    expect_damage(&r, "optimizer.safetensors", "abc", 3, AOE_EFORMAT, "");
+    expect_damage(&r, "best.safetensors", NULL, 0, AOE_ENOENT, "");
     char *best = train_run_read(&r, "checkpoints/step-7/best.safetensors", &size);
-    damaged(&r, "optimizer.safetensors", best, size, AOE_EFORMAT, "\"m\"");
-    damaged(&r, "best.safetensors", best, size - 1, AOE_EFORMAT, "");
+    expect_damage(&r, "optimizer.safetensors", best, size, AOE_EFORMAT, "\"m\"");
+    expect_damage(&r, "best.safetensors", best, size - 1, AOE_EFORMAT, "");
     free(best);
-    damaged(&r, "config.json", "{}", 2, AOE_EFORMAT, "");
-    train_run_ok(&r, 1); /* whole again */
+    expect_damage(&r, "config.json", "{}", 2, AOE_EFORMAT, "");
+    train_run_ok(&r, 1); /* with all files restored */
     assert_int_equal(r.events[r.n - 1].best_step, 4);
     train_run_destroy(&r);
 }
 
-/* A step or a best step that no run of these options has: refused, not run. */
+/* A checkpoint whose step or best step is impossible with these options is rejected. */
 static void test_impossible_progress(void **state) {
     (void)state;
     train_run r;
@@ -211,7 +213,7 @@ static void test_impossible_progress(void **state) {
         const int n =
             snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, edits[i].to, at + strlen(edits[i].from));
         assert_true(n > 0 && (size_t)n < sizeof changed);
-        damaged(&r, "trainer.json", changed, (size_t)n, AOE_EFORMAT, "step");
+        expect_damage(&r, "trainer.json", changed, (size_t)n, AOE_EFORMAT, "step");
     }
     free(text);
     train_run_destroy(&r);

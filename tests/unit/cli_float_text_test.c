@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The program's own float printing against printf, character for character.
+ * Tests the program's formatting of floats: each result must equal that of printf("%.9g").
  */
 #include <float.h>
 #include <math.h>
@@ -14,9 +14,10 @@ static void check(float v) {
     const size_t n = cli_format_float(got, v);
     snprintf(want, sizeof want, "%.9g", (double)v);
     if (n != strlen(want) || strcmp(got, want) != 0)
-        fail_msg("%a: \"%s\" (%zu) instead of \"%s\"", (double)v, got, n, want);
+        fail_msg("%a: expected \"%s\", found \"%s\" (length %zu)", (double)v, want, got, n);
 }
 
+/* Checks v, its 199 neighbors on either side, and their negatives. */
 static void check_around(float v) {
     float below = v, above = v;
     for (int i = 0; i < 200; i++) {
@@ -42,7 +43,7 @@ static void edges(void **state) {
         check_around(ldexpf(1, e));
 }
 
-/* A tie in the ninth digit: halves, quarters and so on with few bits have short decimals that end in 5. */
+/* Ties in the ninth digit: decimals of multiples of powers of 1/2 end in 5. */
 static void ties(void **state) {
     (void)state;
     for (int e = -24; e <= 6; e++)
@@ -52,7 +53,7 @@ static void ties(void **state) {
         check((float)(2 * i + 1) / 1024 + 123456);
 }
 
-/* Any bits, and the sizes that components of vectors have. */
+/* Random bit patterns, and values of the magnitude of vector components. */
 static void random_floats(void **state) {
     (void)state;
     aoei_rng r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Shortening of progress lines to the width of a terminal: fields are kept whole or left out.
+ * Tests how progress lines are shortened to the width of the terminal: each field is kept completely or omitted.
  */
 #include "cli/common/progress.c"
 

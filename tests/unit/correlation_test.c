@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Pearson, Spearman and average ranks against values worked out by hand.
+ * Tests Pearson and Spearman correlations and average ranks, mostly against values computed by hand.
  */
 #include <float.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static void pearson_by_hand(void **state) {
     near(aoe_pearson(x, x, 2), 1.0);
 }
 
-/* Squares that a double does not hold, at either end. */
+/* Values whose squares overflow or underflow a double. */
 static void pearson_of_any_size(void **state) {
     const double x[] = {1, 2, 3, 4}, y[] = {2, 1, 5, 4};
     (void)state;
@@ -75,7 +75,7 @@ static void ranks_are_averages(void **state) {
         assert_true(rank[i] == want[i]);
 }
 
-/* 0.1 summed n times is not n * 0.1: a constant must be told from its values, not from rounded deviations. */
+/* The sum of n values 0.1 is not n * 0.1, so that a constant must be detected by comparing values, not by zero deviations. */
 static void undefined_is_nan(void **state) {
     const double x[] = {1, 2, 3}, constant[] = {0.1, 0.1, 0.1}, broken[] = {1, NAN, 3}, infinite[] = {1, INFINITY, 3};
     (void)state;
@@ -84,12 +84,12 @@ static void undefined_is_nan(void **state) {
     assert_true(isnan(aoe_pearson(x, broken, 3)) && isnan(aoe_pearson(broken, x, 3)));
     assert_true(isnan(aoe_spearman(x, broken, 3)) && isnan(aoe_spearman(broken, x, 3)));
     assert_true(isnan(aoe_pearson(x, infinite, 3)));
-    near(aoe_spearman(x, infinite, 3), 0.5); /* an infinity has a rank: 1 3 2 */
+    near(aoe_spearman(x, infinite, 3), 0.5); /* infinite values have ranks: here 1 3 2 */
     assert_true(isnan(aoe_pearson(x, x, 1)) && isnan(aoe_spearman(x, x, 1)));
     assert_true(isnan(aoe_pearson(x, x, 0)) && isnan(aoe_spearman(x, x, 0)));
 }
 
-static void offset_costs_no_digits(void **state) {
+static void offset_keeps_precision(void **state) {
     double x[500], y[500], shifted_x[500], shifted_y[500];
     aoei_rng rng;
     (void)state;
@@ -97,7 +97,7 @@ static void offset_costs_no_digits(void **state) {
     for (size_t i = 0; i < 500; i++) {
         x[i] = (double)aoei_rng_below(&rng, 1u << 20);
         y[i] = x[i] + (double)aoei_rng_below(&rng, 1u << 20);
-        shifted_x[i] = x[i] + 0x1p50; /* exact: integers under 2^53 */
+        shifted_x[i] = x[i] + 0x1p50; /* exact: integers below 2^53 */
         shifted_y[i] = y[i] - 0x1p50;
     }
     double r = aoe_pearson(x, y, 500);
@@ -106,7 +106,7 @@ static void offset_costs_no_digits(void **state) {
     assert_true(aoe_spearman(shifted_x, shifted_y, 500) == aoe_spearman(x, y, 500));
 }
 
-/* Ranks from counting smaller and equal values, correlation from Pearson's definition in long double. */
+/* Compares with ranks computed by counting smaller and equal values and with Pearson's definition in long double. */
 static void spearman_matches_definition(void **state) {
     enum { N = 257 };
     double x[N], y[N];
@@ -153,7 +153,7 @@ int main(void) {
         cmocka_unit_test(pearson_by_hand),        cmocka_unit_test(pearson_of_any_size),
         cmocka_unit_test(spearman_by_hand),       cmocka_unit_test(spearman_with_ties),
         cmocka_unit_test(ranks_are_averages),     cmocka_unit_test(undefined_is_nan),
-        cmocka_unit_test(offset_costs_no_digits), cmocka_unit_test(spearman_matches_definition),
+        cmocka_unit_test(offset_keeps_precision), cmocka_unit_test(spearman_matches_definition),
         cmocka_unit_test(memory_failure_is_nan),
     };
     return cmocka_run_group_tests_name("correlation", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Clusters against a plain reference, and their split: shares kept, no cluster in two parts, seeded, large ones.
+ * Tests clusters (disjoint sets) against a simple reference, and their split into parts: given ratios, determinism for a seed,
+ * one very large cluster, and speed for many items.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static void test_numbers(void **state) {
     aoei_clusters_free(&c);
 }
 
-/* Joins at random, against labels that are written over. */
+/* Compares random joins with a reference that relabels all items of a joined cluster. */
 static void test_reference(void **state) {
     (void)state;
     enum { N = 300, JOINS = 200 };
@@ -61,6 +62,7 @@ static void test_reference(void **state) {
     aoei_clusters_free(&c);
 }
 
+/* Computes the total weight of each part. part: part of each of the n clusters. */
 static void sizes_of(const size_t *part, const size_t *weight, size_t n, size_t *size, size_t n_parts) {
     memset(size, 0, n_parts * sizeof *size);
     for (size_t i = 0; i < n; i++) {
@@ -73,41 +75,41 @@ static void test_split(void **state) {
     (void)state;
     enum { N = 1000 };
     static size_t weight[N], part[N], again[N], other[N];
-    const double share[4] = {80, 10, 0, 10};
+    const double ratio[4] = {80, 10, 0, 10};
     size_t size[4], total = 0;
     aoei_rng rng;
     aoei_rng_init(&rng, 2, AOEI_STREAM_TEST, 0);
     for (size_t i = 0; i < N; i++)
         total += weight[i] = i % 10 ? 1 : 1 + aoei_rng_below(&rng, 20);
-    assert_int_equal(aoei_clusters_split(part, weight, N, share, 4, 7, NULL), 0);
-    assert_int_equal(aoei_clusters_split(again, weight, N, share, 4, 7, NULL), 0);
-    assert_int_equal(aoei_clusters_split(other, weight, N, share, 4, 8, NULL), 0);
+    assert_int_equal(aoei_clusters_split(part, weight, N, ratio, 4, 7, NULL), 0);
+    assert_int_equal(aoei_clusters_split(again, weight, N, ratio, 4, 7, NULL), 0);
+    assert_int_equal(aoei_clusters_split(other, weight, N, ratio, 4, 8, NULL), 0);
     assert_memory_equal(part, again, sizeof part);
     assert_memory_not_equal(part, other, sizeof part);
     sizes_of(part, weight, N, size, 4);
     assert_int_equal(size[2], 0);
-    for (size_t p = 0; p < 4; p++) /* there are enough light clusters to meet the shares to a row */
-        assert_true(fabs((double)size[p] - share[p] / 100 * (double)total) <= 1);
-    for (size_t p = 0; p < 4; p++) { /* heavy ones are in every part */
+    for (size_t p = 0; p < 4; p++) /* enough clusters of one row to meet the ratios up to one row */
+        assert_true(fabs((double)size[p] - ratio[p] / 100 * (double)total) <= 1);
+    for (size_t p = 0; p < 4; p++) { /* large clusters are in every part with a positive ratio */
         size_t heavy = 0;
         for (size_t i = 0; i < N; i++)
             heavy += part[i] == p && weight[i] > 1;
-        assert_true((heavy > 0) == (share[p] > 0));
+        assert_true((heavy > 0) == (ratio[p] > 0));
     }
 }
 
-static void test_giant(void **state) {
+static void test_large_cluster(void **state) {
     (void)state;
     const size_t weight[5] = {1, 90, 1, 1, 7};
-    const double share[2] = {0.5, 0.5};
+    const double ratio[2] = {0.5, 0.5};
     size_t part[5], size[2];
-    assert_int_equal(aoei_clusters_split(part, weight, 5, share, 2, 42, NULL), 0);
+    assert_int_equal(aoei_clusters_split(part, weight, 5, ratio, 2, 42, NULL), 0);
     sizes_of(part, weight, 5, size, 2);
     assert_int_equal(size[part[1]], 90);
-    assert_int_equal(aoei_clusters_split(part, weight, 0, share, 2, 42, NULL), 0);
+    assert_int_equal(aoei_clusters_split(part, weight, 0, ratio, 2, 42, NULL), 0);
 }
 
-static void test_bad_shares(void **state) {
+static void test_bad_ratios(void **state) {
     (void)state;
     const size_t weight[1] = {1};
     const double bad[][2] = {{0, 0}, {1, -1}, {1, NAN}, {INFINITY, 1}};
@@ -118,17 +120,17 @@ static void test_bad_shares(void **state) {
     assert_int_equal(aoei_clusters_split(part, weight, 1, NULL, 0, 1, &err), AOE_EARG);
 }
 
-/* 100,000 items: chains, a star and pairs, far below a second of processor time. */
+/* 100,000 items in long chains and in pairs take less than 2 s of CPU time. */
 static void test_large(void **state) {
     (void)state;
     enum { N = 100000 };
     aoei_clusters c;
     size_t *of = calloc(N, sizeof *of), *weight = calloc(N, sizeof *weight), *part = calloc(N, sizeof *part), size[3];
-    const double share[3] = {0.8, 0.1, 0.1};
+    const double ratio[3] = {0.8, 0.1, 0.1};
     assert_true(of && weight && part);
     const clock_t start = clock();
     assert_int_equal(aoei_clusters_create(&c, N, NULL), 0);
-    for (size_t i = N / 2; i-- > 1;) /* a chain of 1000s from its far end */
+    for (size_t i = N / 2; i-- > 1;) /* chains of 1000 items, joined from the last item to the first */
         if (i % 1000)
             aoei_clusters_join(&c, i, i - 1);
     for (size_t i = N / 2; i + 1 < N; i += 2)
@@ -137,7 +139,7 @@ static void test_large(void **state) {
     assert_int_equal(n, 50 + N / 4);
     for (size_t i = 0; i < N; i++)
         weight[of[i]]++;
-    assert_int_equal(aoei_clusters_split(part, weight, n, share, 3, 42, NULL), 0);
+    assert_int_equal(aoei_clusters_split(part, weight, n, ratio, 3, 42, NULL), 0);
     assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 2);
     sizes_of(part, weight, n, size, 3);
     assert_int_equal(size[0], 80000);
@@ -153,11 +155,11 @@ static int make(void *arg) {
     (void)arg;
     aoei_clusters c;
     const size_t weight[3] = {1, 2, 3};
-    const double share[2] = {1, 1};
+    const double ratio[2] = {1, 1};
     size_t part[3];
     int rc = aoei_clusters_create(&c, 3, NULL);
     if (!rc)
-        rc = aoei_clusters_split(part, weight, 3, share, 2, 1, NULL);
+        rc = aoei_clusters_split(part, weight, 3, ratio, 2, 1, NULL);
     aoei_clusters_free(&c);
     return rc;
 }
@@ -169,8 +171,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_reference),  cmocka_unit_test(test_split),
-        cmocka_unit_test(test_giant),   cmocka_unit_test(test_bad_shares), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_reference),  cmocka_unit_test(test_split),
+        cmocka_unit_test(test_large_cluster), cmocka_unit_test(test_bad_ratios), cmocka_unit_test(test_large),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_convert: round trips between formats, packed ones too, what a format cannot hold, columns kept and renamed; the
- * forms.
+ * Tests aoe_data_convert: round trips between formats, also compressed ones, values that a format cannot represent, selected
+ * and renamed columns, and conversion between pairs, positives and triplets.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static aoe_data_convert_options options(const char *name) {
     return o;
 }
 
-/* What a file becomes; free with aoei_buffer_free. */
+/* Returns the converted file; free it with aoei_buffer_free. */
 static aoei_buffer convert(const char *path, aoe_data_convert_options o, aoe_data_convert_result *result) {
     aoei_buffer out = {0};
     aoe_error err;
@@ -37,7 +37,7 @@ static aoei_buffer convert(const char *path, aoe_data_convert_options o, aoe_dat
     return out;
 }
 
-/* text as a file of this name becomes want. */
+/* Asserts that a file with this name and text is converted to want. */
 static void expect(const char *name, const char *text, aoe_data_convert_options o, const char *want) {
     char *path = test_write_text(test_dir, name, text);
     aoei_buffer out = convert(path, o, NULL);
@@ -59,7 +59,7 @@ static void expect_error(const char *name, const char *text, aoe_data_convert_op
     free(path);
 }
 
-/* A file, through each of the names in turn, comes back with the bytes it had. */
+/* Converts a file to each of the n names in turn and then back to its own format; asserts that its bytes are restored. */
 static void round_trip(const char *name, const char *text, const char *const *names, size_t n) {
     char *path = test_write_text(test_dir, name, text);
     for (size_t i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ static void test_json_values(void **state) {
                  "the table has no columns; in .jsonl, the keys of the first row are the columns");
 }
 
-static void test_refusals(void **state) {
+static void test_errors(void **state) {
     (void)state;
     aoe_data_convert_options o = options("out.tsv");
     expect_error("in.csv", "a,b\nx,y\n\"p\nq\",r\n", o, AOE_EFORMAT,
@@ -133,7 +133,8 @@ static void test_refusals(void **state) {
     expect("in.tsv", "a\tb\nx\n1\t2\n", o, "a\tb\n1\t2\n");
 }
 
-static int refuse(void *user, size_t part, const char *data, size_t len) {
+/* A write callback that cancels. */
+static int cancel(void *user, size_t part, const char *data, size_t len) {
     (void)user;
     (void)part;
     (void)data;
@@ -145,7 +146,7 @@ static void test_cancelled(void **state) {
     aoe_data_convert_options o = options("out.jsonl.gz");
     aoe_error err;
     char *path = test_write_text(test_dir, "in.tsv", "a\nb\n");
-    o.write = refuse;
+    o.write = cancel;
     assert_int_equal(aoe_data_convert(path, &o, NULL, &err), AOE_ECANCELLED);
     o.name = "out.tsv.zst";
     assert_int_equal(aoe_data_convert(path, &o, NULL, &err), AOE_ECANCELLED);
@@ -163,7 +164,7 @@ static const char nli[] = "premise\thypothesis\tlabel\n"
                           "p\tc3\tcontradiction\n"
                           "r\tn\tneutral\n";
 
-static void test_triples_of_nli(void **state) {
+static void test_triplets_of_nli(void **state) {
     (void)state;
     aoe_data_convert_options o = options("out.tsv");
     aoe_data_convert_result r;
@@ -175,7 +176,7 @@ static void test_triples_of_nli(void **state) {
     assert_int_equal(r.rows, 7);
     assert_int_equal(r.dropped, 2);
     assert_int_equal(r.written, 2);
-    assert_int_equal(r.texts, 3); /* p, q and P; r has neutral rows alone */
+    assert_int_equal(r.texts, 3); /* p, q and P; r has only neutral rows */
     assert_int_equal(r.without, 2);
     assert_int_equal(r.unused, 3);
     o.equality = AOE_TEXT_EQUAL_CASE;
@@ -188,7 +189,7 @@ static void test_triples_of_nli(void **state) {
     aoei_buffer again = convert(path, o, NULL);
     assert_string_equal(out.data, again.data);
     assert_int_equal(r.written, 2);
-    assert_true(r.unused == 3 || r.unused == 4); /* q, P and those of c1 to c3 that were not drawn */
+    assert_true(r.unused == 3 || r.unused == 4); /* q, P and the rows of c1 to c3 that were not drawn */
     assert_non_null(strstr(out.data, "p\te1\tc"));
     assert_non_null(strstr(out.data, "p\te2\tc"));
     aoei_buffer_free(&out);
@@ -199,10 +200,10 @@ static void test_triples_of_nli(void **state) {
         "nli2.tsv: none of the 2 rows can be converted: no text1 has both a positive and a negative pair; change options.threshold or options.label_map, or use other data");
 }
 
-static void test_simple_forms(void **state) {
+static void test_other_conversions(void **state) {
     (void)state;
     static const char sts[] = "score,sentence1,sentence2\n5.0,a,b\n4,\"c,\",d\n3.9,e,f\n0,g,h\n";
-    static const char triples[] = "{\"query\":[\"a\",\"A\"],\"positive\":\"b\",\"negative\":\"c\"}\n";
+    static const char triplets[] = "{\"query\":[\"a\",\"A\"],\"positive\":\"b\",\"negative\":\"c\"}\n";
     aoe_data_convert_options o = options("out.csv");
     o.to = AOE_EXAMPLES_POSITIVES;
     expect("sts.csv", sts, o, "query,positive\na,b\n\"c,\",d\n");
@@ -214,18 +215,18 @@ static void test_simple_forms(void **state) {
     expect("sts.csv", sts, o,
            "{\"text1\":\"a\",\"text2\":\"b\",\"label\":5}\n{\"text1\":\"c,\",\"text2\":\"d\",\"label\":4}\n"
            "{\"text1\":\"e\",\"text2\":\"f\",\"label\":3.9}\n{\"text1\":\"g\",\"text2\":\"h\",\"label\":0}\n");
-    expect("in.jsonl", triples, o,
+    expect("in.jsonl", triplets, o,
            "{\"text1\":[\"a\",\"A\"],\"text2\":\"b\",\"label\":1}\n{\"text1\":[\"a\",\"A\"],\"text2\":\"c\",\"label\":0}\n");
     o.to = AOE_EXAMPLES_POSITIVES;
-    expect("in.jsonl", triples, o, "{\"query\":[\"a\",\"A\"],\"positive\":\"b\"}\n");
+    expect("in.jsonl", triplets, o, "{\"query\":[\"a\",\"A\"],\"positive\":\"b\"}\n");
     o.to = AOE_EXAMPLES_TRIPLETS;
-    expect("in.jsonl", triples, o, triples);
+    expect("in.jsonl", triplets, o, triplets);
     o.name = "out.tsv";
-    expect_error("in.jsonl", triples, o, AOE_EFORMAT,
+    expect_error("in.jsonl", triplets, o, AOE_EFORMAT,
                  "in.jsonl:1: 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for the output");
 }
 
-/* A ring of rows: each text stands with two others, so of six all but the query and two may be drawn. */
+/* Each of six texts occurs with two others, so that three texts remain as negatives for each query. */
 static void test_drawn_negatives(void **state) {
     (void)state;
     static const char ring[] = "query\tpositive\na\tb\nb\tc\nc\td\nd\te\ne\tf\nf\ta\n";
@@ -284,7 +285,7 @@ static int convert_once(void *arg) {
     o.user = &out;
     int code = aoe_data_convert(path, &o, NULL, &err);
     if (code == AOE_ECANCELLED && out.failed)
-        code = AOE_ENOMEM; /* of this test's own buffer */
+        code = AOE_ENOMEM; /* the failed allocation was in the test's own buffer */
     aoei_buffer_free(&out);
     free(path);
     return code;
@@ -305,8 +306,9 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),     cmocka_unit_test(test_json_values),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_cancelled),       cmocka_unit_test(test_triples_of_nli), cmocka_unit_test(test_simple_forms),
+        cmocka_unit_test(test_round_trips),     cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_errors),          cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_triplets_of_nli), cmocka_unit_test(test_other_conversions),
         cmocka_unit_test(test_drawn_negatives), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Distinct texts and their numbers, the forms that texts are compared in, classes of the same ones.
+ * Tests the table of distinct texts, the normalized keys by which texts are compared, classes of equal texts, and the
+ * formatting of numbers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +44,11 @@ static void test_numbers(void **state) {
 #define ACUTE         "\xcc\x81"
 #define NBSP          "\xc2\xa0"
 
-static void test_forms(void **state) {
+static void test_keys(void **state) {
     (void)state;
     static const struct {
-        aoe_text_equality same;
-        const char *text, *form;
+        aoe_text_equality equality;
+        const char *text, *key;
     } cases[] = {
         {AOE_TEXT_EQUAL_EXACT, " A  b ", " A  b "},
         {AOE_TEXT_EQUAL_SPACE, "", ""},
@@ -77,15 +78,16 @@ static void test_forms(void **state) {
     aoei_buffer out = {0};
     aoei_text_key_scratch scratch = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(aoei_text_key(&out, aoe_text_of(cases[i].text), cases[i].same, &scratch), 0);
-        assert_string_equal(out.data, cases[i].form);
+        assert_int_equal(aoei_text_key(&out, aoe_text_of(cases[i].text), cases[i].equality, &scratch), 0);
+        assert_string_equal(out.data, cases[i].key);
     }
     aoei_buffer_free(&out);
     aoei_free(scratch.point);
 }
 
+/* Computes the classes of some texts under the given equality and checks them. Returns 0 or an error code. */
 static int classes(void *arg) {
-    const aoe_text_equality same = *(const aoe_text_equality *)arg;
+    const aoe_text_equality equality = *(const aoe_text_equality *)arg;
     static const char *const texts[] = {"A b", "a  b", "A b.", "A  b", "\xc3\x89", "e\xcc\x81", "ab", "?", "!"};
     enum { N = sizeof texts / sizeof *texts };
     static const size_t want[][N] = {[AOE_TEXT_EQUAL_EXACT] = {0, 1, 2, 3, 4, 5, 6, 7, 8},
@@ -98,17 +100,17 @@ static int classes(void *arg) {
     for (size_t i = 0; i < N && !rc; i++)
         rc = aoei_distinct_add(&d, aoe_text_of(texts[i]), 0, &number, NULL);
     if (!rc)
-        rc = aoei_distinct_classes(&d, same, class, NULL);
+        rc = aoei_distinct_classes(&d, equality, class, NULL);
     if (!rc)
-        assert_memory_equal(class, want[same], sizeof class);
+        assert_memory_equal(class, want[equality], sizeof class);
     aoei_distinct_free(&d);
     return rc;
 }
 
 static void test_classes(void **state) {
     (void)state;
-    for (int same = AOE_TEXT_EQUAL_EXACT; same <= AOE_TEXT_EQUAL_LETTERS; same++)
-        assert_true(test_alloc_failures(classes, &same, 50) > 3);
+    for (int equality = AOE_TEXT_EQUAL_EXACT; equality <= AOE_TEXT_EQUAL_LETTERS; equality++)
+        assert_true(test_alloc_failures(classes, &equality, 50) > 3);
 }
 
 static void test_number_text(void **state) {
@@ -135,7 +137,7 @@ static void test_number_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_keys),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_number_text),
     };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Near duplicates: the join against all pairs compared one by one, over thresholds; what a word is; memory that runs out.
+ * Tests near duplicates: the join against a comparison of all pairs for several thresholds, the splitting of texts into words,
+ * and failed allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 enum { TEXTS = 220, WORDS = 9, VOCABULARY = 24 };
 
-/* Texts of up to WORDS words of a small vocabulary; mask[i]: which ones. */
+/* Adds TEXTS distinct texts of at most WORDS words of a small vocabulary. mask[i]: bit set of the words of text i. */
 static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
     aoei_rng rng;
     aoei_rng_init(&rng, seed, AOEI_STREAM_TEST, 0);
@@ -22,13 +23,13 @@ static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
         mask[i] = 0;
         for (size_t k = 0; k < n; k++) {
             const uint32_t a = aoei_rng_below(&rng, VOCABULARY), b = aoei_rng_below(&rng, VOCABULARY);
-            const uint32_t word = a < b ? a : b; /* some are rarer */
+            const uint32_t word = a < b ? a : b; /* makes some words rarer */
             const size_t len = strlen(text);
             snprintf(text + len, sizeof text - len, "%s%c%u", k % 2 ? ", " : " ", k % 3 ? 'w' : 'W', word);
             mask[i] |= 1u << word;
         }
         size_t number;
-        for (;; strcat(text, "!")) { /* all differ */
+        for (;; strcat(text, "!")) { /* appends '!' until the text is new */
             assert_true(strlen(text) < sizeof text - 1);
             assert_int_equal(aoei_distinct_add(d, aoe_text_of(text), 0, &number, NULL), 0);
             if (number == i)
@@ -37,6 +38,7 @@ static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
     }
 }
 
+/* Returns the number of bits set. */
 static unsigned bits(uint32_t x) {
     unsigned n = 0;
     for (; x; x &= x - 1)
@@ -44,6 +46,7 @@ static unsigned bits(uint32_t x) {
     return n;
 }
 
+/* Compares aoei_near_duplicates_join with a comparison of all pairs. */
 static void check_join(double threshold, uint32_t seed) {
     aoei_distinct d = {0};
     aoei_clusters c, want;
@@ -76,8 +79,8 @@ static void test_against_all_pairs(void **state) {
             check_join(thresholds[i], seed);
 }
 
-/* Case, punctuation and repetition do not count; texts without a word are near nothing; classes that are not
- * the first of theirs are not looked at. */
+/* Case, punctuation and repeated words are ignored. Texts without words have no near duplicates. Only the first text of each
+ * class is compared. */
 static void test_words(void **state) {
     (void)state;
     static const char *const texts[] = {"\xc3\x89t\xc3\xa9 a-b",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Labels, and loading labelled pairs: values, words, maps, bad rows with their exact messages.
+ * Tests labels and loading of labeled pairs: numbers, label names, label maps, and the exact messages for bad rows.
  */
 #include <locale.h>
 #include <math.h>
@@ -14,6 +14,7 @@
 #include "table/examples.h"
 #include "table/pairs.h"
 
+/* Writes text to a file of this name and loads it. Free the result with aoe_pairs_free. */
 static aoe_pairs *load(const char *name, const char *text, const aoe_table_options *o) {
     aoe_error err = {0};
     aoe_pairs *p;
@@ -48,7 +49,7 @@ static void expect_error(const char *name, const char *text, const aoe_table_opt
 }
 
 #define ROW_REMEDY "; correct the row or set options.skip_bad_rows"
-#define WORD_REMEDY                                                                                                            \
+#define LABEL_REMEDY                                                                                                           \
     " is neither a number nor a known label name; correct it, give it a value in options.label_map, or set "                   \
     "options.skip_bad_rows"
 
@@ -71,7 +72,7 @@ static void test_numbers(void **state) {
         double value = 0;
         aoei_label kind = aoei_number_of(aoe_text_of(cases[i].text), &value);
         if (kind != cases[i].kind || value != cases[i].value)
-            fail_msg("'%s' gives %d, %g", cases[i].text, (int)kind, value);
+            fail_msg("'%s': found kind %d, value %g", cases[i].text, (int)kind, value);
     }
     double value;
     assert_int_equal(aoei_number_of((aoe_text){"1\0", 2}, &value), AOEI_LABEL_UNKNOWN);
@@ -85,7 +86,7 @@ static void test_numbers(void **state) {
 static void test_numbers_ignore_the_locale(void **state) {
     (void)state;
     const char *names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) { /* locales that are not installed are skipped */
         if (!setlocale(LC_ALL, names[i]))
             continue;
         double value = 0;
@@ -110,18 +111,18 @@ static void test_scores(void **state) {
 static const char nli[] =
     "label\tpremise\thypothesis\nentailment\ta\tb\nneutral\t\t\nnot_entailment\te\tf\ncontradiction\tg\th\n";
 
-static void test_label_words(void **state) {
+static void test_label_names(void **state) {
     (void)state;
     aoe_pairs *p = load("nli.tsv", nli, NULL);
     assert_int_equal(aoe_pairs_count(p), 3);
-    assert_int_equal(aoe_pairs_dropped(p), 1); /* and its empty texts are nobody's business */
+    assert_int_equal(aoe_pairs_dropped(p), 1); /* dropped by its label before its empty texts are checked */
     expect_pair(p, 0, "a", "b", 1, 2);
     expect_pair(p, 1, "e", "f", 0, 4);
     expect_pair(p, 2, "g", "h", 0, 5);
     aoe_pairs_free(p);
     aoe_table_options o = {
         .struct_size = sizeof(aoe_table_options), .label_map = "neutral=0.5,contradiction=drop", .allow_empty = 1};
-    p = load("nli.tsv", nli, &o); /* what the map does not name keeps its value */
+    p = load("nli.tsv", nli, &o); /* labels that are not in the map keep their values */
     assert_int_equal(aoe_pairs_count(p), 3);
     assert_int_equal(aoe_pairs_dropped(p), 1);
     expect_pair(p, 0, "a", "b", 1, 2);
@@ -194,9 +195,9 @@ static void test_bad_label_maps(void **state) {
 static void test_bad_rows(void **state) {
     (void)state;
     expect_error("b.tsv", "score\tsentence1\tsentence2\n1\ta\tb\n2\ta\tb\n3\ta\tb\n4\ta\tb\n5\ta\tb\nabc\ta\tb\n", NULL,
-                 AOE_EFORMAT, "b.tsv:7: column 'score': 'abc'" WORD_REMEDY);
+                 AOE_EFORMAT, "b.tsv:7: column 'score': 'abc'" LABEL_REMEDY);
     expect_error("b.tsv", "score\tsentence1\tsentence2\nnan\ta\tb\n", NULL, AOE_EFORMAT,
-                 "b.tsv:2: column 'score': 'nan'" WORD_REMEDY);
+                 "b.tsv:2: column 'score': 'nan'" LABEL_REMEDY);
     expect_error("b.tsv", "score\tsentence1\tsentence2\n1e999\ta\tb\n", NULL, AOE_EFORMAT,
                  "b.tsv:2: column 'score': '1e999' is too large" ROW_REMEDY);
     expect_error("b.tsv", "score\tsentence1\tsentence2\n\ta\tb\n", NULL, AOE_EFORMAT,
@@ -208,7 +209,7 @@ static void test_bad_rows(void **state) {
     expect_error("b.tsv", "score\tsentence1\tsentence2\n1\ta\n", NULL, AOE_EFORMAT,
                  "b.tsv:2: 2 fields, but the header has 3" ROW_REMEDY);
     expect_error("b.csv", "text1,text2,label\na,\"b\nc\",maybe\n", NULL, AOE_EFORMAT,
-                 "b.csv:2: column 'label': 'maybe'" WORD_REMEDY);
+                 "b.csv:2: column 'label': 'maybe'" LABEL_REMEDY);
     expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": null}\n", NULL, AOE_EFORMAT,
                  "b.jsonl:1: column 'label': the label is neither a number, a name nor a boolean" ROW_REMEDY);
     expect_error("b.jsonl", "{\"text1\": 3, \"text2\": \"b\", \"label\": 1}\n", NULL, AOE_EFORMAT,
@@ -222,7 +223,7 @@ static void test_skip_bad_rows(void **state) {
     aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .skip_bad_rows = 1};
     aoe_pairs *p = load("b.tsv", "text1\ttext2\tlabel\na\tb\tx\na\tb\n\tb\t1\nc\td\t1\na\tb\tneutral\n\ne\tf\t2\n", &o);
     assert_int_equal(aoe_pairs_count(p), 2);
-    assert_int_equal(aoe_pairs_skipped(p), 3); /* the empty line is none */
+    assert_int_equal(aoe_pairs_skipped(p), 3); /* the empty line is not a bad row */
     assert_int_equal(aoe_pairs_dropped(p), 1);
     expect_pair(p, 0, "c", "d", 1, 5);
     expect_pair(p, 1, "e", "f", 2, 8);
@@ -276,7 +277,7 @@ static void test_compressed(void **state) {
     free(gz);
 }
 
-/* More rows than a chunk holds, and a text larger than one. */
+/* More rows than fit in one chunk of memory, and a text larger than a chunk. */
 static void test_many_and_large(void **state) {
     (void)state;
     enum { ROWS = 50000, LONG = 3000000 };
@@ -316,7 +317,7 @@ int main(void) {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_numbers_ignore_the_locale),
         cmocka_unit_test(test_scores),
-        cmocka_unit_test(test_label_words),
+        cmocka_unit_test(test_label_names),
         cmocka_unit_test(test_label_map_of_numbers),
         cmocka_unit_test(test_json_labels),
         cmocka_unit_test(test_json_text_with_nul),

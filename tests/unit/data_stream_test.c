@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Byte sources and lines: codecs, concatenation, truncation, corruption, line
- * ends, byte order marks, invalid UTF-8.
+ * Tests byte streams and lines: compression formats, concatenated, truncated and corrupt files, line ends, byte order marks and
+ * invalid UTF-8.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "table/lines.h"
 #include "table/stream.h"
 
-/* Reads path to its end in steps of `step` bytes; returns the code; *out is malloced. */
+/* Reads the file to its end, at most `step` bytes per call. Returns 0 or an error code. *out: the bytes read, to free. */
 static int slurp(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {
     aoei_stream *s;
     *out = NULL;
@@ -19,10 +19,10 @@ static int slurp(const char *path, size_t step, char **out, size_t *size, aoe_er
     int rc = aoei_stream_open(&s, path, err);
     if (rc)
         return rc;
-    for (size_t room = 0;;) {
-        if (room < *size + step) {
-            room = 2 * (*size + step);
-            *out = realloc(*out, room);
+    for (size_t capacity = 0;;) {
+        if (capacity < *size + step) {
+            capacity = 2 * (*size + step);
+            *out = realloc(*out, capacity);
             assert_non_null(*out);
         }
         size_t got;
@@ -54,14 +54,14 @@ static void expect_failure(const char *path, int code, const char *message) {
     assert_int_equal(slurp(path, 4096, &got, &size, &err), code);
     assert_int_equal(err.code, code);
     if (!strstr(err.message, message))
-        fail_msg("message is \"%s\", not \"%s\"", err.message, message);
+        fail_msg("expected a message with \"%s\", found \"%s\"", message, err.message);
     assert_non_null(strstr(err.message, path));
     free(got);
     assert_int_equal(slurp(path, 1, &got, &size, NULL), code);
     free(got);
 }
 
-/* 300,000 bytes that do not compress to nothing. */
+/* Returns 300,000 pseudo-random bytes of text, which compress only moderately; free them. */
 static char *big_text(size_t *size) {
     *size = 300000;
     char *text = malloc(*size);
@@ -103,6 +103,7 @@ static void test_round_trips(void **state) {
 
 typedef char *(*compress_fn)(const void *data, size_t size, size_t *out_size);
 
+/* Returns two separately compressed parts, concatenated; free them. */
 static char *two_parts(compress_fn compress, size_t *size) {
     size_t a, b;
     char *first = compress("hello ", 6, &a), *second = compress("world\n", 6, &b);
@@ -131,16 +132,16 @@ static void test_concatenated(void **state) {
     free(path);
 }
 
-/* Every possible cut of a compressed file is noticed, except the one between two parts. */
+/* Truncating a compressed file at any byte is an error, except at the boundary of its two parts. */
 static void check_truncation(compress_fn compress, const char *name, const char *codec) {
     size_t size, first;
     free(compress("hello ", 6, &first));
     char *both = two_parts(compress, &size);
-    for (size_t cut = 0; cut < size; cut++) {
-        char *path = test_write(test_dir, name, both, cut);
+    for (size_t end = 0; end < size; end++) {
+        char *path = test_write(test_dir, name, both, end);
         char message[100];
-        snprintf(message, sizeof message, "%s: the %s data are incomplete: the file ends at byte %zu; ", name, codec, cut);
-        if (cut == first)
+        snprintf(message, sizeof message, "%s: the %s data are incomplete: the file ends at byte %zu; ", name, codec, end);
+        if (end == first)
             expect_contents(path, 100, "hello ", 6);
         else
             expect_failure(path, AOE_EFORMAT, message);
@@ -191,6 +192,7 @@ static void test_missing_file_and_directory(void **state) {
     expect_failure(test_dir, AOE_EIO, ": this is a directory; give the path of a file");
 }
 
+/* Writes size bytes to a file of this name and opens it as lines. */
 static aoei_lines *lines_of(const char *name, const char *data, size_t size) {
     aoe_error err = {0};
     aoei_lines *l;
@@ -201,6 +203,7 @@ static aoei_lines *lines_of(const char *name, const char *data, size_t size) {
     return l;
 }
 
+/* Asserts that the next line has this text, eol bytes of line end, this line number and this byte offset. */
 static void expect_line(aoei_lines *l, const char *text, size_t len, size_t eol, size_t number, size_t offset) {
     aoe_error err = {0};
     aoei_line line;
@@ -267,7 +270,7 @@ static void test_invalid_utf8(void **state) {
     static const char text[] = "good \xC3\xA9\nalso good\nbad \xC3\x28 here\n";
     size_t gz_size;
     char *gz = test_gzip(text, sizeof text - 1, &gz_size);
-    const char *names[] = {"utf.txt", "utf.txt.gz"}; /* the offset is that of the decompressed text */
+    const char *names[] = {"utf.txt", "utf.txt.gz"}; /* the offset in the message refers to the decompressed text */
     for (size_t i = 0; i < 2; i++) {
         aoei_lines *l = lines_of(names[i], i ? gz : text, i ? gz_size : sizeof text - 1);
         expect_line(l, "good \xC3\xA9", 7, 1, 1, 0);

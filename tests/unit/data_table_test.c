@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rows, quoting and columns of the four formats, and the messages about what is wrong with them.
+ * Tests reading of tables in the four formats: rows, quoting, delimiters, columns, and the messages for invalid files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static aoei_table *open_table(const char *name, const char *data, size_t size) {
     return t;
 }
 
-/* Opens and selects all columns. */
+/* Writes a file, opens it as a table and selects all columns. */
 static aoei_table *open_all(const char *name, const char *data, size_t size) {
     aoei_table *t = open_table(name, data, size);
     size_t index[16];
@@ -33,7 +33,7 @@ static aoei_table *open_all(const char *name, const char *data, size_t size) {
     return t;
 }
 
-/* The next row, its fields joined by '|'. */
+/* Asserts that the next row begins in this line and has these fields, joined by '|'. */
 static void expect_row(aoei_table *t, size_t line, const char *want) {
     aoe_error err = {0};
     aoei_row row;
@@ -61,6 +61,7 @@ static void expect_row(aoei_table *t, size_t line, const char *want) {
     assert_int_equal(row.line, line);
 }
 
+/* Asserts that the next row is bad, with this message after the directory of the file. */
 static void expect_bad(aoei_table *t, const char *want) {
     aoe_error err = {0};
     aoei_row row;
@@ -88,8 +89,7 @@ static void test_tsv(void **state) {
     expect_row(t, 3, "||\"");
     expect_bad(t, "t.tsv:4: 2 fields, but the header has 3" ROW_REMEDY);
     expect_bad(t, "t.tsv:5: 4 fields, but the header has 3" ROW_REMEDY);
-    expect_row(t, 7, /* the empty line before it is passed over */
-               ", |;|'");
+    expect_row(t, 7, ", |;|'"); /* the empty line before it is skipped */
     expect_end(t);
 }
 
@@ -112,7 +112,7 @@ static void test_csv(void **state) {
     expect_end(t);
 }
 
-static void test_csv_quotes_gone_wrong(void **state) {
+static void test_csv_bad_quotes(void **state) {
     (void)state;
     static const char text[] = "a,b\n1,x\"y\n\"1\"2,x\n\"long\nfield\" ,x\n3,4\n5,\"open\n6,7\n";
     aoei_table *t = open_all("q.csv", text, sizeof text - 1);
@@ -128,7 +128,7 @@ static void test_csv_quotes_gone_wrong(void **state) {
     expect_row(t, 6, "3|4");
     aoe_error err = {0};
     aoei_row row;
-    assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT); /* the rest of the file would be lost: never skipped */
+    assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT); /* an error, not a bad row: the end of the row is unknown */
     assert_string_equal(err.message + strlen(test_dir) + 1,
                         "q.csv:7:3: the quoted field that begins here is never closed; add the closing quote");
     aoei_table_close(t);
@@ -155,7 +155,7 @@ static void test_jsonl(void **state) {
     expect_bad(t, "t.jsonl:8:9: '}' expected near end of file" ROW_REMEDY);
     aoei_row row;
     assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* duplicate key */
-    assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* something after the object */
+    assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* text after the object */
     expect_row(t, 11, "last|#0|w");
     expect_end(t);
 }
@@ -187,7 +187,7 @@ static void test_compressed_tables(void **state) {
     }
 }
 
-/* Opens with options and selects all columns. */
+/* Writes a file, opens it as a table with options and selects its columns, at most 3. */
 static aoei_table *open_with(const char *name, const char *data, const aoe_table_options *o) {
     aoe_error err = {0};
     aoei_table *t;
@@ -210,7 +210,7 @@ static void test_delimiters(void **state) {
     } cases[] = {{"s.csv", "a;b;c\nx, y;\"1;2\";z\n", 0, 2, "x, y|1;2|z"},
                  {"t.csv", "a\tb\tc\nx\t\"1\t2\"\tz\n", 0, 2, "x|1\t2|z"},
                  {"p.csv", "a|b|c\nx|y|z\n", 0, 2, "x|y|z"},
-                 {"o.csv", "a;1,b;2\nx;y,z\n", 0, 2, "x;y|z"}, /* the format's own delimiter wins */
+                 {"o.csv", "a;1,b;2\nx;y,z\n", 0, 2, "x;y|z"}, /* the format's own delimiter has priority */
                  {"q.csv", "\"a,1\";b\nx;\"y\"\n", 0, 2, "x|y"},
                  {"one.csv", "a\nx;y\n", 0, 2, "x;y"},
                  {"c.tsv", "a,b\n\"x,y\",z\n", 0, 2, "x,y|z"},
@@ -230,7 +230,7 @@ static void test_delimiters(void **state) {
     }
 }
 
-/* A pipe has no extension: the format is given. */
+/* Names without a known extension, as of pipes, need options.input_format, which also overrides an extension. */
 static void test_given_format(void **state) {
     static const aoe_table_options jsonl = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_JSONL},
                                    csv = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV},
@@ -259,8 +259,9 @@ static void expect_open_error(const char *name, const char *data, size_t size, i
     free(path);
 }
 
-/* The keys are those of the first good row; the bad ones before it come before it, and can be left out like any other. */
-static void test_jsonl_begins_badly(void **state) {
+/* The columns are the keys of the first valid row. Bad rows before it are returned first, like other bad rows; at most 100 may
+ * precede it. */
+static void test_jsonl_bad_first_rows(void **state) {
     (void)state;
     static const char text[] = "[\n\n{\"a\": \n{\"a\": \"x\", \"b\": 1}\n]\n{\"a\": \"y\", \"b\": 2}\n";
     aoei_table *t = open_all("b.jsonl", text, sizeof text - 1);
@@ -324,7 +325,7 @@ static void test_open_errors(void **state) {
     assert_int_equal(aoei_table_format_of(&format, "tsv.gz", NULL), AOE_EARG);
 }
 
-/* Selects a form and names what was selected, joined by '|'. */
+/* Asserts that selecting the columns for this kind of examples selects the columns want, whose names are joined by '|'. */
 static void expect_columns(const char *header, aoe_example_kind kind, const char *columns, const char *want) {
     aoe_error err = {0};
     aoei_table *t = open_table("columns.tsv", header, strlen(header));
@@ -340,7 +341,7 @@ static void expect_columns(const char *header, aoe_example_kind kind, const char
     aoei_table_close(t);
 }
 
-static void test_recognised_columns(void **state) {
+static void test_recognized_columns(void **state) {
     (void)state;
     expect_columns("text1\ttext2\tlabel\n", AOE_EXAMPLES_PAIRS, NULL, "text1|text2|label");
     expect_columns("score\tsentence1\tsentence2\tgenre\n", AOE_EXAMPLES_PAIRS, NULL, "sentence1|sentence2|score");
@@ -349,7 +350,7 @@ static void test_recognised_columns(void **state) {
     expect_columns("label\tquestion\tsentence\tindex\n", AOE_EXAMPLES_PAIRS, NULL, "question|sentence|label");
     expect_columns("label\tcontext\thypothesis\tsubset\n", AOE_EXAMPLES_PAIRS, NULL, "context|hypothesis|label");
     expect_columns("similarity\tsentence2\tsentence1\n", AOE_EXAMPLES_PAIRS, NULL, "sentence1|sentence2|similarity");
-    /* precedence: the order of the manual, not that of the file */
+    /* the documented order of names decides, not the order of columns in the file */
     expect_columns("similarity\tscore\tlabel\tsentence1\tsentence2\ttext1\ttext2\n", AOE_EXAMPLES_PAIRS, NULL,
                    "text1|text2|label");
     expect_columns("context\tquestion\tsentence\tscore\n", AOE_EXAMPLES_PAIRS, NULL, "question|sentence|score");
@@ -359,7 +360,7 @@ static void test_recognised_columns(void **state) {
     expect_columns("id\ttext\n", AOE_EXAMPLES_TEXTS, NULL, "text");
 }
 
-/* Without an exact match the case of letters is ignored; an exact match of any recognized name comes first. */
+/* Exact matches of any recognized name have priority; otherwise case is ignored. */
 static void test_case_of_columns(void **state) {
     (void)state;
     expect_columns("Text1\tTEXT2\tLabel\n", AOE_EXAMPLES_PAIRS, NULL, "Text1|TEXT2|Label");
@@ -368,7 +369,7 @@ static void test_case_of_columns(void **state) {
     expect_columns("Left\tright\tgold\n", AOE_EXAMPLES_PAIRS, "text1=left,text2=RIGHT,label=Gold", "Left|right|gold");
 }
 
-static void test_given_columns(void **state) {
+static void test_columns_option(void **state) {
     (void)state;
     expect_columns("a\tb\tc\n", AOE_EXAMPLES_PAIRS, "text1=a,text2=b,label=c", "a|b|c");
     expect_columns("a\tb\tc\n", AOE_EXAMPLES_PAIRS, "label=a,text1=c,text2=b", "c|b|a");
@@ -439,7 +440,7 @@ static void test_excerpt(void **state) {
     memset(text, 'x', sizeof text);
     assert_int_equal(strlen(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT - 1})), AOEI_EXCERPT - 1);
     assert_string_equal(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT}) + AOEI_EXCERPT - 4, "...");
-    for (size_t i = 0; i + 1 < sizeof text; i += 2) /* two-byte characters are not cut */
+    for (size_t i = 0; i + 1 < sizeof text; i += 2) /* two-byte characters must not be split */
         memcpy(text + i, "\xC3\xA9", 2);
     text[0] = 'x';
     text[1] = 'x';
@@ -454,14 +455,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tsv),
         cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_csv_quotes_gone_wrong),
+        cmocka_unit_test(test_csv_bad_quotes),
         cmocka_unit_test(test_jsonl),
-        cmocka_unit_test(test_jsonl_begins_badly),
+        cmocka_unit_test(test_jsonl_bad_first_rows),
         cmocka_unit_test(test_txt),
         cmocka_unit_test(test_compressed_tables),
         cmocka_unit_test(test_open_errors),
-        cmocka_unit_test(test_recognised_columns),
-        cmocka_unit_test(test_given_columns),
+        cmocka_unit_test(test_recognized_columns),
+        cmocka_unit_test(test_columns_option),
         cmocka_unit_test(test_case_of_columns),
         cmocka_unit_test(test_delimiters),
         cmocka_unit_test(test_given_format),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_texts_read: every text of every kind of file in its order, chosen columns,
- * what is refused and how it is named, memory that runs out.
+ * Tests aoe_texts_read: the texts of every kind of file in their order, selected columns, pipes, compressed files, error
+ * messages, and failed allocations.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 #include "aoe_data.h"
 #include "base/error.h"
 
-/* What was given, joined by '|'; a text "stop" ends the reading. */
 typedef struct collected {
-    char text[400];
+    char text[400]; /* texts received, each followed by '|' */
 } collected;
 
+/* Adds a text to a `collected`; fails if the text is "stop". */
 static int collect(void *user, aoe_text text, aoe_error *err) {
     collected *c = user;
     if (text.len == 4 && memcmp(text.data, "stop", 4) == 0)
@@ -28,7 +28,8 @@ static int collect(void *user, aoe_text text, aoe_error *err) {
     return 0;
 }
 
-static void reads(const char *path, const char *columns, const char *want) {
+/* Asserts that reading the file calls the callback with the texts want, each followed by '|'. */
+static void expect_texts(const char *path, const char *columns, const char *want) {
     collected c = {{0}};
     aoe_error err = {0};
     if (aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns}, collect, &c,
@@ -39,7 +40,7 @@ static void reads(const char *path, const char *columns, const char *want) {
 
 static void check_text(const char *name, const char *text, const char *columns, const char *want) {
     char *path = test_write_text(test_dir, name, text);
-    reads(path, columns, want);
+    expect_texts(path, columns, want);
     free(path);
 }
 
@@ -59,7 +60,7 @@ static void check_error(const char *name, const char *text, const char *columns,
     free(path);
 }
 
-static void forms(void **state) {
+static void file_kinds(void **state) {
     (void)state;
     check_text("a.txt", "one\n\nthree\n", NULL, "one||three|");
     check_text("a.tsv", "score\tsentence1\tyear\tsentence2\n1\ta\tx\tb\n2\tc\ty\td\n", NULL, "a|b|c|d|");
@@ -83,7 +84,7 @@ static void *write_fifo(void *path) {
     return NULL;
 }
 
-/* A pipe, as of a process substitution, has no extension and is read once. */
+/* A pipe, for example of a process substitution, has no extension and can be read only once. */
 static void pipes(void **state) {
     const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV};
     pthread_t writer;
@@ -105,7 +106,7 @@ static void compressed(void **state) {
     char *gz = test_gzip("text\na\nb\n", 9, &size);
     (void)state;
     char *path = test_write(test_dir, "c.tsv.gz", gz, size);
-    reads(path, NULL, "a|b|");
+    expect_texts(path, NULL, "a|b|");
     free(path);
     free(gz);
 }
@@ -146,8 +147,8 @@ static void without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms),  cmocka_unit_test(pipes),          cmocka_unit_test(compressed),
-        cmocka_unit_test(errors), cmocka_unit_test(without_memory),
+        cmocka_unit_test(file_kinds), cmocka_unit_test(pipes),          cmocka_unit_test(compressed),
+        cmocka_unit_test(errors),     cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

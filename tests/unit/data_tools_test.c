@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_split, _dedup, _stats and _check on small tables whose answers are known, on random ones with their
- * promises checked, and with memory that runs out.
+ * Tests aoe_data_split, aoe_data_dedup, aoe_data_stats and aoe_data_check on small tables with known results, on random tables
+ * with checked invariants, and with failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 enum { PARTS = 3, ROWS = 400 };
 
 typedef struct outputs {
-    aoei_buffer part[PARTS];
-    aoei_buffer report; /* what callbacks said */
+    aoei_buffer part[PARTS]; /* output files */
+    aoei_buffer report;      /* reports of callbacks, as text */
 } outputs;
 
 static int take(void *user, size_t part, const char *data, size_t len) {
@@ -49,7 +49,7 @@ static void split(const char *path, const aoe_data_split_options *o, aoe_data_sp
         fail_msg("%s", err.message);
 }
 
-/* The part that has a line as a whole, which must be one alone. */
+/* Returns the only part that contains this line. */
 static size_t part_of(const outputs *o, const char *line) {
     size_t found = PARTS;
     for (size_t p = 0; p < PARTS; p++) {
@@ -64,8 +64,8 @@ static size_t part_of(const outputs *o, const char *line) {
     return found;
 }
 
-/* Random pairs of 300 texts, in two cases; the parts hold every row, in order, and no text twice. */
-static void test_split_promises(void **state) {
+/* Random pairs of 300 texts that differ in case. The parts contain every row once, and no text is in two parts. */
+static void test_split_invariants(void **state) {
     (void)state;
     aoei_buffer text = {0};
     outputs out = {0}, again = {0};
@@ -121,7 +121,7 @@ static void test_split_promises(void **state) {
     free(path);
 }
 
-static void test_split_together(void **state) {
+static void test_split_clusters(void **state) {
     (void)state;
     outputs out = {0};
     aoe_data_split_options o = split_options(&out);
@@ -134,7 +134,7 @@ static void test_split_together(void **state) {
     o.ratios = halves;
     o.parts = 2;
     split(path, &o, part, &r);
-    assert_int_equal(r.clusters, 4); /* alternatives are texts of their row */
+    assert_int_equal(r.clusters, 4); /* alternative texts in a list belong to their row */
     outputs_free(&out);
     o.group = "g";
     split(path, &o, part, &r);
@@ -147,7 +147,7 @@ static void test_split_together(void **state) {
     assert_int_equal(r.largest, 4);
     assert_int_equal(r.largest_line, 1);
     const size_t small = part[0].rows == 1 ? 0 : 1;
-    assert_string_equal(out.part[small].data, "{\"text\":\"z\",\"g\":\"w\"}\n"); /* the end of its line is added */
+    assert_string_equal(out.part[small].data, "{\"text\":\"z\",\"g\":\"w\"}\n"); /* the missing line end is added */
     outputs_free(&out);
     free(path);
 }
@@ -176,7 +176,7 @@ static void test_split_errors(void **state) {
 
 /* ---- dedup */
 
-static void name_conflict(void *user, const aoe_data_conflict *c) {
+static void report_conflict(void *user, const aoe_data_conflict *c) {
     outputs *o = user;
     aoei_buffer_printf(&o->report, "%zu:%.*s %zu:%.*s", c->first, (int)c->first_label.len, c->first_label.data, c->line,
                        (int)c->label.len, c->label.data);
@@ -192,7 +192,7 @@ static void expect_dedup(const char *name, const char *text, aoe_data_dedup_opti
     aoe_error err;
     char *path = test_write_text(test_dir, name, text);
     o.write = take;
-    o.report = name_conflict;
+    o.report = report_conflict;
     o.user = &out;
     if (aoe_data_dedup(path, &o, &r, &err))
         fail_msg("%s", err.message);
@@ -300,7 +300,7 @@ static void test_stats(void **state) {
     }
     assert_true(r.characters.quantile[0] == 0 && r.characters.quantile[2] == 1 && r.characters.quantile[6] == 6);
     assert_true(fabs(r.characters.mean - 17.0 / 13) < 1e-12);
-    assert_true(fabs(r.characters.quantile[5] - 5.4) < 1e-12); /* 1 and 6, at 0.99 x 12 */
+    assert_true(fabs(r.characters.quantile[5] - 5.4) < 1e-12); /* between 1 and 6, at position 0.99 * 12 */
     assert_int_equal(r.characters.longer, 1);
     assert_true(fabs(r.words.mean - 14.0 / 13) < 1e-12 && r.words.quantile[6] == 3);
     assert_true(r.has_tokens && r.tokens.quantile[6] == 7);
@@ -329,7 +329,7 @@ static void test_stats_bins(void **state) {
     assert_int_equal(r.labels, 31);
     assert_int_equal(r.label[0].rows, 2);
     assert_int_equal(r.label[1].rows, 1);
-    assert_int_equal(r.label[29].rows, 2); /* the last one takes its upper end */
+    assert_int_equal(r.label[29].rows, 2); /* the last bin includes its upper end */
     assert_true(r.label[29].low == 29 && r.label[29].high == 30 && r.label[29].label.len == 0);
     assert_int_equal(r.label[30].rows, 30);
     assert_int_equal(r.unknown, 30);
@@ -343,7 +343,7 @@ static void test_stats_bins(void **state) {
 
 /* ---- check */
 
-static void name_finding(void *user, const aoe_finding *f) {
+static void report_finding(void *user, const aoe_finding *f) {
     outputs *o = user;
     const char *file = strrchr(f->file, '/') + 1;
     aoei_buffer_printf(&o->report, "%s %s:%zu", aoe_finding_name(f->kind), file, f->line);
@@ -361,7 +361,7 @@ static void expect_findings(const char *const *paths, size_t n, aoe_data_check_o
     aoe_data_check_result r;
     aoe_error err;
     size_t lines = 0, total = 0;
-    o.report = name_finding;
+    o.report = report_finding;
     o.user = &out;
     if (aoe_data_check(paths, n, &o, &r, &err))
         fail_msg("%s", err.message);
@@ -422,7 +422,7 @@ static void test_check(void **state) {
         free(paths[i]);
 }
 
-static void test_check_faults(void **state) {
+static void test_check_errors(void **state) {
     (void)state;
     aoe_error err;
     aoe_data_check_options o;
@@ -456,7 +456,7 @@ static int split_once(void *arg) {
     o.name = arg;
     int code = aoe_data_split(memory_path, &o, part, NULL, NULL);
     for (size_t p = 0; p < PARTS && code == AOE_ECANCELLED; p++)
-        code = out.part[p].failed ? AOE_ENOMEM : code; /* of this test's own buffers */
+        code = out.part[p].failed ? AOE_ENOMEM : code; /* the failed allocation was in the test's own buffers */
     outputs_free(&out);
     return code;
 }
@@ -468,7 +468,7 @@ static int dedup_once(void *arg) {
     o.equality = AOE_TEXT_EQUAL_CASE;
     o.name = arg;
     o.write = take;
-    o.report = name_conflict;
+    o.report = report_conflict;
     o.user = &out;
     int code = aoe_data_dedup(memory_path, &o, NULL, NULL);
     code = (code == AOE_ECANCELLED && out.part[0].failed) || (!code && out.report.failed) ? AOE_ENOMEM : code;
@@ -519,11 +519,11 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split_promises),     cmocka_unit_test(test_split_together),
+        cmocka_unit_test(test_split_invariants),   cmocka_unit_test(test_split_clusters),
         cmocka_unit_test(test_split_errors),       cmocka_unit_test(test_dedup),
         cmocka_unit_test(test_dedup_nothing_left), cmocka_unit_test(test_stats),
         cmocka_unit_test(test_stats_bins),         cmocka_unit_test(test_check),
-        cmocka_unit_test(test_check_faults),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_check_errors),       cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * A training file made ready: token lists, labels, identity classes, bounds of
- * batches, a fingerprint that sees every change, errors with file and line.
+ * Tests the tokenized training set: token ids, labels, classes of equal texts, upper bounds of tokens per batch, a fingerprint
+ * that depends on all contents, and errors with file and line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +37,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* Creates a training set from a table. Returns 0 or an error code of aoei_dataset_create. */
 static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_error *err) {
     aoei_examples e;
     char *path = test_write_text(dir, "data.tsv", table);
@@ -50,9 +51,10 @@ static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_er
     return code;
 }
 
+/* Comments: for each text of the row, the index of the first equal text. */
 static const char table[] = "text1\ttext2\tlabel\n"
                             "the cat\ta dog\t2\n"            /* 0 1 */
-                            "The  CAT\tthe cat runs\t-1.5\n" /* 0 3: equal after normalisation */
+                            "The  CAT\tthe cat runs\t-1.5\n" /* 0 3: equal after normalization */
                             "bird\tbird\t4\n"                /* 4 4 */
                             "\ta dog\t0\n";                  /* 6 1 */
 
@@ -71,11 +73,11 @@ static void test_contents(void **state) {
     assert_true(d.lowest == -1.5 && d.highest == 4);
     assert_int_equal(d.longest, 5);
     assert_int_equal(d.truncated, 0);
-    size_t most;
+    size_t bound;
     static const size_t want[] = {0, 9, 17, 23, 29, 29};
     for (size_t n = 0; n <= 5; n++) {
-        assert_int_equal(aoei_dataset_batch_tokens(&d, n, &most, NULL), 0);
-        assert_int_equal(most, want[n]);
+        assert_int_equal(aoei_dataset_batch_tokens(&d, n, &bound, NULL), 0);
+        assert_int_equal(bound, want[n]);
     }
     aoei_dataset_destroy(&d);
     aoei_dataset_destroy(&d);
@@ -98,12 +100,11 @@ static void test_fingerprint(void **state) {
     for (size_t i = 0; i < 5; i++)
         for (size_t k = 0; k < 5; k++)
             assert_int_equal(fingerprint(others[i]) == fingerprint(others[k]), i == k);
-    assert_true(
-        fingerprint("text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird\told\t1\n") ==
-        fingerprint("label\ttext1\ttext2\n2.0\tThe cat\ta  dog\n1\tbird\told\n")); /* what the encoder sees is the same */
+    assert_true(fingerprint("text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird\told\t1\n") ==
+                fingerprint("label\ttext1\ttext2\n2.0\tThe cat\ta  dog\n1\tbird\told\n")); /* equal token ids and labels */
 }
 
-/* Many texts, few of them different: classes against a plain search. */
+/* Many texts, few of them distinct: compares the classes with a linear search. */
 static void test_many(void **state) {
     (void)state;
     enum { N = 600 };
@@ -127,21 +128,21 @@ static void test_many(void **state) {
     free(text);
 }
 
-/* A text of which no token is left, for a tokenizer that adds none: the line of its row is named. */
+/* max_length leaves no token of the text: the error names the line of the row. */
 static void test_no_token(void **state) {
     (void)state;
     aoei_dataset d;
     aoe_error err = {0};
     aoe_model_options o;
     aoe_model_options_defaults(&o);
-    o.max_length = 2; /* no room beside the specials */
-    aoe_model *cramped;
+    o.max_length = 2; /* only the special tokens fit */
+    aoe_model *shortest;
     char *path = test_path(dir, "model");
-    assert_int_equal(aoe_model_open(&cramped, ctx, path, &o, NULL), 0);
-    assert_int_equal(create(&d, cramped, table, &err), AOE_EARG);
+    assert_int_equal(aoe_model_open(&shortest, ctx, path, &o, NULL), 0);
+    assert_int_equal(create(&d, shortest, table, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "data.tsv:2: "));
     assert_null(d.labels);
-    aoe_model_close(cramped);
+    aoe_model_close(shortest);
     free(path);
 }
 
@@ -157,7 +158,7 @@ static void test_truncated(void **state) {
     assert_int_equal(create(&d, shorter, table, NULL), 0);
     assert_int_equal(d.truncated, 1);
     assert_int_equal(d.longest, 4);
-    assert_int_equal(d.groups[3], 0); /* equal once cut */
+    assert_int_equal(d.groups[3], 0); /* equal after truncation */
     aoei_dataset_destroy(&d);
     aoe_model_close(shorter);
     free(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Quantiles and bandwidths against values worked out by hand, densities against
- * the derivative of the normal distribution function (erfc, not exp), and their integral.
+ * Tests quantiles and bandwidths against values computed by hand, and kernel densities against the numerical derivative of the
+ * cumulative distribution function (computed with erfc) and their integral.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,11 +18,11 @@
 
 static void near(double got, double want, double tolerance) {
     if (!(fabs(got - want) <= tolerance))
-        fail_msg("%.17g instead of %.17g", got, want);
+        fail_msg("expected %.17g, found %.17g", want, got);
 }
 
 static void quantiles_by_hand(void **state) {
-    const double x[] = {40, 10, 30, 20}; /* the q-quantile lies at 3 q in 10 20 30 40 */
+    const double x[] = {40, 10, 30, 20}; /* the q-quantile is at position 3 q of 10 20 30 40 */
     const double ties[] = {2, 1, 2, 2, 9};
     (void)state;
     near(aoe_quantile(x, 4, 0), 10, 0);
@@ -48,20 +48,21 @@ static void quantiles_at_the_edge(void **state) {
 
 static void bandwidths_by_hand(void **state) {
     const double even[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* squares of deviations sum to 42; quartiles 2.75 and 6.25 */
-    const double far[] = {0, 1, 2, 3, 1000};        /* quartiles 1 and 3 */
-    const double same[] = {5, 5, 5, 5, 7};          /* equal quartiles: sd = sqrt(3.2 / 4) */
-    const double large[] = {1e9, 1e9 + 1};          /* sd sqrt(0.5), quartiles 0.5 apart: 0.5 / 1.34 is less */
+    const double outlier[] = {0, 1, 2, 3, 1000};    /* quartiles 1 and 3 */
+    const double repeated[] = {5, 5, 5, 5, 7};      /* equal quartiles: sd = sqrt(3.2 / 4) */
+    const double large[] = {1e9, 1e9 + 1};          /* sd = sqrt(0.5) exceeds the interquartile range / 1.34 = 0.5 / 1.34 */
     const double constant[] = {3, 3, 3}, infinite[] = {1, INFINITY};
     (void)state;
     near(aoe_bandwidth(even, 8), 0.9 * sqrt(6) * pow(8, -0.2), 1e-14);
-    near(aoe_bandwidth(far, 5), 0.9 * (2 / 1.34) * pow(5, -0.2), 1e-14);
-    near(aoe_bandwidth(same, 5), 0.9 * sqrt(0.8) * pow(5, -0.2), 1e-14);
+    near(aoe_bandwidth(outlier, 5), 0.9 * (2 / 1.34) * pow(5, -0.2), 1e-14);
+    near(aoe_bandwidth(repeated, 5), 0.9 * sqrt(0.8) * pow(5, -0.2), 1e-14);
     near(aoe_bandwidth(large, 2), 0.9 * (0.5 / 1.34) * pow(2, -0.2), 1e-9);
     assert_true(isnan(aoe_bandwidth(constant, 3)) && isnan(aoe_bandwidth(even, 1)) && isnan(aoe_bandwidth(even, 0)));
     assert_true(isnan(aoe_bandwidth(infinite, 2)));
 }
 
-/* Of the kernels' distribution functions, with the mirror images of x at both bounds. */
+/* Returns the cumulative distribution function at t of the kernel density of bandwidth h, including the mirror images of x at
+ * finite bounds. */
 static double mass_below(const double *x, size_t n, double h, double low, double high, double t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -74,12 +75,13 @@ static double mass_below(const double *x, size_t n, double h, double low, double
 
 enum { N = 40, M = 301 };
 
+/* Draws N values within the bounds. */
 static void make_sample(double x[N], double low, double high) {
     aoei_rng rng;
     aoei_rng_init(&rng, 7, AOEI_STREAM_TEST, 0);
     for (int i = 0; i < N; i++) {
         const double v = 0.5 + 0.4 * aoei_rng_normal(&rng);
-        x[i] = v < low ? low : v > high ? high : v; /* some stand on the bounds */
+        x[i] = v < low ? low : v > high ? high : v; /* some values are equal to the bounds */
     }
 }
 
@@ -92,8 +94,9 @@ static void check_density(double low, double high) {
     assert_int_equal(aoe_density(x, N, h, low, high, at, M, density, NULL), 0);
     double integral = 0;
     for (int j = 0; j < M; j++) {
-        const double slope = (mass_below(x, N, h, low, high, at[j] + e) - mass_below(x, N, h, low, high, at[j] - e)) / (2 * e);
-        near(density[j], slope, 2e-6);
+        const double derivative =
+            (mass_below(x, N, h, low, high, at[j] + e) - mass_below(x, N, h, low, high, at[j] - e)) / (2 * e);
+        near(density[j], derivative, 2e-6);
         integral += density[j] * (j == 0 || j == M - 1 ? 1 : j % 2 ? 4 : 2); /* Simpson */
     }
     near(integral * (end - begin) / (M - 1) / 3, 1, 1e-7);
@@ -114,13 +117,13 @@ static void density_by_hand(void **state) {
     assert_int_equal(aoe_density(x, 1, 2, -INFINITY, INFINITY, at, 2, density, NULL), 0);
     near(density[0], 0.39894228040143268 / 2, 1e-16);
     near(density[1], 0.24197072451914337 / 2, 1e-16);
-    /* at a bound the kernel and its image are equal; outside there is nothing */
+    /* at a bound, the kernel and its mirror image are equal; outside the bounds, the density is 0 */
     assert_int_equal(aoe_density(x, 1, 0.5, 0.5, INFINITY, at, 4, density, NULL), 0);
     near(density[2], 2 * 0.24197072451914337 / 0.5, 1e-15);
     assert_true(density[3] == 0);
 }
 
-static void refuses(const double *x, size_t n, double h, double low, double high) {
+static void expect_rejected(const double *x, size_t n, double h, double low, double high) {
     const double at[] = {0.5};
     double density[1];
     aoe_error err = {0};
@@ -131,15 +134,15 @@ static void refuses(const double *x, size_t n, double h, double low, double high
 static void bad_arguments(void **state) {
     const double x[] = {0.5, 2}, broken[] = {0.5, NAN}, infinite[] = {0.5, INFINITY};
     (void)state;
-    refuses(x, 0, 1, -1, 3);
-    refuses(x, 2, 0, -1, 3);
-    refuses(x, 2, -1, -1, 3);
-    refuses(x, 2, NAN, -1, 3);
-    refuses(x, 2, INFINITY, -1, 3);
-    refuses(x, 2, 1, -1, 1);
-    refuses(x, 2, 1, 1, 3);
-    refuses(broken, 2, 1, -1, 3);
-    refuses(infinite, 2, 1, -INFINITY, INFINITY);
+    expect_rejected(x, 0, 1, -1, 3);
+    expect_rejected(x, 2, 0, -1, 3);
+    expect_rejected(x, 2, -1, -1, 3);
+    expect_rejected(x, 2, NAN, -1, 3);
+    expect_rejected(x, 2, INFINITY, -1, 3);
+    expect_rejected(x, 2, 1, -1, 1);
+    expect_rejected(x, 2, 1, 1, 3);
+    expect_rejected(broken, 2, 1, -1, 3);
+    expect_rejected(infinite, 2, 1, -INFINITY, INFINITY);
 }
 
 static void without_memory(void **state) {

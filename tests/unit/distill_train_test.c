@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Training with a teacher: a student comes to say what the teacher says; every text
- * has its own vector of the teacher, whatever the form, alternatives too, and prompts of
- * files are the student's alone; the same bits for any number of threads, in chunks and
- * after resuming; what is recorded; teachers of other kinds and widths; what is refused.
+ * Tests training with a teacher model (distillation): the student learns the teacher's similarities, each text gets its own
+ * teacher vector for all kinds of examples, prompts apply only to the student, results have identical bits for any number of
+ * threads, with chunks and after resuming, settings are recorded, and invalid teachers are rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-/* DIR/name: a model of the tests' vocabulary of another width. Free the path. */
+/* Writes a transformer model with the tests' vocabulary and this hidden size to r->dir/name. Returns its path, to free. */
 static char *write_teacher(const train_run *r, const char *name, size_t hidden, uint32_t seed) {
     tiny_model shape = tiny_defaults();
     shape.hidden = hidden;
@@ -32,6 +31,7 @@ static char *write_teacher(const train_run *r, const char *name, size_t hidden, 
     return dir;
 }
 
+/* Copies vocab.txt of the student to dir. */
 static void copy_vocab(const train_run *r, const char *dir) {
     char *from = test_path(r->model, "vocab.txt"), *text = test_read(from, NULL);
     assert_non_null(text);
@@ -40,7 +40,7 @@ static void copy_vocab(const train_run *r, const char *dir) {
     free(from);
 }
 
-/* A static model of 5 components. */
+/* Writes a static model with vectors of size 5 to r->dir/name. Returns its path, to free. */
 static char *write_static(const train_run *r, const char *name) {
     enum { WIDTH = 5 };
     char *dir = test_path(r->dir, name);
@@ -59,13 +59,14 @@ static char *write_static(const train_run *r, const char *name) {
     return dir;
 }
 
+/* Sets the weights of all loss terms except the teacher's to 0. */
 static void only_teacher(train_run *r, const char *teacher) {
     r->o.teacher = teacher;
     r->o.objective.w_cosine = r->o.objective.w_ibn = r->o.objective.w_angle = r->o.objective.w_cln = 0;
 }
 
-/* Sum of the teacher's term over the steps [first, first + n). */
-static double taught(const train_run *r, size_t first, size_t n) {
+/* Returns the sum of the teacher's loss term over the steps [first, first + n). */
+static double teacher_loss(const train_run *r, size_t first, size_t n) {
     double sum = 0;
     size_t step = 0;
     for (size_t i = 0; i < r->n; i++)
@@ -77,7 +78,7 @@ static double taught(const train_run *r, size_t first, size_t n) {
     return sum;
 }
 
-/* Cosines of the n pairs by the model in dir. */
+/* Computes the cosine of each pair with the model in dir. */
 static void cosines(const char *dir, const aoe_pairs *pairs, double *cosine) {
     aoe_context *ctx = tiny_context(1);
     const aoe_model_options options = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
@@ -98,7 +99,7 @@ static void cosines(const char *dir, const aoe_pairs *pairs, double *cosine) {
     aoe_context_destroy(ctx);
 }
 
-/* Mean squared difference of the cosines of the training pairs by two models. */
+/* Returns the mean squared difference between the cosines of the training pairs under models a and b. */
 static double difference(const train_run *r, const char *a, const char *b) {
     aoe_pairs *pairs;
     double x[TRAIN_PAIRS], y[TRAIN_PAIRS], sum = 0;
@@ -112,42 +113,44 @@ static double difference(const train_run *r, const char *a, const char *b) {
     return sum;
 }
 
-/* Without any other objective the error falls: that of the steps and, seen from outside, that of the cosines. */
-static void learns(const char *name, size_t hidden, aoe_distill form) {
+/* Trains with the teacher's term as the only loss and asserts that the term and the difference of cosines decrease. hidden:
+ * hidden size of the teacher; 0: a static model. */
+static void expect_learning(const char *name, size_t hidden, aoe_distill distill) {
     train_run r;
     train_run_create(&r);
     char *teacher = hidden ? write_teacher(&r, name, hidden, 99) : write_static(&r, name);
     const double before = difference(&r, r.model, teacher);
     only_teacher(&r, teacher);
-    r.o.distill = form;
+    r.o.distill = distill;
     r.o.evaluate = NULL;
     r.o.args.epochs = 20;
     r.o.args.dropout = 0;
     r.o.args.save_every = 1000;
     r.o.args.lr = 5e-3;
     train_run_ok(&r, 2);
-    const double first = taught(&r, 0, 6), last = taught(&r, 114, 6), after = difference(&r, r.output, teacher);
+    const double first = teacher_loss(&r, 0, 6), last = teacher_loss(&r, 114, 6), after = difference(&r, r.output, teacher);
     for (size_t i = 0; i < r.n; i++)
         if (r.events[i].kind == AOE_TRAIN_STEP)
             assert_true(r.events[i].loss.total == r.events[i].loss.teacher && r.events[i].loss.cosine == 0);
-    if (!(last < 0.1 * first && (form == AOE_DISTILL_KL || after < 0.1 * before)))
-        fail_msg("%s: the term fell from %g to %g, the difference from %g to %g", name, first, last, before, after);
+    if (!(last < 0.1 * first && (distill == AOE_DISTILL_KL || after < 0.1 * before)))
+        fail_msg("%s: the loss changed from %g to %g and the difference of cosines from %g to %g; both should decrease", name,
+                 first, last, before, after);
     free(teacher);
     train_run_destroy(&r);
 }
 
 static void test_learns(void **state) {
     (void)state;
-    learns("narrow", 12, AOE_DISTILL_COSINE);
-    learns("static", 0, AOE_DISTILL_COSINE);
-    learns("equal", TRAIN_DIMS, AOE_DISTILL_KL);
+    expect_learning("narrow", 12, AOE_DISTILL_COSINE);
+    expect_learning("static", 0, AOE_DISTILL_COSINE);
+    expect_learning("equal", TRAIN_DIMS, AOE_DISTILL_KL);
 }
 
 static char *equal_labels(const train_run *r) {
     return test_write_text(r->dir, "equal.tsv", "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t1\na\tb c\t1\n");
 }
 
-/* Labels need not differ where nothing ranks by them; they still must where something does. */
+/* Equal labels are rejected if a loss term ranks pairs by label, and accepted otherwise. */
 static void test_labels(void **state) {
     (void)state;
     train_run r;
@@ -166,7 +169,7 @@ static void test_labels(void **state) {
     train_run_destroy(&r);
 }
 
-/* The term is one more of the sum, in the events, the log and the record. */
+/* The teacher's term is added to the total loss and is reported in events, the log and aoe.json. */
 static void test_sum(void **state) {
     (void)state;
     train_run r;
@@ -196,7 +199,7 @@ static void test_sum(void **state) {
     json_decref(all);
     free(log);
     free(settings);
-    /* weight 0: there is no teacher, and nobody looks for it */
+    /* weight 0: the teacher is not opened */
     train_run_output(&r, "without");
     r.o.teacher = "nowhere";
     r.o.w_teacher = 0;
@@ -249,15 +252,15 @@ static void test_threads_and_chunks(void **state) {
         }
 }
 
-/* A model that does not move and is its own teacher has nothing to learn: so every text meets its own vector, in all forms
- * at once and with alternatives. The teacher's vectors are not normalized, no more than the student's. With a prompt that only
- * the student has, there is something to learn. */
+/* A student that equals its teacher and is not updated has loss 0 if each text is compared with its own teacher vector. Uses
+ * pairs, triplets and alternative texts together. Neither the teacher's nor the student's vectors are normalized. With a
+ * prompt, which applies only to the student, the loss is positive. */
 static void test_own_teacher(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    char *triples =
-             test_write_text(r.dir, "triples.tsv",
+    char *triplets =
+             test_write_text(r.dir, "triplets.tsv",
                              "query\tpositive\tnegative\nthe cat\told cat\ta dog runs\nhouse\tthe house\tcat\nrun\ta run\tb\n"
                              "old\tthe old\trun run\ndog\ta dog\tthe old house\n"),
          *lists = test_write_text(r.dir, "lists.jsonl",
@@ -267,7 +270,7 @@ static void test_own_teacher(void **state) {
     free(test_write_text(r.model, "aoe.json", "{\"format_version\": 1, \"normalize\": true}"));
     aoe_train_data data[3];
     aoe_train_data_defaults(&data[0], r.data);
-    aoe_train_data_defaults(&data[1], triples);
+    aoe_train_data_defaults(&data[1], triplets);
     aoe_train_data_defaults(&data[2], lists);
     data[2].weight = 2;
     r.o.data = data;
@@ -295,13 +298,13 @@ static void test_own_teacher(void **state) {
     train_run_ok(&r, 2);
     for (size_t i = 0; i < r.n; i++)
         assert_true(r.events[i].kind != AOE_TRAIN_STEP || r.events[i].loss.teacher > 1e-6);
-    free(triples);
+    free(triplets);
     free(lists);
     train_run_destroy(&r);
 }
 
-/* Stops at a step and goes on; what the whole run left comes out. */
-static void stop_and_go(train_run *r, size_t step, const char *weights, size_t size, const char *settings) {
+/* Stops at a step and resumes; asserts that the result equals that of the uninterrupted run. */
+static void expect_equal_after_resume(train_run *r, size_t step, const char *weights, size_t size, const char *settings) {
     char name[32];
     snprintf(name, sizeof name, "stop-%zu", step);
     train_run_output(r, name);
@@ -326,14 +329,15 @@ static void test_resume(void **state) {
     size_t size;
     char *weights = train_run_read(&r, "model.safetensors", &size), *settings = train_run_read(&r, "aoe.json", NULL);
     for (size_t step = 1; step < 12; step += 3)
-        stop_and_go(&r, step, weights, size, settings);
+        expect_equal_after_resume(&r, step, weights, size, settings);
     free(weights);
     free(settings);
     free(teacher);
     train_run_destroy(&r);
 }
 
-static void changed(train_run *r, const char *name) {
+/* Asserts that resuming fails because the setting `name` has changed. */
+static void expect_changed(train_run *r, const char *name) {
     aoe_error err = {0};
     char want[64];
     snprintf(want, sizeof want, "\"%s\" was ", name);
@@ -342,7 +346,7 @@ static void changed(train_run *r, const char *name) {
         fail_msg("%s: %s", name, err.message);
 }
 
-/* The teacher may move, but must be the same one. */
+/* The teacher's directory may be renamed, but its contents and the settings must not change. */
 static void test_changed_teacher(void **state) {
     (void)state;
     train_run r;
@@ -357,16 +361,16 @@ static void test_changed_teacher(void **state) {
     r.o.args.resume = 1;
     const aoe_train_options good = r.o;
     r.o.teacher = other;
-    changed(&r, "teacher_fingerprint");
+    expect_changed(&r, "teacher_fingerprint");
     r.o = good;
     r.o.w_teacher = 2;
-    changed(&r, "w_teacher");
+    expect_changed(&r, "w_teacher");
     r.o = good;
     r.o.distill = AOE_DISTILL_KL;
-    changed(&r, "distill");
+    expect_changed(&r, "distill");
     r.o = good;
     r.o.teacher = NULL;
-    changed(&r, "teacher");
+    expect_changed(&r, "teacher");
     r.o = good;
     assert_int_equal(rename(teacher, moved), 0);
     r.o.teacher = moved;
@@ -377,53 +381,53 @@ static void test_changed_teacher(void **state) {
     train_run_destroy(&r);
 }
 
-/* Fails with this code and a message that holds `part`; nothing is written. */
-static void refused(train_run *r, int code, const char *part) {
+/* Asserts that training fails with this code and a message that contains part, and writes no file. */
+static void expect_rejected(train_run *r, int code, const char *part) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
     if (got != code || err.code != code || !strstr(err.message, part))
-        fail_msg("code %d, not %d, with \"%s\": %s", got, code, part, err.message);
+        fail_msg("expected code %d and a message with \"%s\", found code %d: %s", code, part, got, err.message);
     assert_null(strchr(err.message, '\n'));
     assert_int_equal(train_run_go(r, 1, NULL), code);
     assert_int_equal(aoei_exists(r->output), 0);
     assert_int_equal(r->n, 0);
 }
 
-static void test_refusals(void **state) {
+static void test_rejected(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    char *narrow = write_teacher(&r, "narrow", 12, 99), *words = write_static(&r, "words"),
-         *mute = write_teacher(&r, "mute", 12, 99), *vocab = test_path(mute, "vocab.txt");
+    char *narrow = write_teacher(&r, "narrow", 12, 99), *static_model = write_static(&r, "static"),
+         *no_tokenizer = write_teacher(&r, "no-tokenizer", 12, 99), *vocab = test_path(no_tokenizer, "vocab.txt");
     assert_int_equal(remove(vocab), 0);
     const aoe_train_options good = r.o;
     r.o.teacher = "nowhere";
-    refused(&r, AOE_ENOENT, "options.teacher: nowhere");
-    r.o.teacher = mute;
-    refused(&r, AOE_ENOENT, "mute: the directory contains no tokenizer");
+    expect_rejected(&r, AOE_ENOENT, "options.teacher: nowhere");
+    r.o.teacher = no_tokenizer;
+    expect_rejected(&r, AOE_ENOENT, "no-tokenizer: the directory contains no tokenizer");
     r.o.teacher = narrow;
     r.o.distill = AOE_DISTILL_KL;
-    refused(&r, AOE_EARG, "because kl needs equal vector sizes");
+    expect_rejected(&r, AOE_EARG, "because kl needs equal vector sizes");
     r.o = good;
     r.o.teacher = narrow;
     r.o.w_teacher = -1;
-    refused(&r, AOE_EARG, "options.w_teacher");
+    expect_rejected(&r, AOE_EARG, "options.w_teacher");
     r.o.w_teacher = (double)NAN;
-    refused(&r, AOE_EARG, "options.w_teacher");
+    expect_rejected(&r, AOE_EARG, "options.w_teacher");
     r.o.w_teacher = 1;
     r.o.distill = (aoe_distill)7;
-    refused(&r, AOE_EARG, "options.distill");
+    expect_rejected(&r, AOE_EARG, "options.distill");
     r.o = good;
     only_teacher(&r, narrow);
     r.o.w_teacher = 0;
-    refused(&r, AOE_EARG, "every objective has weight 0");
+    expect_rejected(&r, AOE_EARG, "every objective has weight 0");
     r.o = good;
-    r.o.teacher = words; /* the student has a token for what it does not know, a static teacher none */
+    r.o.teacher = static_model; /* the student has a token for unknown words, the static teacher does not */
     free(test_write_text(r.dir, "train.tsv", "text1\ttext2\tlabel\na cat\ta dog\t1\nthe cat\t\xe2\x82\xac\t2\n"));
-    refused(&r, AOE_EFORMAT, "train.tsv:3: a text has no token in the teacher's vocabulary");
+    expect_rejected(&r, AOE_EFORMAT, "train.tsv:3: a text has no token in the teacher's vocabulary");
     free(vocab);
-    free(mute);
-    free(words);
+    free(no_tokenizer);
+    free(static_model);
     free(narrow);
     train_run_destroy(&r);
 }
@@ -436,6 +440,6 @@ int main(void) {
                                        cmocka_unit_test(test_own_teacher),
                                        cmocka_unit_test(test_resume),
                                        cmocka_unit_test(test_changed_teacher),
-                                       cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_rejected)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

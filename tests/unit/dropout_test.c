@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Dropout of token rows: masks belong to (key, site, text, token, column), so neither
- * threads nor batches nor tiers change them, nor the type; off, it is an addition or a copy.
+ * Tests dropout of hidden states: masks depend only on (key, site, text, token, column), not on threads, batches, CPU tier or
+ * data type. With p = 0, the operation is an addition or a copy.
  */
 #include <math.h>
 #include <string.h>
@@ -17,6 +17,7 @@ enum { D = 300 };
 
 static const size_t lengths[] = {3, 1, 60, 17, 2};
 
+/* Returns 1 if the element is kept, by the definition of the masks. */
 static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t column) {
     const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)token, text, drop->site << 16};
     uint32_t word[4];
@@ -24,7 +25,7 @@ static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t co
     return word[column % 64 / 16] >= (uint32_t)(drop->p * 4294967296.0);
 }
 
-/* y[N, D] by the definition, with the text numbers of the batch or 0, 1, ... */
+/* Computes y [N, D] by definition. The index of a text is b->text_index[text], or text if b->text_index is NULL. */
 static void reference(aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *b, const aoei_dropout *drop) {
     const float scale = (float)(1 / (1 - drop->p));
     for (size_t text = 0; text < b->n_texts; text++)
@@ -47,11 +48,11 @@ static void test_masks(void **state) {
     for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++)
         for (size_t threads = 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context(tier, threads);
-            for (int form = 0; ctx && form < 4; form++) {
+            for (int flags = 0; ctx && flags < 4; flags++) {
                 aoei_batch batch = b;
-                if (form & 1)
+                if (flags & 1)
                     batch.text_index = NULL;
-                const aoei_tensor r = form & 2 ? residual : none;
+                const aoei_tensor r = flags & 2 ? residual : none;
                 reference(want, x, r, &batch, &drop);
                 aoei_dropout_add(ctx, y, x, r, &batch, &drop);
                 test_same_bits(y, want);
@@ -65,7 +66,8 @@ static void test_masks(void **state) {
     test_batch_free(b, 0);
 }
 
-/* In bf16 the same masks: the float32 result rounded once, exactly. x bf16, or float32 without a residual. */
+/* In bf16, the masks are equal to those in float32, and the result is the float32 result rounded once. x_type: bf16, or float32
+ * if summed is 0. summed: 1: adds a residual. */
 static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const size_t n = b.n_tokens;
@@ -92,7 +94,7 @@ static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
         test_same_bits(x, want);
     }
     const aoei_dropout off = {.p = 0};
-    if (!summed) { /* off: a copy, rounded where it has to be */
+    if (!summed) { /* p = 0: a copy, rounded if x is float32 */
         aoei_tensor_copy(ctx, x, wide);
         aoei_tensor_copy(ctx, want, wide);
         aoei_dropout_add(ctx, y, x, none, &b, &off);
@@ -116,29 +118,29 @@ static void test_bf16(void **state) {
         }
 }
 
-/* A text alone has the mask it has in the batch. */
-static void alone(const aoe_context *ctx) {
+/* A text has the same mask in a batch of its own as in the larger batch. */
+static void single_text(const aoe_context *ctx) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const aoei_dropout drop = {.p = 0.5, .key = {1, 2}, .site = 3};
     aoei_tensor x = test_tensor(b.n_tokens, D, 0, 1, 1), none = {0};
-    aoei_tensor together = test_tensor_poisoned(b.n_tokens, D, 0), apart = test_tensor_poisoned(b.n_tokens, D, 0);
-    aoei_dropout_add(ctx, together, x, none, &b, &drop);
+    aoei_tensor batched = test_tensor_poisoned(b.n_tokens, D, 0), separate = test_tensor_poisoned(b.n_tokens, D, 0);
+    aoei_dropout_add(ctx, batched, x, none, &b, &drop);
     for (size_t text = 0; text < b.n_texts; text++) {
         aoei_batch single = test_batch_text(&b, text);
-        aoei_dropout_add(ctx, aoei_tensor_rows(apart, b.offsets[text], single.n_tokens),
+        aoei_dropout_add(ctx, aoei_tensor_rows(separate, b.offsets[text], single.n_tokens),
                          aoei_tensor_rows(x, b.offsets[text], single.n_tokens), none, &single, &drop);
         test_batch_free(single, 1);
     }
-    test_same_bits(together, apart);
+    test_same_bits(batched, separate);
     test_tensor_free(x);
-    test_tensor_free(together);
-    test_tensor_free(apart);
+    test_tensor_free(batched);
+    test_tensor_free(separate);
     test_batch_free(b, 0);
 }
 
-static void test_alone(void **state) {
+static void test_single_text(void **state) {
     (void)state;
-    test_each_tier(alone);
+    test_each_tier(single_text);
 }
 
 static void off(const aoe_context *ctx) {
@@ -176,7 +178,7 @@ static void test_off(void **state) {
     test_each_tier(off);
 }
 
-/* The share that is kept, and the mean that scaling preserves. */
+/* Scaling by 1 / (1 - p) preserves the mean. */
 static void test_statistics(void **state) {
     (void)state;
     const size_t length[] = {400};
@@ -190,7 +192,7 @@ static void test_statistics(void **state) {
     double sum = 0;
     for (size_t i = 0; i < 400 * D; i++)
         sum += (double)aoei_f32(y)[i];
-    /* 120,000 draws: standard deviation of the mean 0.00096; five of them */
+    /* 120,000 draws: the mean has a standard deviation of 0.00096; the tolerance is five of them */
     assert_true(fabs(sum / (400 * D) - 1) < 0.005);
     test_tensor_free(x);
     test_tensor_free(y);
@@ -200,7 +202,7 @@ static void test_statistics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masks), cmocka_unit_test(test_bf16),       cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_masks), cmocka_unit_test(test_bf16),       cmocka_unit_test(test_single_text),
         cmocka_unit_test(test_off),   cmocka_unit_test(test_statistics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
