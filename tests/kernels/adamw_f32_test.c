@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The AdamW kernel in every tier: against double precision, the same bits in all tiers for
- * all lengths and alignments, special values.
+ * Tests the AdamW kernel in every tier: values against double precision, bit-identical results in all tiers for all
+ * lengths and alignments, and special values.
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const aoei_adamw_f32 options = {.lr_decay = 1e-3f,
                                        .one_minus_beta1 = 0.1f,
                                        .one_minus_beta2 = 0.001f};
 
-/* w, grad, m, v */
+/* the arrays w, grad, m and v */
 typedef struct state {
     test_span s[ARRAYS];
 } parameters;
@@ -62,7 +62,7 @@ static void against_double(const aoei_kernels *k) {
             test_value(x.s[2].data[i], m1 + m2, unit * (fabs(m1) + fabs(m2)), "m", k->tier, n, i);
             test_value(x.s[3].data[i], v, unit * v, "v", k->tier, n, i);
             test_value(x.s[0].data[i], want, unit * (fabs(w) + size * (fabs(m1) + fabs(m2))), "w", k->tier, n, i);
-            assert_true(x.s[1].data[i] == 0); /* the gradient is used up */
+            assert_true(x.s[1].data[i] == 0); /* the kernel clears the gradient */
         }
         state_free(&x);
         state_free(&old);

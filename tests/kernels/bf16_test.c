@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 forms of row operations, in every tier. Each is promised to be the float32 operation of the same tier on
- * widened operands, rounded once where it stores bf16: compared bit for bit. The float32 operations have tests of
- * their own against double precision. Rounding itself is compared with base/bf16.h over every half of a float32.
+ * Tests the bf16 row operations in every tier. Each must equal the float32 operation of the same tier on the operands
+ * converted to float32, rounded once where it stores bf16; results are compared bit for bit. The tests of the float32
+ * operations compare those with double precision. Rounding itself is compared with base/bf16.h for every upper 16
+ * bits of a float32.
  *
- * Arrays end at a page that may not be touched, have canaries before them and are all canaries (NaN) at first.
+ * Arrays end at an inaccessible page, have canaries before them and initially consist of canaries (NaN).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,16 +19,16 @@
 enum { LONGEST = 2 * 64 + 1, FRONT = 32 };
 #define CANARY ((aoei_bf16)0x7fca)
 
-/* n bf16 that end at a forbidden page, canaries at first. */
-typedef struct halves {
+/* An array of n bf16 elements that ends at an inaccessible page; initially canaries. */
+typedef struct bf16_array {
     aoei_bf16 *data; /* [n] */
     size_t n, bytes;
     unsigned char *block; /* owned mapping */
-} halves;
+} bf16_array;
 
-static halves halves_create(size_t n) {
+static bf16_array bf16_array_create(size_t n) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), used = (n + FRONT) * sizeof(aoei_bf16);
-    halves h = {.n = n, .bytes = (used + page - 1) / page * page + page};
+    bf16_array h = {.n = n, .bytes = (used + page - 1) / page * page + page};
     h.block = mmap(NULL, h.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(h.block != MAP_FAILED);
     if (kernel_guards())
@@ -38,9 +39,9 @@ static halves halves_create(size_t n) {
     return h;
 }
 
-/* The span's values, rounded, and the span becomes what they are as float32. */
-static halves halves_of(test_span *s) {
-    halves h = halves_create(s->n);
+/* Returns the span's values rounded to bf16, and replaces the span's values by the rounded ones. */
+static bf16_array bf16_array_of(test_span *s) {
+    bf16_array h = bf16_array_create(s->n);
     for (size_t i = 0; i < s->n; i++) {
         h.data[i] = aoei_bf16_from_f32(s->data[i]);
         s->data[i] = aoei_bf16_to_f32(h.data[i]);
@@ -48,19 +49,19 @@ static halves halves_of(test_span *s) {
     return h;
 }
 
-static void halves_free(halves *h) {
+static void bf16_array_free(bf16_array *h) {
     for (size_t i = 0; i < FRONT; i++)
         assert_int_equal(h->data[(ptrdiff_t)i - FRONT], CANARY);
     munmap(h->block, h->bytes);
 }
 
-/* got is want rounded; a NaN is any NaN. */
+/* Asserts that got is want rounded to bf16; any NaN equals any other. */
 static void check_rounded(const aoei_bf16 *got, const float *want, size_t n) {
     kernel_compared(0, 0);
     for (size_t i = 0; i < n; i++) {
         const aoei_bf16 w = aoei_bf16_from_f32(want[i]);
         if (got[i] != w && !(isnan(want[i]) && isnan(aoei_bf16_to_f32(got[i]))))
-            fail_msg("[%zu] of %zu: %04x instead of %04x (%a)", i, n, got[i], w, (double)want[i]);
+            fail_msg("element %zu of %zu is %04x, expected %04x (%a)", i, n, got[i], w, (double)want[i]);
     }
 }
 
@@ -76,22 +77,22 @@ static test_span normals(size_t n, double sd, unsigned substream) {
 
 static void conversions(const aoei_kernels *k) {
     for (size_t n = 0; n <= LONGEST; n++) {
-        test_span x = normals(n, 3, 1), wide = test_span_create(n, 0);
-        halves h = halves_create(n);
+        test_span x = normals(n, 3, 1), converted = test_span_create(n, 0);
+        bf16_array h = bf16_array_create(n);
         k->to_bf16(h.data, x.data, n);
         check_rounded(h.data, x.data, n);
-        k->from_bf16(wide.data, h.data, n);
+        k->from_bf16(converted.data, h.data, n);
         for (size_t i = 0; i < n; i++)
             x.data[i] = aoei_bf16_to_f32(h.data[i]);
-        test_same_floats(wide.data, x.data, n);
-        halves_free(&h);
+        test_same_floats(converted.data, x.data, n);
+        bf16_array_free(&h);
         test_span_free(&x);
-        test_span_free(&wide);
+        test_span_free(&converted);
     }
 }
 
-/* Every upper half with lower halves around the ties. */
-static void all_halves(const aoei_kernels *k) {
+/* Tests every upper 16 bits with lower 16 bits around the ties. */
+static void all_roundings(const aoei_kernels *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     enum { N = 256 * 6 };
     float x[N];
@@ -108,7 +109,7 @@ static void all_halves(const aoei_kernels *k) {
     kernel_compared(0, 0);
 }
 
-static void all_widened(const aoei_kernels *k) {
+static void all_conversions(const aoei_kernels *k) {
     static aoei_bf16 x[65536];
     static float y[65536];
     for (size_t i = 0; i < 65536; i++)
@@ -122,7 +123,7 @@ static void all_widened(const aoei_kernels *k) {
     kernel_compared(0, 0);
 }
 
-/* All values of int8 at all lengths; scales with the smallest and largest exponents that rows may have. */
+/* Tests all int8 values at all lengths, with the smallest and largest exponents of the scales. */
 static void int8_rows(const aoei_kernels *k) {
     static const float scale[] = {1, 0, 0.0123456789f, 0x1p-126f, 0x1.8p120f};
     int8_t x[LONGEST + 256];
@@ -146,18 +147,18 @@ static void test_conversions(void **state) {
     kernel_each_tier("from_int8", int8_rows);
     kernel_each_tier("to_bf16", conversions);
     kernel_each_tier("from_bf16", conversions);
-    kernel_each_tier("to_bf16", all_halves);
-    kernel_each_tier("from_bf16", all_widened);
+    kernel_each_tier("to_bf16", all_roundings);
+    kernel_each_tier("from_bf16", all_conversions);
 }
 
 /* ---- activations */
 
 typedef struct pair_of_ops {
-    void (*half)(aoei_bf16 *, const aoei_bf16 *, size_t);
-    void (*full)(float *, const float *, size_t);
+    void (*bf16)(aoei_bf16 *, const aoei_bf16 *, size_t);
+    void (*f32)(float *, const float *, size_t);
 } pair_of_ops;
 
-/* Every bf16 there is. */
+/* Tests every bf16 value. */
 static void check_all_arguments(pair_of_ops o) {
     static aoei_bf16 x[65536];
     static float y[65536];
@@ -165,8 +166,8 @@ static void check_all_arguments(pair_of_ops o) {
         x[i] = (aoei_bf16)i;
         y[i] = aoei_bf16_to_f32(x[i]);
     }
-    o.full(y, y, 65536);
-    o.half(x, x, 65536);
+    o.f32(y, y, 65536);
+    o.bf16(x, x, 65536);
     check_rounded(x, y, 65536);
 }
 
@@ -174,14 +175,14 @@ static void check_activation(pair_of_ops o) {
     check_all_arguments(o);
     for (size_t n = 0; n <= LONGEST; n++) {
         test_span x = normals(n, 3, 2), y = test_span_create(n, 0);
-        halves h = halves_of(&x), out = halves_create(n);
-        o.half(out.data, h.data, n);
-        o.full(y.data, x.data, n);
+        bf16_array h = bf16_array_of(&x), out = bf16_array_create(n);
+        o.bf16(out.data, h.data, n);
+        o.f32(y.data, x.data, n);
         check_rounded(out.data, y.data, n);
-        o.half(h.data, h.data, n); /* in place */
+        o.bf16(h.data, h.data, n); /* in place */
         check_rounded(h.data, y.data, n);
-        halves_free(&h);
-        halves_free(&out);
+        bf16_array_free(&h);
+        bf16_array_free(&out);
         test_span_free(&x);
         test_span_free(&y);
     }
@@ -207,11 +208,11 @@ static void dropout(const aoei_kernels *k) {
     const aoei_dropout_row d = {.key = {5, 6}, .counter = {0, 7, 8, 9}, .threshold = 0x40000000, .scale = 4.0f / 3};
     for (size_t n = 0; n <= LONGEST; n++) {
         test_span x = normals(n, 2, 3), r = normals(n, 2, 4), y = test_span_create(n, 0), plain = normals(n, 2, 5);
-        halves out = halves_create(n);
+        bf16_array out = bf16_array_create(n);
         k->dropout_to_bf16(out.data, plain.data, &d, n);
         k->dropout_f32(y.data, plain.data, NULL, &d, n);
         check_rounded(out.data, y.data, n);
-        halves hx = halves_of(&x), hr = halves_of(&r);
+        bf16_array hx = bf16_array_of(&x), hr = bf16_array_of(&r);
         k->dropout_bf16(out.data, hx.data, NULL, &d, n);
         k->dropout_f32(y.data, x.data, NULL, &d, n);
         check_rounded(out.data, y.data, n);
@@ -220,13 +221,13 @@ static void dropout(const aoei_kernels *k) {
         check_rounded(out.data, y.data, n);
         k->dropout_bf16(hx.data, hx.data, hr.data, &d, n); /* in place of x */
         check_rounded(hx.data, y.data, n);
-        halves again = halves_of(&x);
+        bf16_array again = bf16_array_of(&x);
         k->dropout_bf16(hr.data, again.data, hr.data, &d, n); /* in place of the residual */
         check_rounded(hr.data, y.data, n);
-        halves_free(&again);
-        halves *all[] = {&out, &hx, &hr};
+        bf16_array_free(&again);
+        bf16_array *all[] = {&out, &hx, &hr};
         for (size_t i = 0; i < 3; i++)
-            halves_free(all[i]);
+            bf16_array_free(all[i]);
         test_span *spans[] = {&x, &r, &y, &plain};
         for (size_t i = 0; i < 4; i++)
             test_span_free(spans[i]);
@@ -239,12 +240,12 @@ static void test_dropout(void **state) {
     kernel_each_tier("dropout_to_bf16", dropout);
 }
 
-/* ---- norms and sums over rows [rows, cols], strides a few elements longer */
+/* ---- norms and sums over rows [rows, cols] with and without padding between rows */
 
 typedef struct rows_trial {
     size_t rows, cols, ld;
     test_span x, dy, gamma, beta, stats;
-    halves hx;
+    bf16_array hx;
 } rows_trial;
 
 static rows_trial rows_create(size_t rows, size_t cols, unsigned seed) {
@@ -255,7 +256,7 @@ static rows_trial rows_create(size_t rows, size_t cols, unsigned seed) {
     t.gamma = test_span_normal(cols, 0, 1, seed + 2);
     t.beta = test_span_normal(cols, 0, 1, seed + 3);
     t.stats = test_span_create(2 * rows, 0);
-    t.hx = halves_of(&t.x);
+    t.hx = bf16_array_of(&t.x);
     return t;
 }
 
@@ -263,7 +264,7 @@ static void rows_free(rows_trial *t) {
     test_span *spans[] = {&t->x, &t->dy, &t->gamma, &t->beta, &t->stats};
     for (size_t i = 0; i < 5; i++)
         test_span_free(spans[i]);
-    halves_free(&t->hx);
+    bf16_array_free(&t->hx);
 }
 
 static void each_rows(const aoei_kernels *k, void (*fn)(const aoei_kernels *k, rows_trial *t)) {
@@ -275,23 +276,23 @@ static void each_rows(const aoei_kernels *k, void (*fn)(const aoei_kernels *k, r
     rows_trial t = rows_create(3, 768, 5000);
     fn(k, &t);
     rows_free(&t);
-    for (size_t i = 0; i < test_n_specials; i++) { /* one special value, in the middle row */
+    for (size_t i = 0; i < test_n_specials; i++) { /* one special value in the middle row */
         t = rows_create(3, 33 + i, (unsigned)(6000 + i));
         t.x.data[t.ld + i] = test_specials[i];
-        halves_free(&t.hx);
-        t.hx = halves_of(&t.x);
+        bf16_array_free(&t.hx);
+        t.hx = bf16_array_of(&t.x);
         fn(k, &t);
         rows_free(&t);
     }
 }
 
-static void check_rows_rounded(const rows_trial *t, const halves *got, const test_span *want) {
+static void check_rows_rounded(const rows_trial *t, const bf16_array *got, const test_span *want) {
     for (size_t r = 0; r < t->rows; r++)
         check_rounded(got->data + r * t->ld, want->data + r * t->ld, t->cols);
 }
 
-/* Nothing between rows is written. */
-static void check_gaps(const rows_trial *t, const halves *y, const test_span *dx) {
+/* Asserts that nothing is written between rows. */
+static void check_gaps(const rows_trial *t, const bf16_array *y, const test_span *dx) {
     for (size_t r = 0; r + 1 < t->rows; r++)
         for (size_t i = t->cols; i < t->ld; i++) {
             assert_int_equal(y->data[r * t->ld + i], CANARY);
@@ -299,7 +300,7 @@ static void check_gaps(const rows_trial *t, const halves *y, const test_span *dx
         }
 }
 
-static void check_rows_same(const rows_trial *t, const test_span *got, const test_span *want) {
+static void check_rows_equal(const rows_trial *t, const test_span *got, const test_span *want) {
     for (size_t r = 0; r < t->rows; r++)
         test_same_floats(got->data + r * t->ld, want->data + r * t->ld, t->cols);
 }
@@ -307,14 +308,14 @@ static void check_rows_same(const rows_trial *t, const test_span *got, const tes
 static void layernorm_rows(const aoei_kernels *k, rows_trial *t) {
     test_span y = test_span_create(t->x.n, 0), stats = test_span_create(2 * t->rows, 0);
     test_span dx = test_span_create(t->x.n, 0), want = test_span_create(t->x.n, 0);
-    halves hy = halves_create(t->x.n);
+    bf16_array hy = bf16_array_create(t->x.n);
     k->layernorm_f32(y.data, t->ld, t->stats.data, t->x.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
     k->layernorm_bf16(hy.data, t->ld, stats.data, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
     check_rows_rounded(t, &hy, &y);
     test_same_floats(stats.data, t->stats.data, 2 * t->rows);
     k->layernorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
     k->layernorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
-    check_rows_same(t, &dx, &want);
+    check_rows_equal(t, &dx, &want);
     check_gaps(t, &hy, &dx);
     test_span g0 = test_span_normal(t->cols, 0, 1, 1), b0 = test_span_normal(t->cols, 0, 1, 2);
     test_span g1 = test_span_normal(t->cols, 0, 1, 1), b1 = test_span_normal(t->cols, 0, 1, 2);
@@ -324,13 +325,13 @@ static void layernorm_rows(const aoei_kernels *k, rows_trial *t) {
     test_same_floats(b1.data, b0.data, t->cols);
     k->layernorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows,
                            t->cols);
-    check_rows_same(t, &t->dy, &want); /* in place */
+    check_rows_equal(t, &t->dy, &want); /* in place */
     k->layernorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
-    check_rows_rounded(t, &t->hx, &y); /* in place, statistics not kept */
+    check_rows_rounded(t, &t->hx, &y); /* in place, without statistics */
     test_span *spans[] = {&y, &stats, &dx, &want, &g0, &b0, &g1, &b1};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         test_span_free(spans[i]);
-    halves_free(&hy);
+    bf16_array_free(&hy);
 }
 
 static void layernorm(const aoei_kernels *k) {
@@ -347,27 +348,27 @@ static void test_layernorm(void **state) {
 static void rmsnorm_rows(const aoei_kernels *k, rows_trial *t) {
     test_span y = test_span_create(t->x.n, 0), stats = test_span_create(t->rows, 0);
     test_span dx = test_span_create(t->x.n, 0), want = test_span_create(t->x.n, 0);
-    halves hy = halves_create(t->x.n);
+    bf16_array hy = bf16_array_create(t->x.n);
     k->rmsnorm_f32(y.data, t->ld, t->stats.data, t->x.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
     k->rmsnorm_bf16(hy.data, t->ld, stats.data, t->hx.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
     check_rows_rounded(t, &hy, &y);
     test_same_floats(stats.data, t->stats.data, t->rows);
     k->rmsnorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
     k->rmsnorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
-    check_rows_same(t, &dx, &want);
+    check_rows_equal(t, &dx, &want);
     check_gaps(t, &hy, &dx);
     test_span g0 = test_span_normal(t->cols, 0, 1, 1), g1 = test_span_normal(t->cols, 0, 1, 1);
     k->rmsnorm_param_grad_f32(g0.data, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->rows, t->cols);
     k->rmsnorm_param_grad_bf16(g1.data, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->rows, t->cols);
     test_same_floats(g1.data, g0.data, t->cols);
     k->rmsnorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
-    check_rows_same(t, &t->dy, &want); /* in place */
+    check_rows_equal(t, &t->dy, &want); /* in place */
     k->rmsnorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
-    check_rows_rounded(t, &t->hx, &y); /* in place, statistics not kept */
+    check_rows_rounded(t, &t->hx, &y); /* in place, without statistics */
     test_span *spans[] = {&y, &stats, &dx, &want, &g0, &g1};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         test_span_free(spans[i]);
-    halves_free(&hy);
+    bf16_array_free(&hy);
 }
 
 static void rmsnorm(const aoei_kernels *k) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dropout kernels in every tier: the mask layout of docs/numerics.md with its known answer,
- * the same bits in all tiers for all lengths and alignments, residual and in-place forms,
- * special values.
+ * Tests the dropout kernels in every tier: the mask layout of docs/numerics.md with its example, bit-identical
+ * results in all tiers for all lengths and alignments, with a residual and in place, and special values.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 enum { LONGEST = 2 * 64 + 1 };
 
-/* The example of docs/numerics.md. */
+/* The example in docs/numerics.md. */
 static const aoei_dropout_row example = {
     .key = {1, 2}, .counter = {0, 3, 4, 5u << 16 | 6}, .threshold = 0x80000000u, .scale = 2};
 
@@ -40,7 +39,7 @@ static void known_answer(const aoei_kernels *k) {
         assert_true(y[i] == (kept[i] == '1' ? 2.0f : 0.0f));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         aoei_dropout_row d = example;
-        d.threshold = words[i].word; /* kept when word >= threshold: just so */
+        d.threshold = words[i].word; /* the element is kept because word >= threshold */
         k->dropout_f32(y, ones, NULL, &d, 701);
         assert_true(y[words[i].column] == 2.0f);
         d.threshold++;
@@ -82,7 +81,7 @@ static void all_tiers_agree(const aoei_kernels *k) {
     for (size_t n = 0; n <= LONGEST; n++)
         for (size_t slack = 0; slack < 3; slack++) {
             aoei_dropout_row d = {.key = {0xdeadbeef, (uint32_t)n}, .counter = {7, 0xffffffff, (uint32_t)slack, 0x80000001}};
-            d.threshold = n % 3 == 0 ? 0xf0000000u : 0x19999999u; /* around and above the sign bit */
+            d.threshold = n % 3 == 0 ? 0xf0000000u : 0x19999999u; /* thresholds with and without the sign bit */
             d.scale = 1.1111112f;
             one_case(k, &d, n, slack, (int)(n + slack) % 2);
             one_case(k, &d, n, slack, (int)(n + slack + 1) % 2);
@@ -94,7 +93,7 @@ static void test_all_tiers_agree(void **state) {
     kernel_each_tier("dropout_f32", all_tiers_agree);
 }
 
-/* A dropped NaN or infinity is gone: dropping selects, it does not multiply by zero. */
+/* Tests that a dropped NaN or infinity becomes 0: dropout selects elements instead of multiplying them by 0. */
 static void dropped_specials(const aoei_kernels *k) {
     aoei_dropout_row d = example;
     d.threshold = 0xffffffffu;

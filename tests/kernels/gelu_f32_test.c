@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * GELU and its gradient in every tier against the C library's erfc in double: lengths and
- * alignment, special values, and a dense sweep that holds the accuracy docs/numerics.md states.
- * Bound of the value: (TOLERANCE + |x|) eps, relative, for x < 0 (the exponential and the
- * polynomial of the tail lose a few eps; conditioning of the tail grows with |x|), TOLERANCE eps for x >= 0.
+ * Tests GELU and its gradient in every tier against the C library's erfc in double: lengths and alignments, special
+ * values, and a dense sweep for the accuracy that docs/numerics.md states. The relative error of a value is at most
+ * (TOLERANCE + |x|) eps for x < 0, because the exponential and the polynomial of the tail lose a few eps and the
+ * condition number of the tail grows with |x|, and at most TOLERANCE eps for x >= 0.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009 };
 
-#define SUBNORMALS 0x1p-145 /* absolute slack where results are subnormal */
+#define SUBNORMALS 0x1p-145 /* absolute tolerance for subnormal results */
 
 static double normal_distribution(double x) {
     return 0.5 * erfc(-x * sqrt(0.5));
@@ -64,7 +64,7 @@ static void test_lengths(void **state) {
     kernel_each_tier("gelu_grad_f32", lengths);
 }
 
-/* Every SWEEP_STEP-th float with |x| < 40. */
+/* Tests every SWEEP_STEP-th float with |x| < 40. */
 static void sweep(const aoei_kernels *k) {
     enum { BLOCK = 64 };
     float x[BLOCK], y[BLOCK], dx[BLOCK], one[BLOCK];

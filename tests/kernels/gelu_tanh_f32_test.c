@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The tanh form of GELU and its gradient in every tier against the C library in double: lengths, alignment, special
- * values and a sweep over floats of all sizes.
+ * Tests GELU with the tanh approximation and its gradient in every tier against the C library in double: lengths,
+ * alignments, special values and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of z. Its relative error is that of e^-z: half an eps |z| from each of the four
- * roundings on the way to a term of z (square, coefficient, sum, product), and TOLERANCE besides. That holds for every
- * term of the gradient, too. Where e^-z is beyond float32, the function is 0.
+ * The value is x times the logistic function of z. Its relative error is that of e^-z: half an eps |z| from each of
+ * the four roundings that lead to a term of z (square, coefficient, sum, product), plus TOLERANCE. Every term of the
+ * gradient has the same bound. If e^-z overflows in float32, the function is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009, SWEEP_BLOCK = 64 };
 
-/* z with 0.5 (1 + tanh(z / 2)) = 1 / (1 + e^-z) */
+/* Returns z with 0.5 (1 + tanh(z / 2)) = 1 / (1 + e^-z). */
 static double argument(double x) {
     return 2 * sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x);
 }
@@ -33,7 +33,7 @@ static void check_value(float y, float x, aoei_tier tier, size_t n, size_t i) {
 
 static void check_gradient(float dx, float dy, float x, aoei_tier tier, size_t n, size_t i) {
     const double v = (double)x, z = argument(v), s = logistic(z), one = (double)dy;
-    const double slope = 2 * sqrt(2 / acos(-1.0)) * (1 + 3 * 0.044715 * v * v), second = v * slope * s * logistic(-z);
+    const double dz = 2 * sqrt(2 / acos(-1.0)) * (1 + 3 * 0.044715 * v * v), second = v * dz * s * logistic(-z);
     const double units = kernel_tolerance("gelu_tanh_grad_f32");
     const double bound = (units + (v < 0 ? 2 * fabs(z) : 0)) * s + (units + 2 * fabs(z)) * fabs(second);
     test_value(dx, one * (s + second), fabs(one) * (EPS32 * bound + 0x1p-120), "gelu tanh gradient", tier, n, i);
@@ -63,7 +63,7 @@ static void lengths(const aoei_kernels *k) {
         }
 }
 
-/* Every SWEEP_STEP-th float with |x| < 20, a block at a time. */
+/* Tests every SWEEP_STEP-th float with |x| < 20 in blocks. */
 static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, const float *x, size_t n)) {
     float x[SWEEP_BLOCK];
     size_t n = 0;
@@ -101,7 +101,7 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* The function saturates: x or 0 with slope 1 or 0, however large |x| is, until infinity times 0 is not a number. */
+/* Tests saturation: the value is x or 0 and the derivative 1 or 0 for every large |x|; infinity times 0 is NaN. */
 static void limits(const aoei_kernels *k) {
     const float x[] = {20.0f, -20.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };

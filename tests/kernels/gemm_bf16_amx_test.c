@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 product of tier amx, its whole code on emulated tiles (emulated_gemm.h). Every element is compared bit for
- * bit with what the tile instruction's definition makes of its row and column, written down a second time here, in 32s
- * of K; those chains themselves with the exact sum in double, within (K + 4) u (sum |a||b| + |c|) times the tolerance of
- * kernels.def. Outputs are compared as whole buffers, so a store beside C fails, too; inputs end where memory does.
- * On a CPU with AMX the real instructions are compared with the exact sum as well; gemm_test.c does the rest there.
+ * Tests the bf16 matrix product of tier amx with emulated tiles (emulated_gemm.h). Every element is compared bit for
+ * bit with a second implementation of the tile instruction's accumulation order in blocks of 32 values of k. These
+ * sums are compared with the exact sum in double, within (K + 4) u (sum |a||b| + |c|) times the tolerance of
+ * kernels.def. Whole output buffers are compared, so a store next to C fails as well; inputs end at an inaccessible
+ * page. On a CPU with AMX, the real instructions are also compared with the exact sum; gemm_bf16_test.c contains the
+ * remaining tests of the real instructions.
  */
 #include <float.h>
 #include <math.h>
@@ -22,41 +23,41 @@
 
 typedef enum layout { LAYOUT_ROWS, LAYOUT_COLUMNS, LAYOUT_BOTH_STRIDED, LAYOUT_COUNT } layout;
 
-/* Where B comes from. */
-typedef enum b_form { B_PLAIN, B_PACKED, B_PACKED_FROM_F32, B_FORMS } b_form;
+/* Format of B. */
+typedef enum b_format { B_PLAIN, B_PACKED, B_PACKED_FROM_F32, B_FORMATS } b_format;
 
 typedef struct product {
     size_t M, N, K;
     layout a_layout, b_layout;
-    b_form b_form;
+    b_format b_format;
     aoei_dtype c_type;
     int accumulate, bias, scale, pre, gate, residual;
-    int in_place; /* C is the gate or, without one, the residual */
+    int in_place; /* 1: C is also the gate or, without a gate, the residual */
     aoei_activation activation;
 } product;
 
-/* A matrix of bf16 values: both types, each ending at a page that may not be touched; NaN between its elements. */
+/* A matrix of bf16 values in both types. Each array ends at an inaccessible page and has NaN between its elements. */
 typedef struct operand {
-    test_span half_span, full_span;
-    aoei_bf16 *half;
-    float *full;
-    size_t row, col; /* strides */
+    test_span bf16_span, f32_span;
+    aoei_bf16 *bf16;
+    float *f32;
+    size_t row, col; /* strides in elements */
 } operand;
 
-/* A matrix in a buffer that is all canaries elsewhere. */
+/* A matrix inside a buffer of canaries. */
 typedef struct output {
     unsigned char *buffer; /* owned */
     size_t bytes;
-    unsigned char *data; /* in it */
-    size_t row;          /* stride in elements */
+    unsigned char *data; /* address inside buffer */
+    size_t row;          /* row stride in elements */
 } output;
 
 enum { CANARY = 0x7f, MARGIN = 96 /* bytes */ };
 
 static test_span scratch_span;
-static float *scratch; /* [AOEI_GEMM_SCRATCH], in it, poisoned */
+static float *scratch; /* [AOEI_GEMM_SCRATCH], inside scratch_span, initially NaN */
 
-static size_t least(size_t a, size_t b) {
+static size_t minimum(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
@@ -70,28 +71,28 @@ static operand make_operand(aoei_rng *r, size_t rows, size_t cols, layout l) {
     o.row = l == LAYOUT_ROWS ? cols + pad : l == LAYOUT_COLUMNS ? 1 : 3 * cols + pad;
     o.col = l == LAYOUT_ROWS ? 1 : l == LAYOUT_COLUMNS ? rows + pad : 3;
     const size_t n = rows && cols ? (rows - 1) * o.row + (cols - 1) * o.col + 1 : 0;
-    o.half_span = test_span_create((n + 1) / 2, 0);
-    o.full_span = test_span_create(n, 0);
-    o.half = (aoei_bf16 *)(void *)(o.half_span.data + o.half_span.n) - n;
-    o.full = o.full_span.data;
+    o.bf16_span = test_span_create((n + 1) / 2, 0);
+    o.f32_span = test_span_create(n, 0);
+    o.bf16 = (aoei_bf16 *)(void *)(o.bf16_span.data + o.bf16_span.n) - n;
+    o.f32 = o.f32_span.data;
     for (size_t i = 0; i < n; i++)
-        o.half[i] = 0x7fc0;
+        o.bf16[i] = 0x7fc0;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++) {
             const size_t at = i * o.row + j * o.col;
-            o.full[at] = random_value(r);
-            o.half[at] = aoei_bf16_from_f32(o.full[at]);
+            o.f32[at] = random_value(r);
+            o.bf16[at] = aoei_bf16_from_f32(o.f32[at]);
         }
     return o;
 }
 
 static void free_operand(operand *o) {
-    test_span_free(&o->half_span);
-    test_span_free(&o->full_span);
+    test_span_free(&o->bf16_span);
+    test_span_free(&o->f32_span);
 }
 
 static float element(const operand *o, size_t i, size_t j) {
-    return aoei_bf16_to_f32(o->half[i * o->row + j * o->col]);
+    return aoei_bf16_to_f32(o->bf16[i * o->row + j * o->col]);
 }
 
 static output make_output(aoei_rng *r, aoei_dtype type, size_t rows, size_t cols) {
@@ -130,20 +131,20 @@ static float flushed(float x) {
     return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
 }
 
-/* The chain that the tile instruction makes of row m and column n. */
-static float tile_chain(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start) {
-    float chain = start;
+/* Returns element (m, n) in the accumulation order of the tile instruction. */
+static float tile_sum(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start) {
+    float sum = start;
     for (size_t k = 0; k < K; k += 32) {
         float sums[2] = {0, 0};
-        for (size_t i = k; i < least(K, k + 32); i++)
+        for (size_t i = k; i < minimum(K, k + 32); i++)
             sums[i % 2] = flushed(fmaf(flushed(element(a, m, i)), flushed(element(b, i, n)), sums[i % 2]));
-        chain = flushed(flushed(chain) + flushed(sums[0] + sums[1]));
+        sum = flushed(flushed(sum) + flushed(sums[0] + sums[1]));
     }
-    return chain;
+    return sum;
 }
 
-/* `chain` against the exact sum. */
-static void check_chain(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start, float chain) {
+/* Compares `sum` with the exact sum. */
+static void check_sum(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start, float sum) {
     double exact = (double)start, size = fabs((double)start);
     for (size_t k = 0; k < K; k++) {
         const double v = (double)element(a, m, k) * (double)element(b, k, n);
@@ -152,37 +153,37 @@ static void check_chain(const operand *a, const operand *b, size_t m, size_t n, 
     }
     /* each flush of a subnormal loses at most FLT_MIN */
     const double bound = kernel_tolerance("gemm_bf16") * ((double)K + 4) * (KERNEL_ROUNDOFF * size + (double)FLT_MIN);
-    kernel_check_value(chain, exact, bound, "chain", m, n);
+    kernel_check_value(sum, exact, bound, "sum", m, n);
 }
 
-/* Everything of one product. */
+/* A product with its operands, outputs and expected sums. */
 typedef struct trial {
     const product *p;
     aoei_product g;
     operand a, b;
     output c, pre, gate, residual;
     float *bias;      /* [N] */
-    float *chains;    /* [M,N], as they have to be */
-    test_span packed; /* with room to be aligned */
+    float *sums;      /* [M, N] expected sums */
+    test_span packed; /* packed B, with padding for the alignment */
     amx_counts counts;
 } trial;
 
 static void choose_b(trial *t) {
     const product *p = t->p;
     const size_t bytes = emulated_gemm_bf16_packed_size(p->K, p->N);
-    t->packed = test_span_create(bytes / sizeof(float), 16); /* 64-byte aligned, and off the page's start */
-    if (p->b_form == B_PLAIN) {
-        t->g.b = t->b.half;
+    t->packed = test_span_create(bytes / sizeof(float), 16); /* 64-byte aligned, but not at the start of a page */
+    if (p->b_format == B_PLAIN) {
+        t->g.b = t->b.bf16;
         t->g.b_row = t->b.row;
         t->g.b_col = t->b.col;
         return;
     }
     for (size_t n = 0; n < p->N; n += AOEI_GEMM_PANEL) {
-        const size_t end = least(n + AOEI_GEMM_PANEL, p->N);
-        if (p->b_form == B_PACKED)
-            emulated_gemm_bf16_pack(t->packed.data, t->b.half, AOEI_BF16, t->b.row, t->b.col, p->K, n, end);
+        const size_t end = minimum(n + AOEI_GEMM_PANEL, p->N);
+        if (p->b_format == B_PACKED)
+            emulated_gemm_bf16_pack(t->packed.data, t->b.bf16, AOEI_BF16, t->b.row, t->b.col, p->K, n, end);
         else
-            emulated_gemm_bf16_pack(t->packed.data, t->b.full, AOEI_F32, t->b.row, t->b.col, p->K, n, end);
+            emulated_gemm_bf16_pack(t->packed.data, t->b.f32, AOEI_F32, t->b.row, t->b.col, p->K, n, end);
     }
     t->g.packed = t->packed.data;
 }
@@ -200,14 +201,14 @@ static void create_trial(trial *t, aoei_rng *r, const product *p) {
     if (p->accumulate || p->in_place)
         fill_output(&t->c, r, p->c_type, p->M, p->N);
     t->bias = malloc((p->N + 1) * sizeof(float));
-    t->chains = malloc((p->M * p->N + 1) * sizeof(float));
-    assert_true(t->bias && t->chains);
+    t->sums = malloc((p->M * p->N + 1) * sizeof(float));
+    assert_true(t->bias && t->sums);
     for (size_t n = 0; n < p->N; n++)
         t->bias[n] = random_value(r);
     t->g = (aoei_product){.M = p->M,
                           .N = p->N,
                           .K = p->K,
-                          .a = t->a.half,
+                          .a = t->a.bf16,
                           .a_row = t->a.row,
                           .a_col = t->a.col,
                           .c = t->c.data,
@@ -238,16 +239,16 @@ static void free_trial(trial *t) {
     free_operand(&t->b);
     test_span_free(&t->packed);
     free(t->bias);
-    free(t->chains);
+    free(t->sums);
 }
 
-static void make_chains(trial *t) {
+static void compute_sums(trial *t) {
     const product *p = t->p;
     for (size_t m = 0; m < p->M; m++)
         for (size_t n = 0; n < p->N; n++) {
             const float start = p->accumulate ? ((const float *)(const void *)t->c.data)[m * t->c.row + n] : 0;
-            t->chains[m * p->N + n] = tile_chain(&t->a, &t->b, m, n, p->K, start);
-            check_chain(&t->a, &t->b, m, n, p->K, start, t->chains[m * p->N + n]);
+            t->sums[m * p->N + n] = tile_sum(&t->a, &t->b, m, n, p->K, start);
+            check_sum(&t->a, &t->b, m, n, p->K, start, t->sums[m * p->N + n]);
         }
 }
 
@@ -269,18 +270,18 @@ static void check_buffer(const output *got, const output *want, aoei_dtype type,
     fail_msg("%s: element %td (row %td, column %td of %zu) differs", what, at, at / row, at % row, cols);
 }
 
-/* The product against its chains, put through the epilogue at once. Returns the emulation's counts. */
+/* Compares the product with the expected sums after the epilogue. Returns the emulation's counts. */
 static amx_counts check_product(aoei_rng *r, const product *p) {
     trial t;
     create_trial(&t, r, p);
-    make_chains(&t);
+    compute_sums(&t);
     output c = copy_output(&t.c), pre = copy_output(&t.pre);
     aoei_product want = t.g;
     want.c = c.data;
     want.pre = want.pre ? pre.data : NULL;
     want.gate = want.gate == t.c.data ? c.data : want.gate;
     want.residual = want.residual == t.c.data ? c.data : want.residual;
-    aoei_gemm_epilogue_avx512(&want, t.chains, p->N, 0, 0, p->M, p->N);
+    aoei_gemm_epilogue_avx512(&want, t.sums, p->N, 0, 0, p->M, p->N);
     emulate(&t.g, emulated_gemm_bf16_packed_size(p->K, p->N), &t.counts);
     check_buffer(&t.c, &c, p->c_type, p->N, "C");
     check_buffer(&t.pre, &pre, p->c_type, p->N, "value before the activation");
@@ -294,14 +295,14 @@ static int coin(aoei_rng *r) {
     return (int)aoei_rng_below(r, 2);
 }
 
-/* Random layouts and options that go together. */
+/* Returns random layouts and a valid combination of options. */
 static product random_product(aoei_rng *r, size_t M, size_t N, size_t K) {
     product p = {.M = M,
                  .N = N,
                  .K = K,
                  .a_layout = (layout)aoei_rng_below(r, LAYOUT_COUNT),
                  .b_layout = (layout)aoei_rng_below(r, LAYOUT_COUNT),
-                 .b_form = (b_form)aoei_rng_below(r, B_FORMS)};
+                 .b_format = (b_format)aoei_rng_below(r, B_FORMATS)};
     p.c_type = coin(r) ? AOEI_BF16 : AOEI_F32;
     p.accumulate = p.c_type == AOEI_F32 && coin(r);
     if (p.accumulate)
@@ -316,7 +317,7 @@ static product random_product(aoei_rng *r, size_t M, size_t N, size_t K) {
     return p;
 }
 
-/* 1 where the emulated tier can run; says so where not. */
+/* Returns 1 if the CPU can run the emulated tier; otherwise prints a message. */
 static int can_emulate(void) {
     aoei_tier tier = AOEI_TIER_C;
     assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
@@ -332,7 +333,8 @@ typedef struct tile_words {
     uint16_t data[16][32];
 } tile_words;
 
-/* One dot of a whole tile: element [m][n] of the sums, from row m of a and the pairs of column n of b. */
+/* Returns one element of one dot instruction on whole tiles: element [m][n] of the sums, from row m of a and the pairs of
+ * column n of b. */
 static float one_dot(const tile_words *a, const tile_words *b, float start, size_t m, size_t n) {
     static const tile_shapes shapes = {.palette = 1, .row_bytes = {64, 64, 64}, .rows = {16, 16, 16}};
     float sums[16][16] = {{0}};
@@ -351,7 +353,7 @@ static float one_dot(const tile_words *a, const tile_words *b, float start, size
     return sums[m][n];
 }
 
-/* a0 b0 + a1 b1 + ... for k's from 0 on, in row 3 and column 5. */
+/* Returns a0 b0 + a1 b1 + ... in row 3 and column 5, with k starting at 0. */
 static float dot_of(const float *a, const float *b, size_t n, float start) {
     static tile_words left, right;
     memset(&left, 0, sizeof left);
@@ -367,12 +369,12 @@ static void test_instruction(void **state) {
     (void)state;
     const float one[] = {1, 1, 1, 1}, tiny[] = {0x1p-130f}, small[] = {0x1p-70f}, big[] = {0x1p127f, 0x1p127f};
     assert_true(dot_of((const float[]){3, 5}, (const float[]){7, -2}, 2, 0.5f) == 11.5f);
-    /* Even and odd k's have sums of their own: 2^24 and the 1 after it do not meet before both are complete. */
+    /* Even and odd k have separate sums: 2^24 and the following 1 are added only after both sums are complete. */
     assert_true(dot_of((const float[]){0x1p24f, 1, 1, 1}, one, 4, 0) == 0x1p24f + 2);
     assert_true(dot_of((const float[]){0x1p24f, 1, -0x1p24f, 1}, one, 4, 0) == 2);
-    /* The sums start from 0, not from the accumulator. */
+    /* The sums start at 0, not at the accumulator. */
     assert_true(dot_of((const float[]){1, 1}, one, 2, 0x1p24f) == 0x1p24f + 2);
-    /* Subnormals: of an operand, a product, the accumulator, the result. */
+    /* Subnormals are zero in an operand, a product, the accumulator and the result. */
     assert_true(dot_of(tiny, (const float[]){0x1p20f}, 1, 0) == 0);
     assert_true(dot_of(small, small, 1, 0) == 0);
     assert_true(dot_of(one, (const float[]){0}, 1, 0x1p-130f) == 0);
@@ -390,7 +392,7 @@ static void check_random(aoei_rng *r, size_t M, size_t N, size_t K) {
     check_product(r, &p);
 }
 
-/* Blocks are of 32 rows and columns, chunks of 384 k's, M-blocks of 512 rows. */
+/* Tests sizes around the limits of blocks (32 rows and columns), chunks (384 values of k) and M-blocks (512 rows). */
 static void test_shapes(void **state) {
     (void)state;
     if (!can_emulate())
@@ -408,32 +410,33 @@ static void test_shapes(void **state) {
         check_random(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
 }
 
-/* Every layout of both operands in every form of B, on tiles that are full and on tiles that are not. */
+/* Tests every layout of both operands in every format of B, with full and partial tiles. */
 static void test_options(void **state) {
     (void)state;
     if (!can_emulate())
         return;
     aoei_rng r = kernel_rng("options");
-    for (unsigned i = 0; i < LAYOUT_COUNT * LAYOUT_COUNT * B_FORMS * 20; i++) {
+    for (unsigned i = 0; i < LAYOUT_COUNT * LAYOUT_COUNT * B_FORMATS * 20; i++) {
         product p = random_product(&r, kernel_size(&r, 1, 70), kernel_size(&r, 1, 70), kernel_size(&r, 1, 130));
         p.a_layout = (layout)(i % LAYOUT_COUNT);
         p.b_layout = (layout)(i / LAYOUT_COUNT % LAYOUT_COUNT);
-        p.b_form = (b_form)(i / LAYOUT_COUNT / LAYOUT_COUNT % B_FORMS);
+        p.b_format = (b_format)(i / LAYOUT_COUNT / LAYOUT_COUNT % B_FORMATS);
         check_product(&r, &p);
     }
 }
 
-/* Chains of several chunks for one block and for many; K beyond what a piece of A holds, in every way it is dealt with. */
-static void test_long_chains(void **state) {
+/* Tests sums over several chunks for one block and for many blocks, and K larger than a part of A, in every way the kernel
+ * handles it. */
+static void test_long_sums(void **state) {
     (void)state;
     if (!can_emulate())
         return;
-    aoei_rng r = kernel_rng("long chains");
+    aoei_rng r = kernel_rng("long sums");
     static const struct {
         size_t M, N, K;
         aoei_dtype c_type;
         int accumulate, residual;
-        b_form b_form;
+        b_format b_format;
     } cases[] = {{20, 37, 2500, AOEI_BF16, 0, 1, B_PLAIN},  {70, 35, 1601, AOEI_BF16, 0, 0, B_PACKED},
                  {33, 35, 8192, AOEI_BF16, 0, 0, B_PLAIN},  {33, 3, 12321, AOEI_BF16, 0, 1, B_PACKED_FROM_F32},
                  {65, 17, 12289, AOEI_F32, 0, 1, B_PLAIN},  {16, 33, 12800, AOEI_F32, 0, 1, B_PLAIN},
@@ -445,7 +448,7 @@ static void test_long_chains(void **state) {
                            .K = cases[i].K,
                            .a_layout = i % 2 ? LAYOUT_ROWS : LAYOUT_COLUMNS,
                            .b_layout = i / 2 % 2 ? LAYOUT_ROWS : LAYOUT_COLUMNS,
-                           .b_form = cases[i].b_form,
+                           .b_format = cases[i].b_format,
                            .c_type = cases[i].c_type,
                            .accumulate = cases[i].accumulate,
                            .residual = cases[i].residual,
@@ -454,7 +457,7 @@ static void test_long_chains(void **state) {
     }
 }
 
-/* Rows [m0, m1), columns [n0, n1) and K [k0, k1) of x w^T in one call, over a float32 C. n0 and k0 multiples of 32. */
+/* Rows [m0, m1), columns [n0, n1) and K [k0, k1) of x w^T in one call with a float32 C. n0 and k0 are multiples of 32. */
 typedef struct part {
     size_t m0, m1, n0, n1, k0, k1;
     int accumulate;
@@ -465,10 +468,10 @@ static void multiply_part(const operand *x, const operand *w, const void *packed
     const aoei_product g = {.M = t.m1 - t.m0,
                             .N = t.n1 - t.n0,
                             .K = t.k1 - t.k0,
-                            .a = x->half + t.m0 * x->row + t.k0,
+                            .a = x->bf16 + t.m0 * x->row + t.k0,
                             .a_row = x->row,
                             .a_col = 1,
-                            .b = packed ? NULL : w->half + t.n0 * w->row + t.k0,
+                            .b = packed ? NULL : w->bf16 + t.n0 * w->row + t.k0,
                             .b_row = 1,
                             .b_col = w->row,
                             .packed = packed ? (const char *)packed + emulated_gemm_bf16_packed_size(K, t.n0) : NULL,
@@ -480,7 +483,8 @@ static void multiply_part(const operand *x, const operand *w, const void *packed
     emulate(&g, emulated_gemm_bf16_packed_size(g.K, g.N), &counts);
 }
 
-/* One product against itself in pieces: rows, columns, and two parts of K that meet at a multiple of 32. */
+/* Tests that a product computed in parts has the bits of one call: parts of the rows, of the columns, and two parts of K
+ * that meet at a multiple of 32. */
 static void test_pieces(void **state) {
     (void)state;
     if (!can_emulate())
@@ -489,7 +493,7 @@ static void test_pieces(void **state) {
     aoei_rng r = kernel_rng("pieces");
     operand x = make_operand(&r, M, K, LAYOUT_ROWS), w = make_operand(&r, N, K, LAYOUT_ROWS);
     test_span packed = test_span_create(emulated_gemm_bf16_packed_size(K, N) / sizeof(float), 16);
-    emulated_gemm_bf16_pack(packed.data, w.half, AOEI_BF16, 1, w.row, K, 0, N);
+    emulated_gemm_bf16_pack(packed.data, w.bf16, AOEI_BF16, 1, w.row, K, 0, N);
     float *whole = malloc(sizeof(float[M][N])), *c = malloc(sizeof(float[M][N]));
     assert_true(whole && c);
     multiply_part(&x, &w, NULL, K, whole, N, (part){.m1 = M, .n1 = N, .k1 = K});
@@ -501,7 +505,7 @@ static void test_pieces(void **state) {
             for (size_t m = 0; m < M; m += rows[i])
                 for (size_t n = 0; n < N; n += step)
                     multiply_part(&x, &w, j % 2 ? packed.data : NULL, K, c, N,
-                                  (part){m, least(m + rows[i], M), n, least(n + step, N), 0, K, 0});
+                                  (part){m, minimum(m + rows[i], M), n, minimum(n + step, N), 0, K, 0});
             test_same_floats(c, whole, (size_t)M * N);
             assert_memory_equal(c, whole, sizeof(float[M][N]));
         }
@@ -518,8 +522,9 @@ static void test_pieces(void **state) {
     free_operand(&w);
 }
 
-/* The packed form: panels in place, the first columns a form of their own, the same from both types and all layouts. */
-static void test_packed_form(void **state) {
+/* Tests the packed format: each panel at its address, so that the first columns can be packed alone, and equal results from
+ * both types and all layouts. */
+static void test_packed_format(void **state) {
     (void)state;
     if (!can_emulate())
         return;
@@ -535,12 +540,12 @@ static void test_packed_form(void **state) {
         for (size_t k = 0; k < K; k++)
             for (size_t n = 0; n < N; n++) {
                 const size_t tile = emulated_gemm_bf16_packed_size(K, n / 32 * 32) + k / 32 * 2048 + n % 32 / 16 * 1024;
-                memcpy(want + tile + k % 32 / 2 * 64 + n % 16 * 4 + k % 2 * 2, b.half + k * b.row + n * b.col, 2);
+                memcpy(want + tile + k % 32 / 2 * 64 + n % 16 * 4 + k % 2 * 2, b.bf16 + k * b.row + n * b.col, 2);
             }
         for (int f32 = 0; f32 < 2; f32++) {
             memset(got, CANARY, bytes);
-            const void *from = f32 ? (const void *)b.full : b.half;
-            const size_t cut = least(N, 32 * kernel_size(&r, 0, 3));
+            const void *from = f32 ? (const void *)b.f32 : b.bf16;
+            const size_t cut = minimum(N, 32 * kernel_size(&r, 0, 3));
             emulated_gemm_bf16_pack(got, from, f32 ? AOEI_F32 : AOEI_BF16, b.row, b.col, K, 0, cut);
             if (cut < N)
                 emulated_gemm_bf16_pack(got, from, f32 ? AOEI_F32 : AOEI_BF16, b.row, b.col, K, cut, N);
@@ -552,7 +557,7 @@ static void test_packed_form(void **state) {
     }
 }
 
-/* float32 values are rounded as base/bf16.h says, whatever they are. */
+/* Tests that all float32 values are rounded as base/bf16.h specifies. */
 static void test_packed_rounding(void **state) {
     (void)state;
     if (!can_emulate())
@@ -580,7 +585,8 @@ static void test_packed_rounding(void **state) {
     free(packed);
 }
 
-/* A NaN or an infinity reaches its own row or column only; NaN in C is read only when it is accumulated onto. */
+/* Tests that a NaN or an infinity affects only its own row or column, and that a NaN in C is read only if the product is
+ * added to C. */
 static void test_specials_stay(void **state) {
     (void)state;
     if (!can_emulate())
@@ -591,8 +597,8 @@ static void test_specials_stay(void **state) {
     float *c = malloc(sizeof(float[M][N]));
     assert_non_null(c);
     memset(c, 0xff, sizeof(float[M][N]));
-    x.half[5 * x.row + 419] = 0x7fc0;
-    w.half[70 * w.row + 19] = 0x7f80;
+    x.bf16[5 * x.row + 419] = 0x7fc0;
+    w.bf16[70 * w.row + 19] = 0x7f80;
     multiply_part(&x, &w, NULL, K, c, N, (part){.m1 = M, .n1 = N, .k1 = K});
     for (size_t m = 0; m < M; m++)
         for (size_t n = 0; n < N; n++) {
@@ -604,7 +610,7 @@ static void test_specials_stay(void **state) {
     free_operand(&w);
 }
 
-/* Nothing is touched when there is nothing to do, and empty chains are zeros or what is stored. */
+/* Tests that empty products write nothing, and that empty sums are zero or the stored value. */
 static void test_empty(void **state) {
     (void)state;
     if (!can_emulate())
@@ -627,14 +633,15 @@ static void test_empty(void **state) {
     assert_memory_equal(c, bias, sizeof c);
 }
 
-/* ---- what a product costs */
+/* ---- instruction counts */
 
-/* Tile instructions of M x N x K, all multiples of 32, M at most an M-block: a load for each dot, beside them a load, a
- * store and a start for each block and chunk. */
+/* Checks the counts of an M x N x K product, all multiples of 32 and M at most an M-block: one load per dot instruction, and
+ * per block and chunk one store, one load of the stored sums (except in the first chunk), and one zeroing in the first
+ * chunk. */
 static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     const size_t blocks = M / 32 * (N / 32), steps = K / 32, chunks = M > 32 ? (steps + 11) / 12 : 1;
-    print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; address met again after %zu dots\n", M, N, K, c->dots,
-                  c->loads, c->stores, c->least_alias);
+    print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; aliasing address loaded after %zu dots\n", M, N, K,
+                  c->dots, c->loads, c->stores, c->least_alias);
     assert_int_equal(c->configures, 1);
     assert_int_equal(c->releases, 1);
     assert_int_equal(c->dots, 4 * blocks * steps);
@@ -644,7 +651,7 @@ static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     assert_int_equal(c->load_lines, 16 * c->loads); /* no row crosses a cache line */
 }
 
-/* Runs M x N x K with B packed at the start of a page, A row-major and a bf16 C. */
+/* Returns the counts of an M x N x K product with B packed at the start of a page, row-major A and a bf16 C. */
 static amx_counts count(size_t M, size_t N, size_t K) {
     const size_t bytes = emulated_gemm_bf16_packed_size(K, N);
     aoei_bf16 *a = calloc(M * K, sizeof *a), *c = calloc(M * N, sizeof *c);
@@ -679,11 +686,12 @@ static void test_counts(void **state) {
         const size_t M = shapes[i][0], N = shapes[i][1], K = shapes[i][2];
         const amx_counts c = count(M, N, K);
         check_counts(&c, M, N, K);
-        /* Sums are read back not before the other blocks' are stored; the places of a pending store are not loaded at once. */
+        /* Sums are loaded only after the sums of other blocks are stored, and a load does not alias a store that may still
+         * be pending. */
         assert_true(c.least_reuse == SIZE_MAX);
         assert_true(c.least_alias >= (K > 384 ? 1 : 3));
     }
-    /* One row of tiles, one column of tiles: half of the dots, and no tile is loaded for nothing. */
+    /* With a single row or column of tiles, 2 instead of 4 dot instructions are needed and no tile is loaded unnecessarily. */
     amx_counts c = count(16, 32, 96);
     assert_true(c.dots == 2 * 3 && c.loads == 3 * 3 && c.stores == 2);
     c = count(32, 16, 96);
@@ -692,7 +700,7 @@ static void test_counts(void **state) {
     assert_true(c.dots == 3 && c.loads == 2 * 3 && c.stores == 1);
 }
 
-/* ---- the real instructions */
+/* ---- real instructions */
 
 static void test_native(void **state) {
     (void)state;
@@ -705,20 +713,20 @@ static void test_native(void **state) {
     aoei_rng r = kernel_rng("native");
     for (int i = 0; i < 60; i++) {
         product p = random_product(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 900));
-        p = (product){.M = p.M, .N = p.N, .K = p.K, .a_layout = p.a_layout, .b_layout = p.b_layout, .b_form = p.b_form};
+        p = (product){.M = p.M, .N = p.N, .K = p.K, .a_layout = p.a_layout, .b_layout = p.b_layout, .b_format = p.b_format};
         trial t;
         create_trial(&t, &r, &p);
         aoei_gemm_bf16_amx(&t.g, scratch);
         for (size_t m = 0; m < p.M; m++)
             for (size_t n = 0; n < p.N; n++)
-                check_chain(&t.a, &t.b, m, n, p.K, 0, ((const float *)(const void *)t.c.data)[m * t.c.row + n]);
+                check_sum(&t.a, &t.b, m, n, p.K, 0, ((const float *)(const void *)t.c.data)[m * t.c.row + n]);
         free_trial(&t);
     }
 }
 
 static int setup(void **state) {
     (void)state;
-    scratch_span = test_span_create(AOEI_GEMM_SCRATCH, 48); /* NaN; 64-byte aligned, and off the page's start */
+    scratch_span = test_span_create(AOEI_GEMM_SCRATCH, 48); /* NaN; 64-byte aligned, but not at the start of a page */
     scratch = scratch_span.data;
     return 0;
 }
@@ -732,7 +740,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_instruction),     cmocka_unit_test(test_shapes),        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_long_chains),     cmocka_unit_test(test_pieces),        cmocka_unit_test(test_packed_form),
+        cmocka_unit_test(test_long_sums),       cmocka_unit_test(test_pieces),        cmocka_unit_test(test_packed_format),
         cmocka_unit_test(test_packed_rounding), cmocka_unit_test(test_specials_stay), cmocka_unit_test(test_empty),
         cmocka_unit_test(test_counts),          cmocka_unit_test(test_native)};
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 product in every tier, emulated and native; product_check.h says what is held.
+ * Tests the bf16 matrix product in every tier, emulated and native; product_check.h describes the checks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void test_specials(void **state) {
     kernel_each_tier("gemm_bf16", specials);
 }
 
-/* Packing from float32 is packing what aoei_bf16_from_f32 makes of it: ties, overflow, subnormal numbers, NaN. */
+/* Tests that packing from float32 packs the values of aoei_bf16_from_f32, for ties, overflow, subnormal numbers and NaN. */
 static void rounding(const aoei_kernels *k) {
     enum { K = 75, N = 70 };
     static const uint32_t bits[] = {0,          0x80000000, 0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0x7f7fffff,
@@ -78,8 +78,8 @@ static void test_rounding(void **state) {
     kernel_each_tier("gemm_bf16_pack", rounding);
 }
 
-/* Panels of columns, one after the other. */
-static void own_pack(const aoei_kernels *k) {
+/* Checks the size of packed matrices, which consist of whole panels of columns. */
+static void packed_size(const aoei_kernels *k) {
     assert_true(k->gemm_bf16_packed_size(10, 33) >= 330 * sizeof(aoei_bf16));
     assert_int_equal(k->gemm_bf16_packed_size(10, 3 * AOEI_GEMM_PANEL), 3 * k->gemm_bf16_packed_size(10, AOEI_GEMM_PANEL));
     assert_int_equal(k->gemm_bf16_packed_size(0, 5), 0);
@@ -87,7 +87,7 @@ static void own_pack(const aoei_kernels *k) {
 
 static void test_packed_size(void **state) {
     (void)state;
-    kernel_each_tier("gemm_bf16_packed_size", own_pack);
+    kernel_each_tier("gemm_bf16_packed_size", packed_size);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The float32 product in every tier; product_check.h says what is held.
+ * Tests the float32 matrix product in every tier; product_check.h describes the checks.
  */
 #include "../support/product_check.h"
 #include "../support/support.h"
@@ -40,8 +40,8 @@ static void test_specials(void **state) {
     kernel_each_tier("gemm_f32", specials);
 }
 
-/* The three gemm kernels of a tier work on one packed form, so they come together. */
-static void own_pack(const aoei_kernels *k) {
+/* Checks the size of packed matrices. The three gemm kernels of a tier share one packed format. */
+static void packed_size(const aoei_kernels *k) {
     const size_t bytes = k->gemm_f32_packed_size(10, 33);
     assert_true(bytes >= 330 * sizeof(float) && bytes % (10 * sizeof(float)) == 0);
     assert_int_equal(k->gemm_f32_packed_size(10, AOEI_GEMM_PANEL), 10 * AOEI_GEMM_PANEL * sizeof(float));
@@ -50,8 +50,8 @@ static void own_pack(const aoei_kernels *k) {
 
 static void test_packed_size(void **state) {
     (void)state;
-    kernel_each_tier("gemm_f32_packed_size", own_pack);
-    kernel_each_tier("gemm_f32_pack", own_pack);
+    kernel_each_tier("gemm_f32_packed_size", packed_size);
+    kernel_each_tier("gemm_f32_pack", packed_size);
 }
 
 int main(void) {

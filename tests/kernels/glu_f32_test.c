@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit and its gradient in every tier against the C library in double: lengths, alignment, aliases,
- * special values and a sweep over gates of all sizes.
+ * Tests the gated linear unit and its gradient in every tier against the C library in double: lengths, alignments,
+ * aliased operands, special values and a sweep over gates of all magnitudes.
  *
- * Every factor sigma(g) or 1 - sigma(g) is off by a few roundings (the exponential's 1.1 ulp, the sum, the quotient), at most
- * TOLERANCE eps with the products. Where the gate's exponential leaves float32, the factor is 0 within the least normal number.
+ * Every factor sigma(g) or 1 - sigma(g) has the error of a few roundings (1.1 ulp of the exponential, the sum, the
+ * quotient), at most TOLERANCE eps including the products. If the gate's exponential overflows in float32, the factor
+ * is 0 within the smallest normal number.
  */
 #include <float.h>
 #include <math.h>
@@ -29,7 +30,7 @@ static void check_gradient(float dt, float dg, float dy, float t, float g, aoei_
     const double z = (double)g, s = logistic(z), d = (double)dy, want_t = d * s, product = d * (double)t,
                  want_g = product * (s * logistic(-z)), units = kernel_tolerance("glu_grad_f32") * EPS32;
     test_value(dt, want_t, units * fabs(want_t) + fabs(d) * 0x1p-126 + 0x1p-149, "glu gradient of t", tier, n, i);
-    if (fabs(product) <= (double)FLT_MAX) /* beyond, the product of the two overflows before the slope makes it small */
+    if (fabs(product) <= (double)FLT_MAX) /* otherwise the product overflows before the small derivative is applied */
         test_value(dg, want_g, 2 * units * fabs(want_g) + fabs(product) * 0x1p-125 + 0x1p-148, "glu gradient of g", tier, n, i);
 }
 
@@ -65,7 +66,7 @@ static void lengths(const aoei_kernels *k) {
         }
 }
 
-/* Every SWEEP_STEP-th float as a gate. */
+/* Tests every SWEEP_STEP-th float as a gate. */
 static void sweep(const aoei_kernels *k) {
     float g[SWEEP_BLOCK], t[SWEEP_BLOCK], dy[SWEEP_BLOCK], y[SWEEP_BLOCK], dt[SWEEP_BLOCK], dg[SWEEP_BLOCK];
     size_t n = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm kernels in every tier against double precision: lengths, strides, alignment,
- * in place, special values, rows that do not know of each other, and parameter gradients
- * that go on row after row.
+ * Tests the LayerNorm kernels in every tier against double precision: lengths, strides, alignments, in place, special
+ * values, independence of rows, and parameter gradients that continue over several calls.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +14,7 @@ enum { ROWS = 3, LONGEST = 2 * 32 + 1, GAP = 3 };
 static const size_t more_cols[] = {127, 128, 129, 384, 768, 1023};
 enum { N_COLS = LONGEST + sizeof more_cols / sizeof *more_cols };
 
-/* 1, 2, ... LONGEST, then more_cols */
+/* Returns 1, 2, ... LONGEST, then the elements of more_cols. */
 static size_t cols_of(size_t i) {
     return i < LONGEST ? i + 1 : more_cols[i - LONGEST];
 }
@@ -34,7 +33,7 @@ static row_stats stats_of(const float *x, size_t n, double eps) {
     return (row_stats){mean, 1 / sqrt(variance / (double)n + eps)};
 }
 
-/* The mean is rounded to float (half an eps of |mean|), then at most five roundings follow. */
+/* The mean is rounded to float (half an eps of |mean|), and at most five roundings follow. */
 static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double offset) {
     const size_t ld = n + GAP;
     const float eps = 1e-5f;
@@ -56,9 +55,9 @@ static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double 
                        n, i);
         }
         for (size_t i = n; i < ld && r + 1 < ROWS; i++)
-            assert_true(isnan(y.data[r * ld + i])); /* nothing between rows */
+            assert_true(isnan(y.data[r * ld + i])); /* padding between rows */
     }
-    /* one row at a time, elsewhere, in place, without statistics: the same bits */
+    /* one row at a time, in other memory, in place, without statistics: equal bits */
     for (size_t r = 0; r < ROWS; r++) {
         test_span row = test_span_create(n, (slack + 1) % 4);
         memcpy(row.data, x.data + r * ld, n * sizeof(float));
@@ -116,7 +115,7 @@ static void check_input_gradient(const aoei_kernels *k, size_t n, size_t slack) 
         for (size_t i = n; i < ld && r + 1 < ROWS; i++)
             assert_true(isnan(dx.data[r * ld + i]));
     }
-    for (size_t r = 0; r < ROWS; r++) { /* a row alone, in place */
+    for (size_t r = 0; r < ROWS; r++) { /* one row alone, in place */
         test_span row = test_span_create(n, (slack + 1) % 4);
         memcpy(row.data, dy.data + r * ld, n * sizeof(float));
         k->layernorm_grad_f32(row.data, n, row.data, n, x.data + r * ld, n, stats.data + 2 * r, gamma.data, 1, n);
@@ -141,7 +140,7 @@ static void test_input_gradient(void **state) {
     kernel_each_tier("layernorm_grad_f32", input_gradient);
 }
 
-/* A constant row whose mean times rstd overflows: xhat is 0 all the same, also where a tail vector has no elements. */
+/* Tests a constant row whose mean times rstd overflows: xhat must be 0, also if a partial vector has no elements. */
 static void huge_mean(const aoei_kernels *k) {
     for (size_t n = 1; n <= LONGEST; n++) {
         test_span x = test_span_create(n, 0), dy = test_span_normal(n, 0, 1, 1), gamma = test_span_normal(n, 0, 1, 2);
@@ -162,7 +161,7 @@ static void test_huge_mean(void **state) {
     kernel_each_tier("layernorm_grad_f32", huge_mean);
 }
 
-/* A chain of R additions onto the stored value: half an eps each, and the products' own roundings. */
+/* Checks sums of R terms added to the stored value: half an eps for each addition, plus the roundings of the products. */
 static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t slack) {
     enum { R = 9 };
     const size_t ld = n + GAP;
@@ -186,7 +185,7 @@ static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t sla
         test_value(dgamma.data[i], g, units * EPS32 * g_size, "dgamma", k->tier, n, i);
         test_value(dbeta.data[i], b, units * EPS32 * b_size, "dbeta", k->tier, n, i);
     }
-    /* rows in three calls and columns in two slices: the same bits */
+    /* rows in three calls and columns in two slices: equal bits */
     const size_t cut = n / 3;
     for (size_t r = 0; r < R; r += 3) {
         k->layernorm_param_grad_f32(dgamma2.data, dbeta2.data, dy.data + r * ld, ld, x.data + r * ld, ld, stats.data + 2 * r, 3,
@@ -216,7 +215,7 @@ static void test_parameter_gradient(void **state) {
     kernel_each_tier("layernorm_param_grad_f32", parameter_gradient);
 }
 
-/* A constant row becomes beta; a row with NaN or infinity is lost, its neighbours are not. */
+/* Tests that a constant row becomes beta, and that a row with NaN or infinity does not affect other rows. */
 static void special_rows(const aoei_kernels *k) {
     for (size_t n = 1; n <= LONGEST; n++) {
         test_span x = test_span_normal(4 * n, 0, 1, 1), y = test_span_create(4 * n, 0);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The float64 kernels in every tier: products bit for bit against their chains, in
- * both layouts and all sizes up to two blocks and one; sums and weights of scores,
- * and the exponential over its whole range, against long double. What lies beyond
- * a matrix inside its panels is NaN, and a page that may not be touched is behind.
+ * Tests the float64 kernels in every tier: products bit for bit against their accumulation order, in both layouts and
+ * all sizes up to two blocks and one element; and sums and weights of scores, and the exponential over its whole
+ * range, against long double. The padding of the panels is NaN, and an inaccessible page follows the matrix.
  *
- * Bounds, in eps = 2^-52: rounding s - max by half an eps moves exp by |s - max| / 2;
- * each addition of positive terms gives half an eps of the sum; the tolerance of
- * kernels.def is for exp and the product with a weight.
+ * Bounds, in eps = 2^-52: rounding s - max by half an eps changes exp by |s - max| / 2; each addition of positive
+ * terms contributes half an eps of the sum; the tolerance of kernels.def covers exp and the product with a weight.
  */
 #include <math.h>
 #include <string.h>
@@ -19,9 +17,9 @@ enum { P = AOEI_PANEL_F64, MOST = 2 * P + 1, MOST_K = 2 * 4 * P + 1 };
 
 static const double EPS = 0x1p-52;
 
-/* A matrix in panels that are `panel` doubles apart. */
+/* A matrix stored in panels of P columns; panels are `panel` doubles apart. */
 typedef struct matrix {
-    test_span span; /* 8-byte aligned, no better */
+    test_span span; /* aligned to 8 bytes only */
     double *x;
     size_t rows, cols, panel;
 } matrix;
@@ -48,17 +46,17 @@ static matrix random_matrix(aoei_rng *r, size_t rows, size_t cols) {
     return m;
 }
 
-/* Rows between panels are still NaN, and so is everything beyond the columns when `columns_too`. */
+/* Asserts that rows between panels are still NaN, and also the elements after the last column if `columns_too` is set. */
 static void check_gaps(const matrix *m, int columns_too) {
     test_span_check(&m->span);
     for (size_t c = 0; c < (m->cols + P - 1) / P * P; c++) {
-        const int last = c / P == (m->cols - 1) / P; /* nothing lies behind the last panel */
+        const int last = c / P == (m->cols - 1) / P; /* the last panel has no padding rows */
         for (size_t r = c < m->cols || !columns_too ? m->rows : 0; r < (last ? m->rows : m->panel / P); r++)
             assert_true(isnan(*at(m, r, c)));
     }
 }
 
-static int same(double a, double b) {
+static int equal(double a, double b) {
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
@@ -91,7 +89,7 @@ static void check_product(const aoei_kernels *k, aoei_rng *r, size_t M, size_t N
                 exact += (long double)x * y;
                 size += fabsl((long double)x * y);
             }
-            if (!same(*at(&c, i, j), chain))
+            if (!equal(*at(&c, i, j), chain))
                 fail_msg("%s: [%zu, %zu, %zu] row %zu column %zu is %.17g, not %.17g", aoei_tier_name(k->tier), M, N, K, i, j,
                          *at(&c, i, j), chain);
             assert_true(fabsl(*at(&c, i, j) - exact) <=
@@ -121,7 +119,7 @@ static void test_products(void **state) {
     kernel_each_tier("gemm_f64", products);
 }
 
-/* Scores with some candidates missing, but the first of each row and column. */
+/* Returns random scores in which some candidates are missing (-infinity), except the first of each row and column. */
 static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
     matrix m = random_matrix(r, rows, cols);
     for (size_t i = 1; i < rows; i++)
@@ -131,20 +129,20 @@ static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
     return m;
 }
 
-/* max and sum of n scores x[i], against long double. */
+/* Compares the maximum and the sum of exponentials of n scores x[i] with long double. */
 static void check_sums(const aoei_kernels *k, const char *op, const double *x, size_t n, double scale, double max, double sum) {
     long double want = 0, slack = 0;
     double top = -INFINITY;
     for (size_t i = 0; i < n; i++)
         top = fmax(top, x[i] * scale);
-    assert_true(same(max, top));
+    assert_true(equal(max, top));
     for (size_t i = 0; i < n; i++) {
         const long double below = (long double)top - (long double)(x[i] * scale), e = expl(-below);
         want += e;
         slack += e > 0 ? e * (kernel_tolerance(op) + below / 2) : 0;
     }
     if (!(fabsl(sum - want) <= (slack + (double)n / 2 * want) * EPS))
-        fail_msg("%s %s: the sum of %zu is %.17g, not %.20Lg", op, aoei_tier_name(k->tier), n, sum, want);
+        fail_msg("%s %s: the sum of %zu terms is %.17g, expected %.20Lg", op, aoei_tier_name(k->tier), n, sum, want);
 }
 
 static void sums_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size_t cols) {
@@ -162,8 +160,8 @@ static void sums_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size_t 
             x[j] = *at(&m, i, j);
         check_sums(k, "row_sums_f64", x, cols, scale, row_max[i], row_sum[i]);
         const aoei_scores_f64 row = {.x = m.x + i * P, .panel = m.panel, .rows = 1, .cols = cols, .scale = scale};
-        k->row_sums_f64(&row, &alone_max, &alone_sum); /* the other rows change nothing */
-        assert_true(same(alone_max, row_max[i]) && same(alone_sum, row_sum[i]));
+        k->row_sums_f64(&row, &alone_max, &alone_sum); /* the result does not depend on other rows */
+        assert_true(equal(alone_max, row_max[i]) && equal(alone_sum, row_sum[i]));
     }
     for (size_t j = 0; j < cols; j++) {
         for (size_t i = 0; i < rows; i++)
@@ -192,7 +190,7 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
     const double scale = 20;
     matrix m = random_scores(r, rows, cols), before = create(r, rows, cols);
     test_span spans[4];
-    double *v[4]; /* row weights, row logs, column weights, column logs */
+    double *v[4]; /* row weights, row logarithms, column weights, column logarithms */
     for (size_t s = 0; s < 4; s++) {
         const size_t n = s < 2 ? rows : cols;
         spans[s] = test_span_create(2 * n, 2 * kernel_size(r, 0, 3));
@@ -200,7 +198,7 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
         for (size_t i = 0; i < n; i++)
             v[s][i] = s % 2 ? 20 + 3 * aoei_rng_uniform(r) : 1 + (double)aoei_rng_below(r, 3);
     }
-    v[0][rows / 2] = 0; /* no anchor */
+    v[0][rows / 2] = 0; /* a row without anchor */
     v[1][rows / 2] = INFINITY;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++)
@@ -239,7 +237,7 @@ static void test_weights(void **state) {
     kernel_each_tier("score_weights_f64", weights);
 }
 
-/* With one weight of 1 and a log of 0, a weight is exp(x). */
+/* Computes exp(x) as a weight: one weight is 1 and its logarithm 0. */
 static void exponential_of(const aoei_kernels *k, double *x, size_t n) {
     const double one = 1, zero = 0, none[P] = {0};
     double absent[P];
@@ -265,16 +263,16 @@ static void exponential(const aoei_kernels *k) {
                 worst = fmax(worst, (double)(fabsl(e[i] - want) / (want * EPS)));
         }
     }
-    print_message("exp %s: within %.3f eps\n", aoei_tier_name(k->tier), worst);
+    print_message("exp in tier %s: error of at most %.3f eps\n", aoei_tier_name(k->tier), worst);
     const double in[] = {0, -0.0, INFINITY, -INFINITY, NAN, -1e300, 1e300};
     const double out[] = {1, 1, INFINITY, 0, NAN, 0, INFINITY};
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
         double y[P] = {in[i]};
         exponential_of(k, y, 1);
-        if (isnan(out[i]) || in[i] == INFINITY) /* infinity minus the absent log's infinity is not a number */
+        if (isnan(out[i]) || in[i] == INFINITY) /* infinity minus the infinite logarithm of a missing anchor is NaN */
             assert_true(isnan(y[0]));
         else
-            assert_true(same(y[0], out[i]));
+            assert_true(equal(y[0], out[i]));
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Column sums (exact: one float chain a column) and sums of squares in every tier: lengths,
- * strides, alignment, special values.
+ * Tests column sums (exact: one float32 accumulator per column) and sums of squares in every tier: lengths, strides,
+ * alignments, special values.
  */
 #include <math.h>
 #include <string.h>
@@ -43,21 +43,21 @@ static void sum_squares(const aoei_kernels *k) {
         test_span x = test_span_normal(n, i % 3, 1, (unsigned)i), y = test_span_create(n, (i + 1) % 3);
         long double want = 0;
         for (size_t j = 0; j < n; j++) {
-            x.data[j] *= j % 7 ? 1.0f : 1e18f; /* squares beyond float32 */
+            x.data[j] *= j % 7 ? 1.0f : 1e18f; /* squares that overflow in float32 */
             want += (long double)x.data[j] * (long double)x.data[j];
         }
         const double got = k->sum_squares_f32(x.data, n);
         /* products are exact; n additions of positive terms */
         assert_true(fabs(got - (double)want) <= kernel_tolerance("sum_squares_f32") * 0x1p-53 * (double)n * (double)want);
         memcpy(y.data, x.data, n * sizeof(float));
-        assert_true(k->sum_squares_f32(y.data, n) == got); /* alignment does not matter */
+        assert_true(k->sum_squares_f32(y.data, n) == got); /* independent of the alignment */
         if (n) {
             x.data[n / 2] = NAN;
             assert_true(isnan(k->sum_squares_f32(x.data, n)));
             x.data[n / 2] = -INFINITY;
             assert_true(k->sum_squares_f32(x.data, n) == (double)INFINITY);
             memset(x.data, 0, n * sizeof(float));
-            x.data[n - 1] = 1e-45f; /* subnormals count */
+            x.data[n - 1] = 1e-45f; /* subnormals are not flushed */
             assert_true(k->sum_squares_f32(x.data, n) == 0x1p-298);
         }
         test_span_free(&x);

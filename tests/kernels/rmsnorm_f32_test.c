@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm in float32 and its gradients, in every tier, against double precision: widths, rows, strides, alignment, in place,
- * special values, rows that do not know of each other, and parameter gradients that go on row after row. The row sums are
- * in double, so a result has the few roundings of its own formula: bounds in units of eps of the size of its terms.
+ * Tests RMSNorm in float32 and its gradients in every tier against double precision: widths, rows, strides,
+ * alignments, in place, special values, independence of rows, and parameter gradients that continue over several
+ * calls. The row sums are in double, so the error of a result is that of the few roundings of its formula; bounds are
+ * in units of eps relative to the magnitude of its terms.
  */
 #include <math.h>
 #include <string.h>
@@ -75,14 +76,14 @@ static void check_columns(const trial *t, const aoei_kernels *k, const test_span
     }
 }
 
-/* Nothing between rows is written. */
+/* Asserts that nothing is written between rows. */
 static void check_gaps(const trial *t) {
     for (size_t r = 0; r + 1 < t->rows; r++)
         for (size_t i = t->cols; i < t->ld; i++)
             assert_true(isnan(t->y.data[r * t->ld + i]) && isnan(t->dx.data[r * t->ld + i]));
 }
 
-/* Rows one at a time, elsewhere, in place, without statistics: the same bits. */
+/* Asserts equal bits for one row at a time, in other memory, in place and without statistics. */
 static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
     for (size_t r = 0; r < t->rows; r++) {
         const float *x = t->x.data + r * t->ld, *dy = t->dy.data + r * t->ld;
@@ -97,7 +98,8 @@ static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
     }
 }
 
-/* Parameter gradients row after row and in two slices of columns, from the same stored values: the same bits. */
+/* Asserts equal bits for parameter gradients computed in several calls and in two slices of columns, from the same initial
+ * values. */
 static void check_slices(const trial *t, const aoei_kernels *k, test_span *stored) {
     const size_t cut = t->cols / 3;
     for (size_t r = 0; r < t->rows; r++) {
@@ -139,8 +141,8 @@ static void test_shapes(void **state) {
     kernel_each_tier("rmsnorm_param_grad_f32", shapes);
 }
 
-/* Rows of zeros stay zeros, squares beyond float32 and subnormal numbers count, a row with NaN or infinity is lost; each for
- * itself. */
+/* Tests rows of zeros, of values whose squares overflow in float32, of subnormal numbers, and with NaN or infinity. No row
+ * affects another. */
 static void special_rows(const aoei_kernels *k) {
     enum { ROWS = 6 };
     for (size_t n = 1; n <= LONGEST; n++) {
@@ -162,7 +164,8 @@ static void special_rows(const aoei_kernels *k) {
             test_value(y.data[3 * n + i], (double)1e-42f * tiny * g, unit * 1e-42 * tiny * fabs(g) + 0x1p-149, "subnormal",
                        k->tier, n, i);
             assert_true(isnan(y.data[4 * n + i]));
-            assert_true(i + 1 == n ? isnan(y.data[5 * n + i]) : y.data[5 * n + i] == 0); /* finite over infinite */
+            assert_true(i + 1 == n ? isnan(y.data[5 * n + i])
+                                   : y.data[5 * n + i] == 0); /* a finite value divided by infinity */
         }
         test_span *all[] = {&x, &y, &stats, &gamma};
         for (size_t i = 0; i < 4; i++)

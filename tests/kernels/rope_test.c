@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions in every tier and both types: exactly the formula with every operation rounded on its own, for all
- * lengths of a head, forward and back, unaligned, touching nothing else.
+ * Tests rotary position embeddings (RoPE) in every tier and both types: exactly the formula with every operation
+ * rounded separately, for all head sizes, in both directions, unaligned, without writes outside the heads.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { MOST_HALF = 2 * 16 + 1, HEADS = 3 };
 
-/* What heads of x become. */
+/* Computes the expected values of the heads of x. */
 static void expected(float *want, const float *x, const float *angles, float direction, size_t heads, size_t half) {
     for (size_t h = 0; h < heads; h++)
         for (size_t i = 0; i < half; i++) {
@@ -45,7 +45,7 @@ static void bf16(const aoei_kernels *k) {
             aoei_bf16 x[2 * MOST_HALF * HEADS + 2];
             test_span angles = test_span_normal(2 * half, half % 3, 1, 2), values = test_span_normal(n, 0, 1, 1);
             const float direction = heads == 2 ? -1.0f : 1.0f;
-            x[0] = x[n + 1] = 0x1234; /* canaries, and an odd address */
+            x[0] = x[n + 1] = 0x1234; /* canaries; x + 1 is an odd address */
             for (size_t i = 0; i < n; i++) {
                 x[i + 1] = aoei_bf16_from_f32(values.data[i]);
                 wide[i] = aoei_bf16_to_f32(x[i + 1]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * SiLU and its gradient in every tier against the C library in double: lengths, alignment, special values and a sweep over
- * floats of all sizes.
+ * Tests SiLU and its gradient in every tier against the C library in double: lengths, alignments, special values and
+ * a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of x, whose relative error is that of e^-x, of a sum and of a quotient:
- * TOLERANCE. Where e^-x is beyond float32, the function is 0.
+ * The value is x times the logistic function of x. Its relative error, at most TOLERANCE, is that of e^-x, a sum and
+ * a quotient. If e^-x overflows in float32, the function is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -56,7 +56,7 @@ static void lengths(const aoei_kernels *k) {
         }
 }
 
-/* Every SWEEP_STEP-th float with |x| < 100, a block at a time. */
+/* Tests every SWEEP_STEP-th float with |x| < 100 in blocks. */
 static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, const float *x, size_t n)) {
     float x[SWEEP_BLOCK];
     size_t n = 0;
@@ -94,7 +94,7 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* The function saturates: x or 0 with slope 1 or 0, however large |x| is, until infinity times 0 is not a number. */
+/* Tests saturation: the value is x or 0 and the derivative 1 or 0 for every large |x|; infinity times 0 is NaN. */
 static void limits(const aoei_kernels *k) {
     const float x[] = {200.0f, -200.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Softmax and its gradient in every tier against double precision: lengths and alignment,
- * in place, masked entries, special values, and the exponential over its whole range.
+ * Tests softmax and its gradient in every tier against double precision: lengths and alignments, in place, masked
+ * entries, special values, and the exponential over its whole range.
  *
- * Bounds, in eps: rounding s - max by half an eps moves exp by |s - max| / 2; the sum gets
- * half for each addition of a lane (n / 8 + 3 in the narrowest tier) and the terms' own errors
- * weighted by p; TOLERANCE for exp, reciprocal and products.
+ * Bounds, in eps: rounding s - max by half an eps changes exp by |s - max| / 2. The sum has an error of half an eps
+ * for each addition in a lane (n / 8 + 3 in the narrowest tier), plus the errors of its terms weighted by p.
+ * TOLERANCE covers exp, reciprocal and products.
  */
 #include <math.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void one_length(const aoei_kernels *k, size_t n, size_t slack, double sd)
     test_span in_place = test_span_create(n, slack + 1);
     memcpy(in_place.data, s.data, n * sizeof(float));
     k->softmax_f32(in_place.data, in_place.data, n);
-    test_same_floats(in_place.data, p.data, n); /* alignment and aliasing do not matter */
+    test_same_floats(in_place.data, p.data, n); /* independent of alignment and aliasing */
     test_span_free(&in_place);
     test_span_free(&s);
     test_span_free(&p);
@@ -81,7 +81,7 @@ static void specials_in_softmax(const aoei_kernels *k) {
             k->softmax_f32(p.data, s.data, n);
             check_softmax(p.data, s.data, n, k->tier);
             for (size_t i = 0; i < n; i++)
-                s.data[i] = -INFINITY; /* nothing to see: not a number */
+                s.data[i] = -INFINITY; /* every entry is masked: the result is NaN */
             k->softmax_f32(p.data, s.data, n);
             check_softmax(p.data, s.data, n, k->tier);
             test_span_free(&s);
@@ -94,7 +94,7 @@ static void test_specials_in_softmax(void **state) {
     kernel_each_tier("softmax_f32", specials_in_softmax);
 }
 
-/* With a 0 in front, n = 2 makes p[1] = exp(x) / (1 + exp(x)): the exponential on [-110, 0], densely. */
+/* Tests the exponential on [-110, 0]: with a 0 as the first of two scores, p[1] = exp(x) / (1 + exp(x)). */
 static void exponential(const aoei_kernels *k) {
     for (double x = 0; x > -110; x -= 1.0 / 1024) {
         const float s[2] = {0, (float)x};
@@ -136,7 +136,7 @@ static void check_cross_entropy(const aoei_kernels *k, size_t n, size_t slack, d
     k->cross_entropy_f32(in_place.data, again, in_place.data, scale, n);
     test_same_floats(in_place.data, d.data, n);
     test_same_floats(again, stats, 2);
-    s.data[n / 2] = NAN; /* spreads to the whole row */
+    s.data[n / 2] = NAN; /* NaN propagates to the whole row */
     k->cross_entropy_f32(d.data, stats, s.data, scale, n);
     assert_true(isnan(stats[1]));
     for (size_t i = 0; i < n; i++)
@@ -179,7 +179,7 @@ static void gradient(const aoei_kernels *k) {
             }
             k->softmax_grad_f32(dp.data, p.data, dp.data, scale, n);
             test_same_floats(dp.data, ds.data, n);
-            dp.data[n / 2] = NAN; /* spreads to the whole row */
+            dp.data[n / 2] = NAN; /* NaN propagates to the whole row */
             k->softmax_grad_f32(ds.data, p.data, dp.data, scale, n);
             for (size_t i = 0; i < n; i++)
                 assert_true(isnan(ds.data[i]));
