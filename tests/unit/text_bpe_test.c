@@ -315,7 +315,7 @@ static void test_long_line(void **state) {
     aoe_tokenizer_close(t);
 }
 
-static void refuse(const char *json, int code, const char *part) {
+static void expect_rejected(const char *json, int code, const char *part) {
     aoe_tokenizer *t;
     aoe_error err = {0};
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "f", &err), code);
@@ -324,30 +324,30 @@ static void refuse(const char *json, int code, const char *part) {
         fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
-    refuse("{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}", AOE_EFORMAT, "\"merges\"");
-    refuse("{\"model\":{\"type\":\"BPE\",\"merges\":[]}}", AOE_EFORMAT, "\"vocab\"");
-    refuse(BPE("", ABC, "\"a x\""), AOE_EFORMAT, "merge 1: token \"x\"");
-    refuse(BPE("", ABC, "\"a b\",\"x a\""), AOE_EFORMAT, "merge 2: token \"x\"");
-    refuse(BPE("", ABC, "\"a c\""), AOE_EFORMAT, "merge 1: \"ac\"");
-    refuse(BPE("", ABC, "\"ab\""), AOE_EFORMAT, "entry 0");
-    refuse(BPE("", ABC, "\"a b c\""), AOE_EFORMAT, "entry 0");
-    refuse(BPE("", ABC, "[\"a\"]"), AOE_EFORMAT, "entry 0");
-    refuse(BPE("", ABC, "[\"a\",\"b\",\"c\"]"), AOE_EFORMAT, "entry 0");
-    refuse(BPE("", ABC, "7"), AOE_EFORMAT, "entry 0");
-    refuse(BPE(",\"dropout\":0.1", ABC, ""), AOE_EUNSUPPORTED, "\"dropout\"");
-    refuse(BPE(",\"dropout\":\"x\"", ABC, ""), AOE_EFORMAT, "\"dropout\"");
-    refuse(BPE(",\"fuse_unk\":1", ABC, ""), AOE_EFORMAT, "\"fuse_unk\"");
-    refuse(BPE(",\"continuing_subword_prefix\":1", ABC, ""), AOE_EFORMAT, "\"continuing_subword_prefix\"");
-    refuse(BPE(",\"continuing_subword_prefix\":\"##\"", ABC, "\"a b\""), AOE_EFORMAT, "merge 1");
+    expect_rejected("{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}", AOE_EFORMAT, "\"merges\"");
+    expect_rejected("{\"model\":{\"type\":\"BPE\",\"merges\":[]}}", AOE_EFORMAT, "\"vocab\"");
+    expect_rejected(BPE("", ABC, "\"a x\""), AOE_EFORMAT, "merge 1: token \"x\"");
+    expect_rejected(BPE("", ABC, "\"a b\",\"x a\""), AOE_EFORMAT, "merge 2: token \"x\"");
+    expect_rejected(BPE("", ABC, "\"a c\""), AOE_EFORMAT, "merge 1: \"ac\"");
+    expect_rejected(BPE("", ABC, "\"ab\""), AOE_EFORMAT, "entry 0");
+    expect_rejected(BPE("", ABC, "\"a b c\""), AOE_EFORMAT, "entry 0");
+    expect_rejected(BPE("", ABC, "[\"a\"]"), AOE_EFORMAT, "entry 0");
+    expect_rejected(BPE("", ABC, "[\"a\",\"b\",\"c\"]"), AOE_EFORMAT, "entry 0");
+    expect_rejected(BPE("", ABC, "7"), AOE_EFORMAT, "entry 0");
+    expect_rejected(BPE(",\"dropout\":0.1", ABC, ""), AOE_EUNSUPPORTED, "\"dropout\"");
+    expect_rejected(BPE(",\"dropout\":\"x\"", ABC, ""), AOE_EFORMAT, "\"dropout\"");
+    expect_rejected(BPE(",\"fuse_unk\":1", ABC, ""), AOE_EFORMAT, "\"fuse_unk\"");
+    expect_rejected(BPE(",\"continuing_subword_prefix\":1", ABC, ""), AOE_EFORMAT, "\"continuing_subword_prefix\"");
+    expect_rejected(BPE(",\"continuing_subword_prefix\":\"##\"", ABC, "\"a b\""), AOE_EFORMAT, "merge 1");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merges),     cmocka_unit_test(test_unknown),   cmocka_unit_test(test_affixes),
         cmocka_unit_test(test_byte_level), cmocka_unit_test(test_metaspace), cmocka_unit_test(test_against_definition),
-        cmocka_unit_test(test_long_line),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_long_line),  cmocka_unit_test(test_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

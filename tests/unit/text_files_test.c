@@ -83,7 +83,7 @@ static void test_more_tokens(void **state) {
     aoe_tokenizer_close(t);
 }
 
-static void refuse_json(const char *json, int code, const char *part) {
+static void expect_json_rejected(const char *json, int code, const char *part) {
     aoe_tokenizer *t = (aoe_tokenizer *)&t;
     aoe_error err = {0};
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "tokenizer.json", &err), code);
@@ -94,40 +94,44 @@ static void refuse_json(const char *json, int code, const char *part) {
 
 #define MODEL "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1}}"
 
-static void test_json_refused(void **state) {
+static void test_json_rejected(void **state) {
     (void)state;
-    refuse_json("", AOE_EFORMAT, "empty");
-    refuse_json("[]", AOE_EFORMAT, "not a JSON object");
-    refuse_json("{\"model\": ", AOE_EFORMAT, "tokenizer.json:1");
-    refuse_json("{\"version\":\"2.0\"," MODEL "}", AOE_EUNSUPPORTED, "version \"2.0\"");
-    refuse_json("{}", AOE_EFORMAT, "\"model\"");
-    refuse_json("{\"model\":{\"type\":\"WordLevel\"}}", AOE_EUNSUPPORTED, "model \"WordLevel\"");
-    refuse_json("{\"model\":{\"vocab\":{\"a\":0}}}", AOE_EFORMAT, "\"type\"");
-    refuse_json("{\"model\":{\"type\":\"WordPiece\"}}", AOE_EFORMAT, "\"vocab\"");
-    refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":\"b\"}}}", AOE_EFORMAT, "\"a\"");
-    refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}", AOE_EFORMAT, "id -1");
-    refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":99999999}}}", AOE_EFORMAT, "id 99999999");
-    refuse_json("{\"normalizer\":{\"type\":\"Unidecode\"}," MODEL "}", AOE_EUNSUPPORTED, "normalizer \"Unidecode\"");
-    refuse_json("{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":1}," MODEL "}", AOE_EFORMAT, "\"lowercase\"");
-    refuse_json("{\"normalizer\":{}," MODEL "}", AOE_EFORMAT, "\"type\"");
-    refuse_json("{\"pre_tokenizer\":{\"type\":\"FixedLength\"}," MODEL "}", AOE_EUNSUPPORTED, "pre_tokenizer \"FixedLength\"");
-    refuse_json("{\"pre_tokenizer\":7," MODEL "}", AOE_EFORMAT, "\"pre_tokenizer\"");
-    refuse_json("{\"post_processor\":{\"type\":\"PairProcessing\"}," MODEL "}", AOE_EUNSUPPORTED, "\"PairProcessing\"");
-    refuse_json("{\"post_processor\":{\"type\":\"RobertaProcessing\"}," MODEL "}", AOE_EFORMAT, "id");
-    refuse_json("{\"post_processor\":{\"type\":\"Sequence\"}," MODEL "}", AOE_EFORMAT, "\"processors\"");
-    refuse_json("{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{}]}," MODEL "}", AOE_EFORMAT, "\"type\"");
-    refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}", AOE_EUNSUPPORTED,
-                "exactly once");
-    refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}]}," MODEL "}",
-                AOE_EUNSUPPORTED, "exactly once");
-    refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[X]\"}}]}," MODEL
-                "}",
-                AOE_EFORMAT, "\"[X]\"");
-    refuse_json("{\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":[\"[CLS]\"]}," MODEL "}", AOE_EFORMAT, "id");
-    refuse_json("{\"added_tokens\":{}," MODEL "}", AOE_EFORMAT, "\"added_tokens\"");
-    refuse_json("{\"added_tokens\":[{\"id\":1}]," MODEL "}", AOE_EFORMAT, "\"content\"");
-    refuse_json("{\"added_tokens\":[{\"content\":\"a\",\"special\":\"yes\"}]," MODEL "}", AOE_EFORMAT, "\"special\"");
-    refuse_json(
+    expect_json_rejected("", AOE_EFORMAT, "empty");
+    expect_json_rejected("[]", AOE_EFORMAT, "not a JSON object");
+    expect_json_rejected("{\"model\": ", AOE_EFORMAT, "tokenizer.json:1");
+    expect_json_rejected("{\"version\":\"2.0\"," MODEL "}", AOE_EUNSUPPORTED, "version \"2.0\"");
+    expect_json_rejected("{}", AOE_EFORMAT, "\"model\"");
+    expect_json_rejected("{\"model\":{\"type\":\"WordLevel\"}}", AOE_EUNSUPPORTED, "model \"WordLevel\"");
+    expect_json_rejected("{\"model\":{\"vocab\":{\"a\":0}}}", AOE_EFORMAT, "\"type\"");
+    expect_json_rejected("{\"model\":{\"type\":\"WordPiece\"}}", AOE_EFORMAT, "\"vocab\"");
+    expect_json_rejected("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":\"b\"}}}", AOE_EFORMAT, "\"a\"");
+    expect_json_rejected("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}", AOE_EFORMAT, "id -1");
+    expect_json_rejected("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":99999999}}}", AOE_EFORMAT, "id 99999999");
+    expect_json_rejected("{\"normalizer\":{\"type\":\"Unidecode\"}," MODEL "}", AOE_EUNSUPPORTED, "normalizer \"Unidecode\"");
+    expect_json_rejected("{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":1}," MODEL "}", AOE_EFORMAT,
+                         "\"lowercase\"");
+    expect_json_rejected("{\"normalizer\":{}," MODEL "}", AOE_EFORMAT, "\"type\"");
+    expect_json_rejected("{\"pre_tokenizer\":{\"type\":\"FixedLength\"}," MODEL "}", AOE_EUNSUPPORTED,
+                         "pre_tokenizer \"FixedLength\"");
+    expect_json_rejected("{\"pre_tokenizer\":7," MODEL "}", AOE_EFORMAT, "\"pre_tokenizer\"");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"PairProcessing\"}," MODEL "}", AOE_EUNSUPPORTED,
+                         "\"PairProcessing\"");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"RobertaProcessing\"}," MODEL "}", AOE_EFORMAT, "id");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"Sequence\"}," MODEL "}", AOE_EFORMAT, "\"processors\"");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{}]}," MODEL "}", AOE_EFORMAT, "\"type\"");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}", AOE_EUNSUPPORTED,
+                         "exactly once");
+    expect_json_rejected(
+        "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}]}," MODEL "}",
+        AOE_EUNSUPPORTED, "exactly once");
+    expect_json_rejected(
+        "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[X]\"}}]}," MODEL "}",
+        AOE_EFORMAT, "\"[X]\"");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":[\"[CLS]\"]}," MODEL "}", AOE_EFORMAT, "id");
+    expect_json_rejected("{\"added_tokens\":{}," MODEL "}", AOE_EFORMAT, "\"added_tokens\"");
+    expect_json_rejected("{\"added_tokens\":[{\"id\":1}]," MODEL "}", AOE_EFORMAT, "\"content\"");
+    expect_json_rejected("{\"added_tokens\":[{\"content\":\"a\",\"special\":\"yes\"}]," MODEL "}", AOE_EFORMAT, "\"special\"");
+    expect_json_rejected(
         "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"added_tokens\":[{\"content\":\"\\u200b\",\"normalized\":true}]," MODEL
         "}",
         AOE_EFORMAT, "empty after normalization");
@@ -165,7 +169,7 @@ static void test_other_components(void **state) {
     aoe_tokenizer_close(t);
 }
 
-static void refuse_vocab(const char *text, const char *config, int code, const char *part) {
+static void expect_vocab_rejected(const char *text, const char *config, int code, const char *part) {
     aoe_tokenizer *t = (aoe_tokenizer *)&t;
     aoe_error err = {0};
     aoei_vocab_files files = {.vocab = aoe_text_of(text), .config = aoe_text_of(config)};
@@ -175,17 +179,18 @@ static void refuse_vocab(const char *text, const char *config, int code, const c
         fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
 }
 
-static void test_vocab_refused(void **state) {
+static void test_vocab_rejected(void **state) {
     (void)state;
-    refuse_vocab("", NULL, AOE_EFORMAT, "vocab.txt: the vocabulary is empty");
-    refuse_vocab("ab\n\xff\n", NULL, AOE_EFORMAT, "byte 3");
-    refuse_vocab("[CLS]\na\n", NULL, AOE_EFORMAT, "\"[SEP]\"");
-    refuse_vocab(SPECIALS, "{\"tokenizer_class\":\"BertJapaneseTokenizer\"}", AOE_EUNSUPPORTED, "\"BertJapaneseTokenizer\"");
-    refuse_vocab(SPECIALS, "{\"do_lower_case\":\"yes\"}", AOE_EFORMAT, "\"do_lower_case\"");
-    refuse_vocab(SPECIALS, "{\"cls_token\":[]}", AOE_EFORMAT, "\"cls_token\"");
-    refuse_vocab(SPECIALS, "[]", AOE_EFORMAT, "tokenizer_config.json: not a JSON object");
-    refuse_vocab(SPECIALS, "{\"added_tokens_decoder\":{\"5\":{}}}", AOE_EFORMAT, "\"5\"");
-    refuse_vocab(SPECIALS, "{\"additional_special_tokens\":[7]}", AOE_EFORMAT, "additional_special_tokens");
+    expect_vocab_rejected("", NULL, AOE_EFORMAT, "vocab.txt: the vocabulary is empty");
+    expect_vocab_rejected("ab\n\xff\n", NULL, AOE_EFORMAT, "byte 3");
+    expect_vocab_rejected("[CLS]\na\n", NULL, AOE_EFORMAT, "\"[SEP]\"");
+    expect_vocab_rejected(SPECIALS, "{\"tokenizer_class\":\"BertJapaneseTokenizer\"}", AOE_EUNSUPPORTED,
+                          "\"BertJapaneseTokenizer\"");
+    expect_vocab_rejected(SPECIALS, "{\"do_lower_case\":\"yes\"}", AOE_EFORMAT, "\"do_lower_case\"");
+    expect_vocab_rejected(SPECIALS, "{\"cls_token\":[]}", AOE_EFORMAT, "\"cls_token\"");
+    expect_vocab_rejected(SPECIALS, "[]", AOE_EFORMAT, "tokenizer_config.json: not a JSON object");
+    expect_vocab_rejected(SPECIALS, "{\"added_tokens_decoder\":{\"5\":{}}}", AOE_EFORMAT, "\"5\"");
+    expect_vocab_rejected(SPECIALS, "{\"additional_special_tokens\":[7]}", AOE_EFORMAT, "additional_special_tokens");
 }
 
 #define G "\xc4\xa0"
@@ -233,7 +238,8 @@ static void test_merges(void **state) {
     aoe_tokenizer_close(t);
 }
 
-static void refuse_merges(const char *vocab_text, const char *merges_text, const char *config, int code, const char *part) {
+static void expect_merges_rejected(const char *vocab_text, const char *merges_text, const char *config, int code,
+                                   const char *part) {
     aoe_error err = {0};
     assert_null(merges(vocab_text, merges_text, config, NULL, &err));
     assert_int_equal(err.code, code);
@@ -241,23 +247,25 @@ static void refuse_merges(const char *vocab_text, const char *merges_text, const
         fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
 }
 
-static void test_merges_refused(void **state) {
+static void test_merges_rejected(void **state) {
     (void)state;
-    refuse_merges(vocab_json, NULL, NULL, AOE_ENOENT, "merges.txt");
-    refuse_merges("[]", merges_txt, NULL, AOE_EFORMAT, "vocab.json");
-    refuse_merges("{\"a\":\"b\"}", merges_txt, NULL, AOE_EFORMAT, "vocab.json");
-    refuse_merges("{\"a\":", merges_txt, NULL, AOE_EFORMAT, "vocab.json:1");
-    refuse_merges(vocab_json, "#version: 0.2\na b\nab\n", NULL, AOE_EFORMAT, "merges.txt:3");
-    refuse_merges(vocab_json, "a b a\n", NULL, AOE_EFORMAT, "merges.txt:1");
-    refuse_merges(vocab_json, "a x\n", NULL, AOE_EFORMAT, "\"x\"");
-    refuse_merges(vocab_json, "a \xff\n", NULL, AOE_EFORMAT, "byte 2");
-    refuse_merges(vocab_json, merges_txt, "{\"tokenizer_class\":\"CLIPTokenizer\"}", AOE_EUNSUPPORTED, "\"CLIPTokenizer\"");
-    refuse_merges(vocab_json, merges_txt, "{\"tokenizer_class\":\"BertTokenizer\"}", AOE_EUNSUPPORTED, "\"BertTokenizer\"");
-    refuse_merges("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4,\"</s>\":5}", merges_txt,
-                  "{\"tokenizer_class\":\"RobertaTokenizer\"}", AOE_EFORMAT, "\"<s>\"");
-    refuse_merges("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4}", merges_txt, "{\"add_bos_token\":true}", AOE_EFORMAT,
-                  "bos_token");
-    refuse_merges(vocab_json, merges_txt, "{\"add_prefix_space\":\"no\"}", AOE_EFORMAT, "\"add_prefix_space\"");
+    expect_merges_rejected(vocab_json, NULL, NULL, AOE_ENOENT, "merges.txt");
+    expect_merges_rejected("[]", merges_txt, NULL, AOE_EFORMAT, "vocab.json");
+    expect_merges_rejected("{\"a\":\"b\"}", merges_txt, NULL, AOE_EFORMAT, "vocab.json");
+    expect_merges_rejected("{\"a\":", merges_txt, NULL, AOE_EFORMAT, "vocab.json:1");
+    expect_merges_rejected(vocab_json, "#version: 0.2\na b\nab\n", NULL, AOE_EFORMAT, "merges.txt:3");
+    expect_merges_rejected(vocab_json, "a b a\n", NULL, AOE_EFORMAT, "merges.txt:1");
+    expect_merges_rejected(vocab_json, "a x\n", NULL, AOE_EFORMAT, "\"x\"");
+    expect_merges_rejected(vocab_json, "a \xff\n", NULL, AOE_EFORMAT, "byte 2");
+    expect_merges_rejected(vocab_json, merges_txt, "{\"tokenizer_class\":\"CLIPTokenizer\"}", AOE_EUNSUPPORTED,
+                           "\"CLIPTokenizer\"");
+    expect_merges_rejected(vocab_json, merges_txt, "{\"tokenizer_class\":\"BertTokenizer\"}", AOE_EUNSUPPORTED,
+                           "\"BertTokenizer\"");
+    expect_merges_rejected("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4,\"</s>\":5}", merges_txt,
+                           "{\"tokenizer_class\":\"RobertaTokenizer\"}", AOE_EFORMAT, "\"<s>\"");
+    expect_merges_rejected("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4}", merges_txt, "{\"add_bos_token\":true}",
+                           AOE_EFORMAT, "bos_token");
+    expect_merges_rejected(vocab_json, merges_txt, "{\"add_prefix_space\":\"no\"}", AOE_EFORMAT, "\"add_prefix_space\"");
 }
 
 static void test_directories(void **state) {
@@ -311,9 +319,9 @@ static void test_directories(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vocab_lines),  cmocka_unit_test(test_config),           cmocka_unit_test(test_more_tokens),
-        cmocka_unit_test(test_json_refused), cmocka_unit_test(test_other_components), cmocka_unit_test(test_vocab_refused),
-        cmocka_unit_test(test_directories),  cmocka_unit_test(test_merges),           cmocka_unit_test(test_merges_refused),
+        cmocka_unit_test(test_vocab_lines),   cmocka_unit_test(test_config),           cmocka_unit_test(test_more_tokens),
+        cmocka_unit_test(test_json_rejected), cmocka_unit_test(test_other_components), cmocka_unit_test(test_vocab_rejected),
+        cmocka_unit_test(test_directories),   cmocka_unit_test(test_merges),           cmocka_unit_test(test_merges_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -278,7 +278,7 @@ static void test_charsmap(void **state) {
     aoei_normalizer_free(&n);
 }
 
-static void refuse(const char *json, int code, const char *part) {
+static void expect_rejected(const char *json, int code, const char *part) {
     json_t *section = json_loads(json, JSON_DECODE_ANY, NULL);
     aoei_normalizer n = {0};
     aoe_error err = {0};
@@ -290,26 +290,26 @@ static void refuse(const char *json, int code, const char *part) {
     json_decref(section);
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
-    refuse("{\"type\":\"Unidecode\"}", AOE_EUNSUPPORTED, "normalizer \"Unidecode\"");
-    refuse("{\"type\":\"Sequence\"}", AOE_EFORMAT, "\"normalizers\"");
-    refuse("{\"type\":\"Sequence\",\"normalizers\":[[]]}", AOE_EFORMAT, "\"normalizer\"");
-    refuse("{\"type\":\"Replace\",\"content\":\"x\"}", AOE_EFORMAT, "\"pattern\"");
-    refuse("{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"}}", AOE_EFORMAT, "\"content\"");
-    refuse("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[\"},\"content\":\"\"}", AOE_EUNSUPPORTED, "\"[\"");
-    refuse("{\"type\":\"Prepend\"}", AOE_EFORMAT, "\"prepend\"");
-    refuse("{\"type\":\"Strip\",\"strip_left\":1}", AOE_EFORMAT, "\"strip_left\"");
-    refuse("{\"type\":\"Precompiled\",\"precompiled_charsmap\":7}", AOE_EFORMAT, "\"precompiled_charsmap\"");
-    refuse("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAA\"}", AOE_EFORMAT, "base64");
-    refuse("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"A*AA\"}", AOE_EFORMAT, "base64");
-    refuse("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}", AOE_EFORMAT, "base64"); /* three bytes */
-    refuse("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAA==\"}", AOE_EFORMAT,
-           "base64"); /* an array of four, missing */
-    refuse("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAAD/\"}", AOE_EFORMAT, "UTF-8");
+    expect_rejected("{\"type\":\"Unidecode\"}", AOE_EUNSUPPORTED, "normalizer \"Unidecode\"");
+    expect_rejected("{\"type\":\"Sequence\"}", AOE_EFORMAT, "\"normalizers\"");
+    expect_rejected("{\"type\":\"Sequence\",\"normalizers\":[[]]}", AOE_EFORMAT, "\"normalizer\"");
+    expect_rejected("{\"type\":\"Replace\",\"content\":\"x\"}", AOE_EFORMAT, "\"pattern\"");
+    expect_rejected("{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"}}", AOE_EFORMAT, "\"content\"");
+    expect_rejected("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[\"},\"content\":\"\"}", AOE_EUNSUPPORTED, "\"[\"");
+    expect_rejected("{\"type\":\"Prepend\"}", AOE_EFORMAT, "\"prepend\"");
+    expect_rejected("{\"type\":\"Strip\",\"strip_left\":1}", AOE_EFORMAT, "\"strip_left\"");
+    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":7}", AOE_EFORMAT, "\"precompiled_charsmap\"");
+    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAA\"}", AOE_EFORMAT, "base64");
+    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"A*AA\"}", AOE_EFORMAT, "base64");
+    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}", AOE_EFORMAT, "base64"); /* three bytes */
+    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAA==\"}", AOE_EFORMAT,
+                    "base64"); /* an array of four, missing */
+    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAAD/\"}", AOE_EFORMAT, "UTF-8");
 #define SEQUENCE(x) "{\"type\":\"Sequence\",\"normalizers\":[" x "]}"
-    refuse(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(""))))))))), AOE_EUNSUPPORTED,
-           "deep");
+    expect_rejected(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(""))))))))),
+                    AOE_EUNSUPPORTED, "deep");
 }
 
 int main(void) {
@@ -317,7 +317,7 @@ int main(void) {
         cmocka_unit_test(test_forms),       cmocka_unit_test(test_forms_against_utf8proc),
         cmocka_unit_test(test_small_steps), cmocka_unit_test(test_origins),
         cmocka_unit_test(test_linear_time), cmocka_unit_test(test_charsmap),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,7 +166,7 @@ static void test_batches(void **state) {
     aoei_pretokenizer_free(&p);
 }
 
-static void refuse(const char *json, int code, const char *part) {
+static void expect_rejected(const char *json, int code, const char *part) {
     json_t *section = json_loads(json, JSON_DECODE_ANY, NULL);
     aoei_pretokenizer p = {0};
     aoe_error err = {0};
@@ -178,32 +178,32 @@ static void refuse(const char *json, int code, const char *part) {
     json_decref(section);
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
-    refuse("{\"type\":\"UnicodeScripts\"}", AOE_EUNSUPPORTED, "\"UnicodeScripts\"");
-    refuse("{\"type\":\"Sequence\"}", AOE_EFORMAT, "\"pretokenizers\"");
-    refuse("{\"type\":\"Sequence\",\"pretokenizers\":[7]}", AOE_EFORMAT, "\"pre_tokenizer\"");
-    refuse("{\"type\":\"Split\"}", AOE_EFORMAT, "\"pattern\"");
-    refuse("{\"type\":\"Split\",\"pattern\":\"x\"}", AOE_EFORMAT, "\"pattern\"");
-    refuse("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"}}", AOE_EUNSUPPORTED, "\"(\"");
-    refuse("{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"behavior\":\"Kept\"}", AOE_EUNSUPPORTED, "\"Kept\"");
-    refuse("{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"invert\":1}", AOE_EFORMAT, "\"invert\"");
-    refuse("{\"type\":\"Metaspace\"}", AOE_EFORMAT, "\"replacement\"");
-    refuse("{\"type\":\"Metaspace\",\"replacement\":\"ab\"}", AOE_EFORMAT, "\"replacement\"");
-    refuse("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"last\"}", AOE_EUNSUPPORTED, "\"last\"");
-    refuse("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\",\"add_prefix_space\":false}",
-           AOE_EFORMAT, "\"first\"");
-    refuse("{\"type\":\"Digits\",\"individual_digits\":\"no\"}", AOE_EFORMAT, "\"individual_digits\"");
-    refuse("{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"\"}", AOE_EFORMAT, "\"delimiter\"");
+    expect_rejected("{\"type\":\"UnicodeScripts\"}", AOE_EUNSUPPORTED, "\"UnicodeScripts\"");
+    expect_rejected("{\"type\":\"Sequence\"}", AOE_EFORMAT, "\"pretokenizers\"");
+    expect_rejected("{\"type\":\"Sequence\",\"pretokenizers\":[7]}", AOE_EFORMAT, "\"pre_tokenizer\"");
+    expect_rejected("{\"type\":\"Split\"}", AOE_EFORMAT, "\"pattern\"");
+    expect_rejected("{\"type\":\"Split\",\"pattern\":\"x\"}", AOE_EFORMAT, "\"pattern\"");
+    expect_rejected("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"}}", AOE_EUNSUPPORTED, "\"(\"");
+    expect_rejected("{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"behavior\":\"Kept\"}", AOE_EUNSUPPORTED, "\"Kept\"");
+    expect_rejected("{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"invert\":1}", AOE_EFORMAT, "\"invert\"");
+    expect_rejected("{\"type\":\"Metaspace\"}", AOE_EFORMAT, "\"replacement\"");
+    expect_rejected("{\"type\":\"Metaspace\",\"replacement\":\"ab\"}", AOE_EFORMAT, "\"replacement\"");
+    expect_rejected("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"last\"}", AOE_EUNSUPPORTED, "\"last\"");
+    expect_rejected("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\",\"add_prefix_space\":false}",
+                    AOE_EFORMAT, "\"first\"");
+    expect_rejected("{\"type\":\"Digits\",\"individual_digits\":\"no\"}", AOE_EFORMAT, "\"individual_digits\"");
+    expect_rejected("{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"\"}", AOE_EFORMAT, "\"delimiter\"");
 #define SEQUENCE(x) "{\"type\":\"Sequence\",\"pretokenizers\":[" x "]}"
-    refuse(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(""))))))))), AOE_EUNSUPPORTED,
-           "deep");
+    expect_rejected(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(""))))))))),
+                    AOE_EUNSUPPORTED, "deep");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_behaviors), cmocka_unit_test(test_byte_level), cmocka_unit_test(test_metaspace),
-        cmocka_unit_test(test_classes),   cmocka_unit_test(test_batches),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_classes),   cmocka_unit_test(test_batches),    cmocka_unit_test(test_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

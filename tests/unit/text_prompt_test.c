@@ -82,7 +82,7 @@ static void test_prompts(void **state) {
     aoe_tokenizer_close(t);
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
     aoe_tokenizer *t = test_tokenizer(&spec);
     expect_error(t, "q:", "a", 0, AOE_EARG, "{text} nowhere");
@@ -132,7 +132,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_truncation),
         cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rejected),
         cmocka_unit_test(test_every_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,7 +203,7 @@ static void test_order_of_texts(void **state) {
     aoei_wordpiece_trainer_destroy(b);
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
     aoei_wordpiece_options o = options(6);
     aoei_wordpiece_trainer *tr = (aoei_wordpiece_trainer *)&tr;
@@ -227,7 +227,7 @@ static void test_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),        cmocka_unit_test(test_against_recount), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_order_of_texts), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_order_of_texts), cmocka_unit_test(test_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static void test_long_line(void **state) {
     aoe_tokenizer_close(t);
 }
 
-static void refuse(const char *json, int code, const char *part) {
+static void expect_rejected(const char *json, int code, const char *part) {
     aoe_tokenizer *t;
     aoe_error err = {0};
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "f", &err), code);
@@ -189,23 +189,23 @@ static void refuse(const char *json, int code, const char *part) {
         fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
 }
 
-static void test_refused(void **state) {
+static void test_rejected(void **state) {
     (void)state;
-    refuse("{\"model\":{\"type\":\"Unigram\"}}", AOE_EFORMAT, "\"vocab\"");
-    refuse(UNIGRAM("", ""), AOE_EFORMAT, "\"vocab\"");
-    refuse(UNIGRAM("", "[\"a\"]"), AOE_EFORMAT, "entry 0");
-    refuse(UNIGRAM("", "[\"a\",0],[7,0]"), AOE_EFORMAT, "entry 1");
-    refuse(UNIGRAM("", "[\"a\",\"0\"]"), AOE_EFORMAT, "entry 0");
-    refuse(UNIGRAM(",\"unk_id\":1", "[\"a\",0]"), AOE_EFORMAT, "\"unk_id\" 1");
-    refuse(UNIGRAM(",\"unk_id\":-1", "[\"a\",0]"), AOE_EFORMAT, "\"unk_id\"");
-    refuse(UNIGRAM(",\"byte_fallback\":0", "[\"a\",0]"), AOE_EFORMAT, "\"byte_fallback\"");
+    expect_rejected("{\"model\":{\"type\":\"Unigram\"}}", AOE_EFORMAT, "\"vocab\"");
+    expect_rejected(UNIGRAM("", ""), AOE_EFORMAT, "\"vocab\"");
+    expect_rejected(UNIGRAM("", "[\"a\"]"), AOE_EFORMAT, "entry 0");
+    expect_rejected(UNIGRAM("", "[\"a\",0],[7,0]"), AOE_EFORMAT, "entry 1");
+    expect_rejected(UNIGRAM("", "[\"a\",\"0\"]"), AOE_EFORMAT, "entry 0");
+    expect_rejected(UNIGRAM(",\"unk_id\":1", "[\"a\",0]"), AOE_EFORMAT, "\"unk_id\" 1");
+    expect_rejected(UNIGRAM(",\"unk_id\":-1", "[\"a\",0]"), AOE_EFORMAT, "\"unk_id\"");
+    expect_rejected(UNIGRAM(",\"byte_fallback\":0", "[\"a\",0]"), AOE_EFORMAT, "\"byte_fallback\"");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores),      cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_xlm_roberta), cmocka_unit_test(test_against_definition),
-        cmocka_unit_test(test_long_line),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_long_line),   cmocka_unit_test(test_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include "base/path.h"
 
 /* Fails with this code and a message that holds `part`; also without an aoe_error. Nothing is written. */
-static void refused(train_run *r, int code, const char *part) {
+static void expect_rejected(train_run *r, int code, const char *part) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
     if (got != code || err.code != code || !strstr(err.message, part))
@@ -38,7 +38,7 @@ static void test_options(void **state) {
     do {                                                                                                                       \
         r.o = good;                                                                                                            \
         r.o.field = value;                                                                                                     \
-        refused(&r, AOE_EARG, part);                                                                                           \
+        expect_rejected(&r, AOE_EARG, part);                                                                                   \
     } while (0)
     BAD(args.model, NULL, "model");
     BAD(n_data, 0, "data");
@@ -73,27 +73,27 @@ static void test_options(void **state) {
 #undef BAD
     r.o = good;
     r.o.objective.w_cosine = r.o.objective.w_ibn = r.o.objective.w_angle = 0;
-    refused(&r, AOE_EARG, "weight above 0");
+    expect_rejected(&r, AOE_EARG, "weight above 0");
     r.o = good;
     r.o.args.max_minutes = 1;
     r.o.args.max_steps = 5;
-    refused(&r, AOE_EARG, "cannot be combined with options.max_steps");
+    expect_rejected(&r, AOE_EARG, "cannot be combined with options.max_steps");
     r.o.args.max_steps = 0;
     r.o.args.warmup = 3;
-    refused(&r, AOE_EARG, "options.warmup must then be a fraction");
+    expect_rejected(&r, AOE_EARG, "options.warmup must then be a fraction");
     r.o = good;
     r.o.args.lr = 2;
     r.o.args.weight_decay = 0.5;
-    refused(&r, AOE_EARG, "options.weight_decay");
+    expect_rejected(&r, AOE_EARG, "options.weight_decay");
     r.o = good;
     r.o.args.model_options.dtype = (aoe_dtype)9;
-    refused(&r, AOE_EARG, "dtype 9");
+    expect_rejected(&r, AOE_EARG, "dtype 9");
     train_run_destroy(&r);
 }
 
 static void bad_data(train_run *r, const char *text, size_t size, int code, const char *part) {
     free(test_write(r->dir, "train.tsv", text, size));
-    refused(r, code, part);
+    expect_rejected(r, code, part);
 }
 
 static void test_data(void **state) {
@@ -110,14 +110,14 @@ static void test_data(void **state) {
     BAD("text1\ttext2\tlabel\na\tb\t2\nc\td\t2\n", AOE_EFORMAT, "every label is 2");
 #undef BAD
     r.o.objective.w_cosine = 0; /* the angle alone needs an order, too */
-    refused(&r, AOE_EFORMAT, "every label is 2");
+    expect_rejected(&r, AOE_EFORMAT, "every label is 2");
     r.o.objective.w_angle = 0; /* in-batch negatives do not */
     train_run_ok(&r, 1);
     assert_true(r.events[0].ibn_threshold == 2);
     train_run_output(&r, "again");
     r.n = 0;
     r.source.path = "nowhere.tsv";
-    refused(&r, AOE_ENOENT, "nowhere.tsv");
+    expect_rejected(&r, AOE_ENOENT, "nowhere.tsv");
     train_run_destroy(&r);
 }
 
@@ -126,11 +126,11 @@ static void test_model(void **state) {
     train_run r;
     train_run_create(&r);
     r.o.args.model = "nowhere";
-    refused(&r, AOE_ENOENT, "nowhere");
+    expect_rejected(&r, AOE_ENOENT, "nowhere");
     r.o.args.model = r.model;
     char *vocab = test_path(r.model, "vocab.txt");
     assert_int_equal(remove(vocab), 0);
-    refused(&r, AOE_ENOENT, "tokenizer");
+    expect_rejected(&r, AOE_ENOENT, "tokenizer");
     free(vocab);
     train_run_destroy(&r);
 }
@@ -146,7 +146,7 @@ static void test_odd_hidden_size(void **state) {
     r.model = test_path(r.dir, "odd");
     tiny_model_write(r.model, &shape);
     r.o.args.model = r.model;
-    refused(&r, AOE_EARG, "even vector size, not 15");
+    expect_rejected(&r, AOE_EARG, "even vector size, not 15");
     r.o.objective.w_angle = 0;
     r.o.evaluate = NULL;
     train_run_ok(&r, 1);

@@ -296,7 +296,7 @@ static void other_models(void **state) {
     aoe_context_destroy(ctx);
 }
 
-static void refuse(const char *from, const aoe_whiten_options *o, int code, const char *fragment) {
+static void expect_rejected(const char *from, const aoe_whiten_options *o, int code, const char *fragment) {
     aoe_context *ctx = tiny_context(1);
     aoe_error err = {0};
     const int got = aoe_whiten(ctx, from, out, o, NULL, &err);
@@ -305,34 +305,34 @@ static void refuse(const char *from, const aoe_whiten_options *o, int code, cons
     aoe_context_destroy(ctx);
 }
 
-static void refusals(void **state) {
+static void rejected_options(void **state) {
     (void)state;
     aoe_whiten_options o = defaults();
     o.n_texts = 0;
-    refuse(bert, &o, AOE_EARG, "whitening needs texts");
+    expect_rejected(bert, &o, AOE_EARG, "whitening needs texts");
     o = defaults();
     o.dims = 17;
-    refuse(bert, &o, AOE_EARG, "options.dims is 17, but must be at most 16");
+    expect_rejected(bert, &o, AOE_EARG, "options.dims is 17, but must be at most 16");
     char *few = test_write_text(dir, "few.txt", "the cat\na dog\n"), *one = test_write_text(dir, "one.txt", "the cat\n"),
          *equal = test_write_text(dir, "equal.txt", "the cat\nthe cat\nthe cat\n"),
          *empty = test_write_text(dir, "empty.txt", "the cat\n\n");
     o.texts = (const char *const *)&few;
     o.dims = 2;
-    refuse(bert, &o, AOE_EARG, "options.dims is 2, but the vectors of 2 texts vary in only 1 of 16 components");
+    expect_rejected(bert, &o, AOE_EARG, "options.dims is 2, but the vectors of 2 texts vary in only 1 of 16 components");
     o.texts = (const char *const *)&one;
-    refuse(bert, &o, AOE_EFORMAT, "1 texts have no covariance");
+    expect_rejected(bert, &o, AOE_EFORMAT, "1 texts have no covariance");
     o.texts = (const char *const *)&equal;
-    refuse(bert, &o, AOE_EFORMAT, "the vectors of all 3 texts are equal");
+    expect_rejected(bert, &o, AOE_EFORMAT, "the vectors of all 3 texts are equal");
     o.texts = (const char *const *)&empty;
-    refuse(bert, &o, AOE_EFORMAT, "empty.txt:2: column 'text': the text is empty");
+    expect_rejected(bert, &o, AOE_EFORMAT, "empty.txt:2: column 'text': the text is empty");
     o = defaults();
     whiten(bert, &o, NULL, 1);
     char *white = test_path(dir, "white");
     assert_int_equal(rename(out, white), 0);
-    refuse(white, &o, AOE_EARG, "the model already has a dense layer after the pooling");
+    expect_rejected(white, &o, AOE_EARG, "the model already has a dense layer after the pooling");
     o.force = 0;
     whiten(bert, &o, NULL, 1);
-    refuse(bert, &o, AOE_EEXIST, "holds a model already");
+    expect_rejected(bert, &o, AOE_EEXIST, "holds a model already");
     free(few);
     free(one);
     free(equal);
@@ -366,7 +366,7 @@ static void out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whitens),      cmocka_unit_test(same_for_threads), cmocka_unit_test(texts_of_any_file),
-        cmocka_unit_test(other_models), cmocka_unit_test(refusals),         cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(other_models), cmocka_unit_test(rejected_options), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests_name("whiten", tests, set_up, tear_down);
 }

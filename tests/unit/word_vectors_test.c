@@ -159,23 +159,23 @@ static void forms(void **state) {
     assert_true(r.words == 1 && r.dims == 1);
 }
 
-static void refuse(const char *text, int code, const char *fragment) {
+static void expect_rejected(const char *text, int code, const char *fragment) {
     aoe_error err = {0};
     const int got = convert("bad.txt", text, NULL, NULL, &err);
     if (got != code || !strstr(err.message, fragment))
         fail_msg("code %d, not %d with \"%s\": %s", got, code, fragment, err.message);
 }
 
-static void refusals(void **state) {
+static void rejected_files(void **state) {
     (void)state;
     assert_int_equal(aoei_remove_tree(out, NULL), 0);
-    refuse("", AOE_EFORMAT, "bad.txt: no word with a vector");
-    refuse("word\n", AOE_EFORMAT, "bad.txt:1: not a word and its vector (1 fields)");
-    refuse("the 1 2 3\ncat 1 2\n", AOE_EFORMAT, "bad.txt:2: no word with 3 numbers");
-    refuse("the 1 2 3\ncat 1 x 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
-    refuse("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
-    refuse("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
-    refuse("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
+    expect_rejected("", AOE_EFORMAT, "bad.txt: no word with a vector");
+    expect_rejected("word\n", AOE_EFORMAT, "bad.txt:1: not a word and its vector (1 fields)");
+    expect_rejected("the 1 2 3\ncat 1 2\n", AOE_EFORMAT, "bad.txt:2: no word with 3 numbers");
+    expect_rejected("the 1 2 3\ncat 1 x 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
+    expect_rejected("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
+    expect_rejected("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
+    expect_rejected("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
     assert_false(aoei_exists(out)); /* nothing is left */
     convert_ok("v.txt", vectors, NULL, NULL);
     const aoe_word_vectors_options keep = {.struct_size = sizeof(aoe_word_vectors_options), .force = 0};
@@ -216,8 +216,8 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(means),    cmocka_unit_test(words_with_punctuation), cmocka_unit_test(forms),
-        cmocka_unit_test(refusals), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(means),          cmocka_unit_test(words_with_punctuation), cmocka_unit_test(forms),
+        cmocka_unit_test(rejected_files), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests_name("word_vectors", tests, set_up, tear_down);
 }
