@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tensors: the arena they come from, views, filling and reading through strides,
- * finiteness, packed weights, both types; and making and closing contexts.
+ * Tests tensors: arena allocation, views, zeroing, reading, writing and copying through strides, the check for non-finite
+ * values, packed weights, and both data types; also creating and destroying contexts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,10 +50,11 @@ static void test_views(void **state) {
     assert_true(v.data == x + 9 && v.rows == 13 && v.cols == 3 && v.ld == 3);
 }
 
-/* A column view of a tensor large enough for several tasks: writes reach the view and nothing else. */
+/* Checks writing, reading, copying and zeroing through a column view [rows, cols] of a tensor [rows, left + cols + right]:
+ * only elements of the view change. Large shapes are split into several tasks. */
 static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
-    const size_t wide = left + cols + right, n = rows * cols;
-    aoei_tensor all = test_tensor_poisoned(rows, wide, 0), t = aoei_tensor_cols(all, left, cols);
+    const size_t width = left + cols + right, n = rows * cols;
+    aoei_tensor all = test_tensor_poisoned(rows, width, 0), t = aoei_tensor_cols(all, left, cols);
     aoei_tensor other = test_tensor_poisoned(rows, cols, 0);
     float *host = malloc(n * sizeof *host), *back = malloc(n * sizeof *back);
     assert_true(host && back);
@@ -64,22 +65,22 @@ static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, si
     aoei_tensor_copy(ctx, other, t);
     assert_memory_equal(host, other.data, n * sizeof *host);
     for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < wide; c++)
-            assert_int_equal(isnan(aoei_f32(all)[r * wide + c]) != 0, c < left || c >= left + cols);
+        for (size_t c = 0; c < width; c++)
+            assert_int_equal(isnan(aoei_f32(all)[r * width + c]) != 0, c < left || c >= left + cols);
     assert_int_equal(aoei_tensor_finite(ctx, t), 1);
-    assert_int_equal(aoei_tensor_finite(ctx, all), wide == cols);
+    assert_int_equal(aoei_tensor_finite(ctx, all), width == cols);
     for (size_t i = 0; i < 3; i++) {
         const size_t at = i == 0 ? 0 : i == 1 ? n / 2 : n - 1;
         static const float bad[] = {NAN, INFINITY, -INFINITY};
-        aoei_f32(t)[at / cols * wide + at % cols] = bad[i];
+        aoei_f32(t)[at / cols * width + at % cols] = bad[i];
         assert_int_equal(aoei_tensor_finite(ctx, t), 0);
-        aoei_f32(t)[at / cols * wide + at % cols] = 3.4e38f;
+        aoei_f32(t)[at / cols * width + at % cols] = 3.4e38f;
     }
     assert_int_equal(aoei_tensor_finite(ctx, t), 1);
     aoei_tensor_zero(ctx, t);
     for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < wide; c++)
-            assert_true(c < left || c >= left + cols ? isnan(aoei_f32(all)[r * wide + c]) : aoei_f32(all)[r * wide + c] == 0);
+        for (size_t c = 0; c < width; c++)
+            assert_true(c < left || c >= left + cols ? isnan(aoei_f32(all)[r * width + c]) : aoei_f32(all)[r * width + c] == 0);
     free(host);
     free(back);
     test_tensor_free(all);
@@ -100,10 +101,11 @@ static void test_transfers(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* bf16 tensors: what goes in and out is float32, rounded once and widened; copies convert in both directions. */
+/* Checks a column view of a bf16 tensor: writing rounds float32 values once, reading widens them, and copying converts in both
+ * directions. */
 static void check_bf16_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
-    const size_t wide = left + cols + right, n = rows * cols;
-    aoei_tensor all = test_poisoned_typed(AOEI_BF16, rows, wide, 0), t = aoei_tensor_cols(all, left, cols);
+    const size_t width = left + cols + right, n = rows * cols;
+    aoei_tensor all = test_poisoned_typed(AOEI_BF16, rows, width, 0), t = aoei_tensor_cols(all, left, cols);
     aoei_tensor narrow = test_poisoned_typed(AOEI_BF16, rows, cols, cols + 1), floats = test_tensor_poisoned(rows, cols, 0);
     float *host = malloc(n * sizeof *host), *back = malloc(n * sizeof *back);
     assert_true(host && back && t.type == AOEI_BF16);
@@ -113,7 +115,7 @@ static void check_bf16_transfers(const aoe_context *ctx, size_t rows, size_t col
     for (size_t i = 0; i < n; i++)
         assert_true(back[i] == aoei_bf16_to_f32(aoei_bf16_from_f32(host[i])));
     for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < wide; c++)
+        for (size_t c = 0; c < width; c++)
             assert_int_equal(isnan(test_at(all, r, c)) != 0, c < left || c >= left + cols);
     aoei_tensor_copy(ctx, floats, t);
     assert_memory_equal(floats.data, back, n * sizeof *back);
@@ -123,7 +125,7 @@ static void check_bf16_transfers(const aoe_context *ctx, size_t rows, size_t col
     assert_memory_equal(host, back, n * sizeof *back);
     aoei_tensor_zero(ctx, t);
     for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < wide; c++)
+        for (size_t c = 0; c < width; c++)
             assert_true(c < left || c >= left + cols ? isnan(test_at(all, r, c)) : test_at(all, r, c) == 0);
     free(host);
     free(back);
@@ -143,7 +145,7 @@ static void test_bf16_transfers(void **state) {
     test_each_tier(bf16_transfers);
 }
 
-/* Views of a bf16 tensor count its elements; half the bytes are taken. */
+/* A bf16 tensor takes 2 bytes of the arena per element, and offsets of its views count elements. */
 static void test_bf16_views(void **state) {
     (void)state;
     aoei_arena a;
@@ -162,7 +164,7 @@ static void test_bf16_views(void **state) {
     test_tensor_free(t);
 }
 
-/* Packing on three threads makes what one call of the kernel makes. */
+/* Asserts that aoei_weight_pack writes the bytes that a single call of the packing kernel writes. */
 static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     enum { OUT = 150, IN = 37 };
     const aoei_kernels *k = aoei_kernels_of(ctx);
@@ -179,7 +181,7 @@ static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     assert_ptr_equal(w.packed, got);
     assert_int_equal(w.packed_type, type);
     assert_memory_equal(got, want, n);
-    for (size_t i = 0; i + 1 < bytes; i += 2) /* no NaN of the fill is left, in either type's reading */
+    for (size_t i = 0; i + 1 < bytes; i += 2) /* no fill bytes 0xff 0xff, a NaN in both types, are left */
         assert_false(got[i] == 0xff && got[i + 1] == 0xff);
     test_tensor_free(w);
     aoei_aligned_free(got);
@@ -196,7 +198,7 @@ static void test_weight_pack(void **state) {
     }
 }
 
-/* AUTO is bf16 where the tier multiplies it natively; what is asked for is what is got in every tier. */
+/* AOE_DTYPE_AUTO selects bf16 on tiers with native bf16 products; an explicit type is used on every tier. */
 static void test_type(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {

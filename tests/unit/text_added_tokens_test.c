@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokens found inside text: each flag, leftmost-longest, order, numbering.
+ * Tests how added tokens are found in a text: the effect of each flag, leftmost-longest matching, and their ids.
  */
 #include <string.h>
 
@@ -13,7 +13,8 @@
 
 static const char words[] = "a b c ##b hello [ent] < > x";
 
-static aoe_tokenizer *with(const char *added) {
+/* Returns a tokenizer with these added tokens, a JSON array, and without a post-processor; the caller closes it. */
+static aoe_tokenizer *tokenizer_with(const char *added) {
     return test_tokenizer(&(test_tokenizer_spec){.words = words, .added_tokens = added, .post_processor = "null"});
 }
 
@@ -21,7 +22,8 @@ static void test_specials_in_text(void **state) {
     (void)state;
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){.words = words});
     assert_string_equal(test_tokens(t, "a[MASK]b [SEP] c", NULL), "[CLS] a [MASK] b [SEP] c [SEP]");
-    assert_string_equal(test_tokens(t, "[mask]", NULL), "[CLS] [UNK] [UNK] [UNK] [SEP]"); /* raw text is case-sensitive */
+    assert_string_equal(test_tokens(t, "[mask]", NULL),
+                        "[CLS] [UNK] [UNK] [UNK] [SEP]"); /* special tokens match case-sensitively */
     assert_string_equal(test_tokens(t, "[CLS][CLS]", NULL), "[CLS] [CLS] [CLS] [SEP]");
     assert_string_equal(test_tokens(t, "[MASK", NULL), "[CLS] [UNK] [UNK] [SEP]");
     aoe_tokenizer_close(t);
@@ -29,9 +31,9 @@ static void test_specials_in_text(void **state) {
 
 static void test_normalized(void **state) {
     (void)state;
-    aoe_tokenizer *t = with("[{\"id\":14,\"content\":\"Héllo\",\"normalized\":true,\"special\":false},"
-                            "{\"id\":15,\"content\":\"RAW\",\"normalized\":false,\"special\":false}]");
-    /* the normalised form is sought in the normalised text, so every spelling is found, inside words too */
+    aoe_tokenizer *t = tokenizer_with("[{\"id\":14,\"content\":\"Héllo\",\"normalized\":true,\"special\":false},"
+                                      "{\"id\":15,\"content\":\"RAW\",\"normalized\":false,\"special\":false}]");
+    /* the normalized token is searched in the normalized text, so every spelling matches, even inside a word */
     assert_string_equal(test_tokens(t, "HELLO xhéLLo RAW raw", NULL), "Héllo x Héllo RAW [UNK]");
     assert_int_equal(aoei_tokenizer_id(t, "RAW", 3), 15);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 16);
@@ -40,19 +42,20 @@ static void test_normalized(void **state) {
 
 static void test_single_word(void **state) {
     (void)state;
-    aoe_tokenizer *t = with("[{\"id\":14,\"content\":\"<x>\",\"single_word\":true,\"normalized\":false,\"special\":false}]");
+    aoe_tokenizer *t =
+        tokenizer_with("[{\"id\":14,\"content\":\"<x>\",\"single_word\":true,\"normalized\":false,\"special\":false}]");
     assert_string_equal(test_tokens(t, "<x> a", NULL), "<x> a");
     assert_string_equal(test_tokens(t, "a<x>", NULL), "a < x >");
     assert_string_equal(test_tokens(t, "<x>a", NULL), "< x > a");
-    assert_string_equal(test_tokens(t, "<<x>>", NULL), "< <x> >");       /* punctuation is no word */
-    assert_string_equal(test_tokens(t, "a_<x>", NULL), "a [UNK] < x >"); /* an underscore is */
-    assert_string_equal(test_tokens(t, "<x>\xcc\x81", NULL), "< x >");   /* and a mark */
+    assert_string_equal(test_tokens(t, "<<x>>", NULL), "< <x> >");       /* punctuation is a word boundary */
+    assert_string_equal(test_tokens(t, "a_<x>", NULL), "a [UNK] < x >"); /* an underscore is a word character */
+    assert_string_equal(test_tokens(t, "<x>\xcc\x81", NULL), "< x >");   /* a combining mark is a word character */
     aoe_tokenizer_close(t);
 }
 
 static void test_strip(void **state) {
     (void)state;
-    /* without a pre-tokenizer's help one sees which spaces went along: the normaliser and the rest are off */
+    /* there is no normalizer and no pre-tokenizer, so the tokens show which spaces an added token includes */
     static const char json[] = "{\"added_tokens\":[{\"id\":2,\"content\":\"<m>\",\"lstrip\":true,\"rstrip\":true,"
                                "\"normalized\":false,\"special\":true},{\"id\":3,\"content\":\"<n>\",\"normalized\":false,"
                                "\"special\":true}],\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"<m>\":2,"
@@ -60,7 +63,7 @@ static void test_strip(void **state) {
     aoe_tokenizer *t;
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a \t<m>\xe3\x80\x80 a", NULL), "a <m> a");
-    assert_string_equal(test_tokens(t, "a <n> a", NULL), "a  <n>  a"); /* "a " and " a" keep their spaces */
+    assert_string_equal(test_tokens(t, "a <n> a", NULL), "a  <n>  a"); /* without the flags, "a " and " a" keep their spaces */
     assert_string_equal(test_tokens(t, "<m>   <m>", NULL), "<m> <m>");
     assert_string_equal(test_tokens(t, "  <m>  ", NULL), "<m>");
     aoe_tokenizer_close(t);
@@ -68,24 +71,26 @@ static void test_strip(void **state) {
 
 static void test_longest_and_first(void **state) {
     (void)state;
-    aoe_tokenizer *t = with("[{\"id\":14,\"content\":\"<a>\",\"normalized\":false,\"special\":false},"
-                            "{\"id\":15,\"content\":\"<a><b>\",\"normalized\":false,\"special\":false},"
-                            "{\"id\":16,\"content\":\"<b><c><d>\",\"normalized\":false,\"special\":false},"
-                            "{\"id\":17,\"content\":\"ÀB\",\"normalized\":true,\"special\":false},"
-                            "{\"id\":18,\"content\":\"áb\",\"normalized\":true,\"special\":true}]");
-    assert_string_equal(test_tokens(t, "<a><b><c><d>", NULL), "<a><b> < c > < [UNK] >"); /* leftmost, then longest */
+    aoe_tokenizer *t = tokenizer_with("[{\"id\":14,\"content\":\"<a>\",\"normalized\":false,\"special\":false},"
+                                      "{\"id\":15,\"content\":\"<a><b>\",\"normalized\":false,\"special\":false},"
+                                      "{\"id\":16,\"content\":\"<b><c><d>\",\"normalized\":false,\"special\":false},"
+                                      "{\"id\":17,\"content\":\"ÀB\",\"normalized\":true,\"special\":false},"
+                                      "{\"id\":18,\"content\":\"áb\",\"normalized\":true,\"special\":true}]");
+    assert_string_equal(test_tokens(t, "<a><b><c><d>", NULL),
+                        "<a><b> < c > < [UNK] >"); /* the leftmost match, then the longest */
     assert_string_equal(test_tokens(t, "<a>", NULL), "<a>");
-    assert_string_equal(test_tokens(t, "ab", NULL), "áb"); /* equal patterns: the special one */
+    assert_string_equal(test_tokens(t, "ab", NULL), "áb"); /* the special token wins if normalized forms are equal */
     aoe_tokenizer_close(t);
 }
 
-/* Ids of the vocabulary win over those of the file; tokens the vocabulary lacks are numbered from its end. */
+/* An added token that is in the vocabulary keeps the id of the vocabulary. Other added tokens get consecutive ids after the
+ * vocabulary, whatever ids the file gives them. */
 static void test_numbering(void **state) {
     (void)state;
-    aoe_tokenizer *t = with("[{\"id\":99,\"content\":\"hello\",\"normalized\":false,\"special\":false},"
-                            "{\"id\":50,\"content\":\"NEW1\",\"normalized\":false,\"special\":false},"
-                            "{\"id\":40,\"content\":\"NEW2\",\"normalized\":false,\"special\":false},"
-                            "{\"id\":40,\"content\":\"\",\"normalized\":false,\"special\":false}]");
+    aoe_tokenizer *t = tokenizer_with("[{\"id\":99,\"content\":\"hello\",\"normalized\":false,\"special\":false},"
+                                      "{\"id\":50,\"content\":\"NEW1\",\"normalized\":false,\"special\":false},"
+                                      "{\"id\":40,\"content\":\"NEW2\",\"normalized\":false,\"special\":false},"
+                                      "{\"id\":40,\"content\":\"\",\"normalized\":false,\"special\":false}]");
     assert_int_equal(aoei_tokenizer_id(t, "hello", 5), 9);
     assert_int_equal(aoei_tokenizer_id(t, "NEW1", 4), 14);
     assert_int_equal(aoei_tokenizer_id(t, "NEW2", 4), 15);
@@ -93,7 +98,7 @@ static void test_numbering(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Neither a megabyte without a space nor one of near-matches takes longer than its length. */
+/* Encoding 1 MiB of one repeated character takes linear time, also if every position begins a partial match. */
 static void test_linear_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

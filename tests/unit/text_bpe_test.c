@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Byte-pair encoding: against its definition on random merges and words, each
- * option, both ways to write merges, byte-level and metaspace words, a long line,
- * and what is refused.
+ * Tests byte-pair encoding: a comparison with its definition on random merges and words, each option, both formats of
+ * merges, byte-level and metaspace words, a long line, and which files are rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,8 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-static double cpu_seconds(void) { /* the machine may be busy with other things */
+/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
@@ -23,10 +23,10 @@ static double cpu_seconds(void) { /* the machine may be busy with other things *
 
 static void expect(const char *json, const char *text, const char *want) {
     aoe_tokenizer *t = test_tokenizer_of(json);
-    for (int twice = 0; twice < 2; twice++) { /* the second time from the cache */
+    for (int twice = 0; twice < 2; twice++) { /* the second pass reads the word cache */
         const char *got = test_tokens(t, text, NULL);
         if (strcmp(got, want) != 0)
-            fail_msg("%s: \"%s\" became \"%s\", not \"%s\"", json, text, got, want);
+            fail_msg("%s: \"%s\" gave the tokens \"%s\", expected \"%s\"", json, text, got, want);
     }
     aoe_tokenizer_close(t);
 }
@@ -39,8 +39,8 @@ static void test_merges(void **state) {
     expect(BPE("", ABC, "\"b c\",\"a b\""), "abc", "a bc");
     expect(BPE("", ABC, "\"b c\",\"a bc\""), "abc", "abc");
     expect(BPE("", ABC, "[\"b\",\"c\"],[\"a\",\"bc\"]"), "abcab", "abc a b");
-    expect(BPE("", ABC, "\"a a\""), "aaaaa", "aa aa a");            /* the leftmost first */
-    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* of equal pairs the later rank */
+    expect(BPE("", ABC, "\"a a\""), "aaaaa", "aa aa a");            /* the leftmost pair is merged first */
+    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* a repeated merge has its last rank */
     expect(BPE("", ABC, "\"#version: 0.2\",\"a b\""), "abab", "ab ab");
     expect(BPE("", ABC, ""), "cab", "c a b");
     expect(BPE(",\"dropout\":0.0", ABC, "\"a b\""), "ab", "ab");
@@ -51,15 +51,16 @@ static void test_merges(void **state) {
 static void test_unknown(void **state) {
     (void)state;
 #define UNK ABC ",\"<u>\":7,\"<0xC3>\":8,\"<0xA9>\":9,\"<0x7A>\":10"
-    expect(BPE("", ABC, "\"a b\""), "axbxyab", "ab ab"); /* no unknown token: left out, and neighbours then meet */
+    expect(BPE("", ABC, "\"a b\""), "axbxyab", "ab ab"); /* without an unknown token, x and y are dropped before merging */
     expect(BPE("", ABC, "\"a b\""), "axb", "ab");
     expect(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""), "axyb", "a <u> <u> b");
     expect(BPE(",\"unk_token\":\"<u>\",\"fuse_unk\":true", UNK, ""), "axyb\xc3\xa9", "a <u> b <u>");
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true", UNK, ""), "a\xc3\xa9x", "a <0xC3> <0xA9> <u>");
-    /* bytes that spell a character come before an unknown one that is pending */
+    /* byte tokens are emitted before a pending unknown token */
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true,\"fuse_unk\":true", UNK, ""), "axzxa", "a <0x7A> <u> a");
-    expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa", "a"); /* all bytes or none */
-    /* a word of unknown characters that merge with others */
+    expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa",
+           "a"); /* byte fallback needs tokens for all bytes of a character */
+    /* an unknown token can be merged with its neighbors */
     expect("{\"model\":{\"type\":\"BPE\",\"unk_token\":\"u\",\"vocab\":{\"u\":0,\"a\":1,\"ua\":2},\"merges\":[\"u a\"]}}", "xa",
            "ua");
     aoe_tokenizer *t = test_tokenizer_of(BPE(",\"unk_token\":\"<none>\"", ABC, "\"a b\""));
@@ -109,11 +110,12 @@ static void test_byte_level(void **state) {
     assert_string_equal(aoe_tokenizer_kind(t), "BPE");
     assert_string_equal(test_tokens(t, "ab ab\xc3\xa9 ", NULL), "ab \xc4\xa0"
                                                                 "a b \xc3\x83\xc2\xa9 \xc4\xa0");
-    assert_string_equal(test_tokens_n(t, "a\0z a", 5, NULL), "a \xc4\x80 \xc4\xa0"
-                                                             "a"); /* z is no token and there is no unknown one */
+    assert_string_equal(test_tokens_n(t, "a\0z a", 5, NULL),
+                        "a \xc4\x80 \xc4\xa0"
+                        "a"); /* z is not in the vocabulary, and there is no unknown token */
     assert_string_equal(test_tokens(t, "a  <s> a", NULL), "a <s> \xc4\xa0"
                                                           "a");
-    /* tokens of the text are cut, by what they come from */
+    /* truncation removes tokens of the text, not tokens of the prompt */
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = "b{text}b", .max_length = 4};
     assert_string_equal(test_tokens(t, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", &o), "b \xc3\x83\xc2\xa9 \xc3\x83\xc2\xa9 b");
     uint8_t kind[10];
@@ -124,7 +126,7 @@ static void test_byte_level(void **state) {
     assert_int_equal(kind[4], AOEI_TOKEN_WORD);
     assert_int_equal(kind[7], AOEI_TOKEN_CONTINUATION);
     aoe_tokenizer_close(t);
-    /* with an unknown token and bytes to fall back to, a letter that is missing is spelled by its own bytes */
+    /* with byte fallback, a byte-level letter that is missing in the vocabulary gives the tokens of its UTF-8 bytes */
     expect(
         "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false,\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
         "\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0xC4>\":1,\"<0xA0>\":2},\"merges\":[]}}",
@@ -142,7 +144,8 @@ static void test_byte_level(void **state) {
 }
 
 #define U "\xe2\x96\x81"
-/* As LLaMA 2: the space is a letter, put in front by a normaliser; no pre-tokenizer. */
+/* A tokenizer like that of LLaMA 2: the normalizer prepends U+2581 and replaces each space with it; there is no
+ * pre-tokenizer. */
 #define LLAMA(merges)                                                                                                                \
     "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" U                                 \
     "\"},{\"type\":\"Replace\","                                                                                                     \
@@ -160,11 +163,11 @@ static void test_metaspace(void **state) {
     expect(plain, "ab ab", "<s> " U "ab " U "ab");
     expect(plain, "a  b\nxyb", "<s> " U "a " U U " b <0x0A> <unk> b");
     expect(plain, "ba</s>a", "<s> " U " b a </s> " U "a");
-    expect(plain, "a<s>b", "<s> " U "a <unk> b"); /* normalised, <s> begins with the space's letter: not here */
+    expect(plain, "a<s>b", "<s> " U "a <unk> b"); /* normalized, <s> begins with U+2581 and does not match here */
     expect(plain, "<s>a", "<s> <s> a");
     expect(plain, "a <s>", "<s> " U "a <s>");
     expect(plain, "", "<s>");
-    /* a merge across the letter: the text is not cut there */
+    /* with a merge across U+2581, the text is not split into words at that character */
     expect(LLAMA("\"b " U "\",\"" U " a\""), "ab ab", "<s> " U "a b" U " a b");
     aoe_tokenizer *t = test_tokenizer_of(plain);
     uint8_t kind[12];
@@ -172,7 +175,7 @@ static void test_metaspace(void **state) {
     assert_int_equal(kind[0], AOEI_TOKEN_SPECIAL);
     assert_int_equal(kind[7], AOEI_TOKEN_WORD);
     assert_int_equal(kind[9], AOEI_TOKEN_CONTINUATION);
-    aoe_ids ids = {0}; /* truncation stops early, in the middle of what is one word */
+    aoe_ids ids = {0}; /* truncation stops inside the text, which is a single word */
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .max_length = 3};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ab ab ab ab ab"), &o, &ids, NULL), 0);
     assert_int_equal(ids.n, 3);
@@ -184,11 +187,12 @@ static void test_metaspace(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* A vocabulary over a few letters with random merges, as lists. */
+/* A BPE model over a few letters with random merges. */
 typedef struct model {
-    char token[200][24];
-    int n;
-    int left[160], right[160], made[160], n_merges;
+    char token[200][24];                    /* tokens by id */
+    int n;                                  /* number of tokens */
+    int left[160], right[160], merged[160]; /* by rank of the merge: ids of the two parts and of the merged token */
+    int n_merges;
 } model;
 
 static int find(const model *m, const char *s) {
@@ -198,7 +202,7 @@ static int find(const model *m, const char *s) {
     return -1;
 }
 
-static void make(model *m, aoei_rng *r) {
+static void make_model(model *m, aoei_rng *r) {
     m->n = m->n_merges = 0;
     const int letters = 2 + (int)aoei_rng_below(r, 3);
     for (int i = 0; i < letters; i++)
@@ -209,12 +213,12 @@ static void make(model *m, aoei_rng *r) {
         snprintf(both, sizeof both, "%s%s", m->token[left], m->token[right]);
         if (strlen(both) > 16)
             continue;
-        int made = find(m, both);
-        if (made < 0)
-            strcpy(m->token[made = m->n++], both);
+        int merged = find(m, both);
+        if (merged < 0)
+            strcpy(m->token[merged = m->n++], both);
         m->left[m->n_merges] = left;
         m->right[m->n_merges] = right;
-        m->made[m->n_merges++] = made;
+        m->merged[m->n_merges++] = merged;
     }
 }
 
@@ -234,8 +238,9 @@ static char *model_json(const model *m) {
     return json;
 }
 
-/* The definition: the pair of the lowest rank, the leftmost of these, until there is none. */
-static size_t slow(const model *m, const char *s, int *id) {
+/* Encodes s by the definition of BPE: merges the leftmost pair of the lowest rank until no pair has a rank. Writes the token
+ * ids to id and returns their number. */
+static size_t encode_by_definition(const model *m, const char *s, int *id) {
     size_t n = strlen(s);
     for (size_t i = 0; i < n; i++)
         id[i] = s[i] - 'a';
@@ -244,7 +249,7 @@ static size_t slow(const model *m, const char *s, int *id) {
         size_t at = 0;
         for (size_t i = 0; i + 1 < n; i++) {
             int rank = -1;
-            for (int k = 0; k < m->n_merges; k++) /* the last of equal pairs counts */
+            for (int k = 0; k < m->n_merges; k++) /* a repeated merge has its last rank */
                 rank = m->left[k] == id[i] && m->right[k] == id[i + 1] ? k : rank;
             if (rank >= 0 && (best < 0 || rank < best)) {
                 best = rank;
@@ -253,7 +258,7 @@ static size_t slow(const model *m, const char *s, int *id) {
         }
         if (best < 0)
             return n;
-        id[at] = m->made[best];
+        id[at] = m->merged[best];
         memmove(id + at + 1, id + at + 2, (--n - at - 1) * sizeof *id);
     }
 }
@@ -264,14 +269,14 @@ static void test_against_definition(void **state) {
     aoei_rng r;
     aoei_rng_init(&r, 21, AOEI_STREAM_TEST, 0);
     for (int round = 0; round < 30; round++) {
-        make(&m, &r);
+        make_model(&m, &r);
         char *json = model_json(&m);
         aoe_tokenizer *t = test_tokenizer_of(json);
         aoe_ids ids = {0};
         for (int k = 0; k < 60; k++) {
             char text[160];
             int want[160];
-            size_t n = 1 + aoei_rng_below(&r, k % 2 ? 30 : 150); /* merged in place, and with the heap */
+            size_t n = 1 + aoei_rng_below(&r, k % 2 ? 30 : 150); /* short words are merged in place, long words with a heap */
             const uint32_t letters = 2 + aoei_rng_below(&r, 2);
             for (size_t i = 0; i < n; i++)
                 text[i] = (char)('a' + aoei_rng_below(&r, letters));
@@ -279,7 +284,7 @@ static void test_against_definition(void **state) {
             if (find(&m, "c") < 0)
                 for (size_t i = 0; i < n; i++)
                     text[i] = text[i] == 'c' ? 'a' : text[i];
-            n = slow(&m, text, want);
+            n = encode_by_definition(&m, text, want);
             for (int twice = 0; twice < 2; twice++) {
                 assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), NULL, &ids, NULL), 0);
                 assert_int_equal(ids.n, n);
@@ -293,7 +298,7 @@ static void test_against_definition(void **state) {
     }
 }
 
-/* A megabyte without a space, merged into long tokens and into nothing. */
+/* Encodes 1 MiB without a space within a time limit. */
 static void test_long_line(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };
@@ -321,7 +326,7 @@ static void expect_rejected(const char *json, int code, const char *part) {
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "f", &err), code);
     assert_null(t);
     if (strncmp(err.message, "f: ", 3) != 0 || !strstr(err.message, part))
-        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
 }
 
 static void test_rejected(void **state) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizer files: both sets give the same tokenizer, options and odd files are
- * read as Hugging Face reads them, the rest is refused by name; saving.
+ * Tests tokenizer files: tokenizer.json and the older files (vocab.txt, or vocab.json with merges.txt). Options and unusual
+ * files are read as Hugging Face reads them; unsupported files are rejected with a message that names the file; saving
+ * copies the files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #define SPECIALS "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 
-static aoe_tokenizer *vocab(const char *text, const char *config, const char *map, const char *added) {
+static aoe_tokenizer *open_vocab(const char *text, const char *config, const char *map, const char *added) {
     aoe_tokenizer *t;
     aoe_error err = {0};
     aoei_vocab_files files = {.vocab = aoe_text_of(text),
@@ -26,18 +27,18 @@ static aoe_tokenizer *vocab(const char *text, const char *config, const char *ma
 }
 
 static void expect(const char *text, const char *config, const char *input, const char *want) {
-    aoe_tokenizer *t = vocab(text, config, NULL, NULL);
+    aoe_tokenizer *t = open_vocab(text, config, NULL, NULL);
     assert_string_equal(test_tokens(t, input, NULL), want);
     aoe_tokenizer_close(t);
 }
 
 static void test_vocab_lines(void **state) {
     (void)state;
-    aoe_tokenizer *t = vocab("[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\nlast", NULL, NULL, NULL);
+    aoe_tokenizer *t = open_vocab("[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\nlast", NULL, NULL, NULL);
     assert_int_equal(aoei_tokenizer_id(t, "b", 1), 7);
-    assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* the later line */
+    assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* a repeated token has the id of its last line */
     assert_null(aoe_tokenizer_token(t, 5).data);
-    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line has a number and no token */
+    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line has an id, but no token */
     assert_int_equal(aoei_tokenizer_id(t, "last", 4), 9);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 10);
     aoe_tokenizer_close(t);
@@ -59,25 +60,26 @@ static void test_config(void **state) {
         "\"lstrip\":false},\"mask_token\":\"<none>\",\"model_max_length\":1000000000000000019884624838656,"
         "\"never_split\":[\"x\"],\"do_basic_tokenize\":true}",
         "a b</s>", "<s> a <u> </s> </s>");
-    expect("a\nb\n[UNK]\n", NULL, "a b c", "a b [UNK]"); /* static models have no [CLS] and [SEP] */
+    expect("a\nb\n[UNK]\n", NULL, "a b c", "a b [UNK]"); /* a vocabulary without [CLS] and [SEP], as in static models */
 }
 
 static void test_more_tokens(void **state) {
     (void)state;
     static const char text[] = SPECIALS "a\nb\n";
-    aoe_tokenizer *t = vocab(text,
-                             "{\"added_tokens_decoder\":{\"8\":{\"content\":\"[Y]\",\"special\":true},"
-                             "\"7\":{\"content\":\"Xx\",\"special\":false,\"normalized\":true,\"single_word\":true},"
-                             "\"2\":{\"content\":\"[CLS]\",\"special\":true}},\"additional_special_tokens\":[\"[Y]\",\"[Z]\"],"
-                             "\"unk_token\":\"[UNK]\"}",
-                             "{\"unk_token\": \"a\"}", NULL);
+    aoe_tokenizer *t =
+        open_vocab(text,
+                   "{\"added_tokens_decoder\":{\"8\":{\"content\":\"[Y]\",\"special\":true},"
+                   "\"7\":{\"content\":\"Xx\",\"special\":false,\"normalized\":true,\"single_word\":true},"
+                   "\"2\":{\"content\":\"[CLS]\",\"special\":true}},\"additional_special_tokens\":[\"[Y]\",\"[Z]\"],"
+                   "\"unk_token\":\"[UNK]\"}",
+                   "{\"unk_token\": \"a\"}", NULL);
     assert_string_equal(test_tokens(t, "a xX [Y][Z] axx zz", NULL), "[CLS] a Xx [Y] [Z] [UNK] [UNK] [SEP]");
-    assert_int_equal(aoei_tokenizer_id(t, "Xx", 2), 7); /* in the order of their ids */
+    assert_int_equal(aoei_tokenizer_id(t, "Xx", 2), 7); /* ids are assigned in the order of the ids in the file */
     assert_int_equal(aoei_tokenizer_id(t, "[Y]", 3), 8);
     assert_int_equal(aoei_tokenizer_id(t, "[Z]", 3), 9);
     aoe_tokenizer_close(t);
-    /* the older files: special_tokens_map.json wins over tokenizer_config.json, added_tokens.json numbers from the end */
-    t = vocab(text, "{\"unk_token\": \"[UNK]\"}", "{\"unk_token\": {\"content\": \"b\"}}", "{\"Two\": 8, \"One\": 7}");
+    /* older files: special_tokens_map.json overrides tokenizer_config.json; ids of added_tokens.json follow the vocabulary */
+    t = open_vocab(text, "{\"unk_token\": \"[UNK]\"}", "{\"unk_token\": {\"content\": \"b\"}}", "{\"Two\": 8, \"One\": 7}");
     assert_string_equal(test_tokens(t, "a zz oneTWO", NULL), "[CLS] a b One Two [SEP]");
     assert_int_equal(aoei_tokenizer_id(t, "Two", 3), 8);
     aoe_tokenizer_close(t);
@@ -89,7 +91,7 @@ static void expect_json_rejected(const char *json, int code, const char *part) {
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "tokenizer.json", &err), code);
     assert_null(t);
     if (strncmp(err.message, "tokenizer.json", 14) != 0 || !strstr(err.message, part))
-        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
 }
 
 #define MODEL "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1}}"
@@ -143,7 +145,7 @@ static void test_other_components(void **state) {
         .words = "a", .post_processor = "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]}"});
     assert_string_equal(test_tokens(t, "a", NULL), "[CLS] a [SEP]");
     aoe_tokenizer_close(t);
-    /* in a row: the later ones go around the earlier ones; ByteLevel adds nothing */
+    /* in a sequence, each post-processor adds its tokens around the result of the one before; ByteLevel adds none */
     t = test_tokenizer(&(test_tokenizer_spec){
         .words = "a",
         .post_processor =
@@ -156,7 +158,7 @@ static void test_other_components(void **state) {
     t = test_tokenizer(&(test_tokenizer_spec){.words = "a A", .post_processor = "null", .normalizer = "null"});
     assert_string_equal(test_tokens(t, "A a", NULL), "A a");
     aoe_tokenizer_close(t);
-    /* a model without its type, without an unknown token, without a pre-tokenizer */
+    /* a model without a type and an unknown token; no pre-tokenizer */
     static const char json[] = "{\"model\":{\"max_input_chars_per_word\":3,\"vocab\":{\"a b\":0,\"##c\":1}}}";
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a b", NULL), "a b");
@@ -164,7 +166,8 @@ static void test_other_components(void **state) {
     aoe_error err = {0};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("xyz"), NULL, &ids, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "\"xyz\""));
-    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a bc"), NULL, &ids, &err), AOE_EFORMAT); /* four characters */
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a bc"), NULL, &ids, &err),
+                     AOE_EFORMAT); /* 4 characters, above max_input_chars_per_word */
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
 }
@@ -176,7 +179,7 @@ static void expect_vocab_rejected(const char *text, const char *config, int code
     assert_int_equal(aoei_tokenizer_parse_vocab(&t, &files, "dir", &err), code);
     assert_null(t);
     if (strncmp(err.message, "dir/", 4) != 0 || !strstr(err.message, part))
-        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
 }
 
 static void test_vocab_rejected(void **state) {
@@ -198,8 +201,8 @@ static const char vocab_json[] =
     "{\"<s>\":0,\"<pad>\":1,\"</s>\":2,\"<unk>\":3,\"a\":4,\"b\":5,\"\\u0120\":6,\"" G "a\":7,\"ab\":8,\"<mask>\":9}";
 static const char merges_txt[] = "#version: 0.2\n" G " a\r\na b\n\n";
 
-static aoe_tokenizer *merges(const char *vocab_text, const char *merges_text, const char *config, const char *map,
-                             aoe_error *err) {
+static aoe_tokenizer *open_merges(const char *vocab_text, const char *merges_text, const char *config, const char *map,
+                                  aoe_error *err) {
     aoe_tokenizer *t = NULL;
     aoei_vocab_files files = {.vocab_json = aoe_text_of(vocab_text),
                               .merges = aoe_text_of(merges_text),
@@ -211,7 +214,7 @@ static aoe_tokenizer *merges(const char *vocab_text, const char *merges_text, co
 
 static void expect_merges(const char *vocab_text, const char *config, const char *input, const char *want) {
     aoe_error err = {0};
-    aoe_tokenizer *t = merges(vocab_text, merges_txt, config, NULL, &err);
+    aoe_tokenizer *t = open_merges(vocab_text, merges_txt, config, NULL, &err);
     if (!t)
         fail_msg("%s", err.message);
     assert_string_equal(test_tokens(t, input, NULL), want);
@@ -221,18 +224,21 @@ static void expect_merges(const char *vocab_text, const char *config, const char
 static void test_merges(void **state) {
     (void)state;
     static const char gpt2[] = "{\"a\":0,\"b\":1,\"" G "\":2,\"" G "a\":3,\"ab\":4,\"<|endoftext|>\":5,\"1\":6}";
-    expect_merges(vocab_json, NULL, "ab ab <mask>", "<s> ab " G "a b <mask> </s>"); /* the mask takes the space along */
+    expect_merges(vocab_json, NULL, "ab ab <mask>",
+                  "<s> ab " G "a b <mask> </s>"); /* the mask token includes the space before it */
     expect_merges(vocab_json, "{\"tokenizer_class\":\"RobertaTokenizerFast\",\"add_prefix_space\":true}", "ab",
                   "<s> " G "a b </s>");
     expect_merges(vocab_json, "{\"mask_token\":{\"content\":\"<mask>\"}}", "a <mask>", "<s> a " G " <mask> </s>");
     expect_merges(vocab_json, "{\"cls_token\":\"<pad>\",\"sep_token\":\"b\"}", "a", "<pad> a b");
-    expect_merges(vocab_json, "{\"tokenizer_class\":\"GPT2Tokenizer\"}", "ab<mask>", "ab a"); /* < and the rest are no tokens */
+    expect_merges(vocab_json, "{\"tokenizer_class\":\"GPT2Tokenizer\"}", "ab<mask>",
+                  "ab a"); /* only the letter a of "<mask>" is in the vocabulary */
     expect_merges(gpt2, NULL, "ab ab<|endoftext|>", "ab " G "a b <|endoftext|>");
     expect_merges(gpt2, "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_bos_token\":true}", "ab", "<|endoftext|> ab");
     expect_merges(gpt2, "{\"tokenizer_class\":\"Qwen2Tokenizer\"}", "ab 11", "ab " G " 1 1");
     expect_merges(gpt2, "{\"added_tokens_decoder\":{\"7\":{\"content\":\"<x>\",\"special\":true}}}", "a<x>b", "a <x> b");
     aoe_error err = {0};
-    aoe_tokenizer *t = merges(vocab_json, merges_txt, NULL, "{\"mask_token\":{\"content\":\"<mask>\",\"lstrip\":false}}", &err);
+    aoe_tokenizer *t =
+        open_merges(vocab_json, merges_txt, NULL, "{\"mask_token\":{\"content\":\"<mask>\",\"lstrip\":false}}", &err);
     assert_string_equal(test_tokens(t, "a <mask>", NULL), "<s> a " G " <mask> </s>");
     assert_string_equal(aoe_tokenizer_kind(t), "BPE");
     aoe_tokenizer_close(t);
@@ -241,10 +247,10 @@ static void test_merges(void **state) {
 static void expect_merges_rejected(const char *vocab_text, const char *merges_text, const char *config, int code,
                                    const char *part) {
     aoe_error err = {0};
-    assert_null(merges(vocab_text, merges_text, config, NULL, &err));
+    assert_null(open_merges(vocab_text, merges_text, config, NULL, &err));
     assert_int_equal(err.code, code);
     if (strncmp(err.message, "dir/", 4) != 0 || !strstr(err.message, part))
-        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
 }
 
 static void test_merges_rejected(void **state) {
@@ -282,7 +288,7 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.model", "x"));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_EUNSUPPORTED);
     assert_non_null(strstr(err.message, "tokenizer.model"));
-    /* vocab.json with merges.txt, then vocab.txt, then tokenizer.json: the later ones win */
+    /* priority, lowest first: vocab.json with merges.txt, vocab.txt, tokenizer.json */
     free(test_write_text(dir, "vocab.json", vocab_json));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_ENOENT);
     assert_non_null(strstr(err.message, "merges.txt"));
@@ -299,7 +305,7 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.json", json));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), 0);
     assert_string_equal(test_tokens(t, "json", NULL), "[CLS] json [SEP]");
-    /* the copies are the files as they were, even when the source is gone */
+    /* saving writes the files as they were read, even if the source directory has been deleted */
     test_dir_remove(dir);
     assert_int_equal(aoei_tokenizer_save(t, copy, &err), 0);
     aoe_tokenizer_close(t);

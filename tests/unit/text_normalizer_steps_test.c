@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The normalisers beside BERT's, alone and in a row: results, where each byte
- * comes from, linear time; and the character map of SentencePiece, over tables made here.
+ * Tests the normalizers other than BertNormalizer, alone and in sequence: their results, the origin of each byte, and
+ * linear time. Tests SentencePiece's character map with tables that are built here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "base/utf8.h"
 #include "tokenizer/normalizer.h"
 
-static double cpu_seconds(void) { /* the machine may be busy with other things */
+/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
@@ -28,13 +29,15 @@ static void open_json(aoei_normalizer *n, const char *json) {
     json_decref(section);
 }
 
-/* Normalises with and without origins, which must be the starts of characters. */
+/* Asserts that s[len] is normalized to want[want_len], with and without tracking, and that every tracked origin is the start of
+ * a character of s. */
 static void check(const aoei_normalizer *n, const char *s, size_t len, const char *want, size_t want_len) {
     aoei_normalized out = {0}, tracked = {.track = 1};
     assert_int_equal(aoei_normalize(n, s, len, &out, NULL), 0);
     assert_int_equal(aoei_normalize(n, s, len, &tracked, NULL), 0);
     if (out.len != want_len || memcmp(out.data, want, want_len) != 0)
-        fail_msg("\"%.*s\" became \"%.*s\", not \"%.*s\"", (int)len, s, (int)out.len, out.data, (int)want_len, want);
+        fail_msg("\"%.*s\" was normalized to \"%.*s\", expected \"%.*s\"", (int)len, s, (int)out.len, out.data, (int)want_len,
+                 want);
     assert_int_equal(tracked.len, out.len);
     assert_memory_equal(tracked.data, out.data, out.len);
     for (size_t i = 0; i < out.len; i++)
@@ -54,18 +57,21 @@ static void expect(const char *json, const char *s, const char *want) {
 
 static void test_forms(void **state) {
     (void)state;
-    /* e with dot below and acute: in any order, composed or not */
-    static const char *const same[] = {"\xe1\xba\xb9\xcc\x81", "e\xcc\xa3\xcc\x81", "e\xcc\x81\xcc\xa3", "\xc3\xa9\xcc\xa3"};
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        expect("{\"type\":\"NFC\"}", same[i], "\xe1\xba\xb9\xcc\x81");
-        expect("{\"type\":\"NFD\"}", same[i], "e\xcc\xa3\xcc\x81");
+    /* e with dot below and acute, in any order, composed or decomposed */
+    static const char *const spellings[] = {"\xe1\xba\xb9\xcc\x81", "e\xcc\xa3\xcc\x81", "e\xcc\x81\xcc\xa3",
+                                            "\xc3\xa9\xcc\xa3"};
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        expect("{\"type\":\"NFC\"}", spellings[i], "\xe1\xba\xb9\xcc\x81");
+        expect("{\"type\":\"NFD\"}", spellings[i], "e\xcc\xa3\xcc\x81");
     }
     expect("{\"type\":\"NFC\"}", "ab\xc3\xa9 x\xc4\xb0", "ab\xc3\xa9 x\xc4\xb0");
-    expect("{\"type\":\"NFC\"}", "a\xcc\x8a\xe2\x84\xab", "\xc3\xa5\xc3\x85");            /* the Angstrom sign is a letter */
-    expect("{\"type\":\"NFC\"}", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", "\xea\xb0\x81"); /* jamo */
+    expect("{\"type\":\"NFC\"}", "a\xcc\x8a\xe2\x84\xab", "\xc3\xa5\xc3\x85"); /* the Angstrom sign becomes a letter */
+    expect("{\"type\":\"NFC\"}", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8",
+           "\xea\xb0\x81"); /* jamo are composed into a syllable */
     expect("{\"type\":\"NFC\"}", "\xea\xb0\x80\xe1\x86\xa8", "\xea\xb0\x81");
     expect("{\"type\":\"NFD\"}", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8");
-    expect("{\"type\":\"NFC\"}", "\xe0\xa6\x95\xe0\xa7\x87\xe0\xa6\xbe", "\xe0\xa6\x95\xe0\xa7\x8b"); /* two vowel signs */
+    expect("{\"type\":\"NFC\"}", "\xe0\xa6\x95\xe0\xa7\x87\xe0\xa6\xbe",
+           "\xe0\xa6\x95\xe0\xa7\x8b"); /* two vowel signs compose */
     expect("{\"type\":\"NFC\"}", "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa4\x95\xe0\xa4\xbc");
     expect("{\"type\":\"NFC\"}", "\xef\xac\x81\xe2\x91\xa0", "\xef\xac\x81\xe2\x91\xa0");
     expect("{\"type\":\"NFKC\"}", "\xef\xac\x81\xe2\x91\xa0\xc2\xbd\xef\xbc\xa1\xcc\x8a",
@@ -73,13 +79,14 @@ static void test_forms(void **state) {
            "1\xe2\x81\x84"
            "2\xc3\x85");
     expect("{\"type\":\"NFKD\"}", "\xef\xac\x81\xc3\xa9\xc2\xa0", "fie\xcc\x81 ");
-    expect("{\"type\":\"NFKC\"}", "\xe3\x8b\xbf", "\xe3\x8b\xbf"); /* U+32FF came after Unicode 9 */
-    expect("{\"type\":\"NFC\"}", "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0", "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0"); /* so did U+11938 */
+    expect("{\"type\":\"NFKC\"}", "\xe3\x8b\xbf", "\xe3\x8b\xbf"); /* U+32FF was added after Unicode 9 */
+    expect("{\"type\":\"NFC\"}", "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0",
+           "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0"); /* added after Unicode 9 */
     expect("{\"type\":\"NFD\"}", "a\xcc\x81", "a\xcc\x81");
     expect("{\"type\":\"NFC\"}", "", "");
 }
 
-/* Random texts of letters that have forms, against utf8proc's normalisation of the whole text. */
+/* Compares each normalization form with utf8proc on random texts. */
 static void test_forms_against_utf8proc(void **state) {
     (void)state;
     static const uint32_t letters[] = {'a',    'e',    ' ',    0xE9,   0xC5,   0x301, 0x323,  0x302,   0x327,   0x1EB9, 0x1E69,
@@ -121,7 +128,8 @@ static void test_small_steps(void **state) {
     expect("{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":false}", " a ", "a ");
     expect("{\"type\":\"Strip\",\"strip_left\":false,\"strip_right\":true}", " \xc3\xa9 ", " \xc3\xa9");
     expect("{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true}", "  \t", "");
-    expect("{\"type\":\"StripAccents\"}", "e\xcc\x81\xc3\xa9\xe0\xa4\xbe\xe2\x83\x9d", "e\xc3\xa9"); /* Mn, Mc and Me */
+    expect("{\"type\":\"StripAccents\"}", "e\xcc\x81\xc3\xa9\xe0\xa4\xbe\xe2\x83\x9d",
+           "e\xc3\xa9"); /* removes marks of categories Mn, Mc and Me */
     expect("{\"type\":\"Nmt\"}",
            "a\x01\x7f"
            "b\tc\n\xe2\x80\x8b\xef\xbb\xbf\xe2\x96\x81"
@@ -156,7 +164,7 @@ static void test_origins(void **state) {
                                     "b",
                                     4, &out, NULL),
                      0);
-    static const size_t want[] = {1, 1, 1, 1, 1, 3, 3}; /* _ _ e (two bytes) x y */
+    static const size_t want[] = {1, 1, 1, 1, 1, 3, 3}; /* _ _ e acute (2 bytes) x y */
     assert_int_equal(out.len, sizeof want / sizeof *want);
     assert_memory_equal(out.data, "__e\xcc\x81xy", out.len);
     assert_memory_equal(out.origin, want, sizeof want);
@@ -172,7 +180,7 @@ static void test_linear_time(void **state) {
     char *text = malloc(PAIRS * 5 + 1);
     assert_non_null(text);
     text[0] = 'a';
-    for (size_t i = 0; i < PAIRS; i++) /* marks of the classes 230 and 220 by turns: the worst order */
+    for (size_t i = 0; i < PAIRS; i++) /* marks of classes 230 and 220 alternate: the worst case for sorting */
         memcpy(text + 1 + i * 4, "\xcc\x81\xcc\xa3", 4);
     for (size_t i = 0; i < 3; i++) {
         aoei_normalizer n;
@@ -190,34 +198,36 @@ static void test_linear_time(void **state) {
     free(text);
 }
 
-/* A double array over `n` keys in order, as SentencePiece lays it out: a unit tells its label, the offset of its children,
- * and whether one of them, with label 0, holds a value. Blocks of 256 units keep the offsets simple. */
+/* A double-array trie in SentencePiece's format. A unit stores its label, the offset of its children, and whether the child
+ * with label 0 stores a value. Each node's children have a block of 256 units, which keeps the offsets simple. */
 typedef struct array {
     uint32_t unit[64 * 256];
-    size_t blocks;
+    size_t blocks; /* number of blocks in use */
 } array;
 
+/* Adds the children of `node` for n sorted keys with a common prefix of `depth` bytes. */
 static void build(array *a, uint32_t node, const char *const *key, const uint32_t *value, size_t n, size_t depth) {
     const uint32_t base = (uint32_t)(256 * a->blocks++);
     a->unit[node] |= (base ^ node) << 10;
     for (size_t i = 0; i < n;) {
         const unsigned char c = (unsigned char)key[i][depth];
-        size_t same = 1;
+        size_t count = 1;
         if (c == 0) {
             a->unit[node] |= 1u << 8;
             a->unit[base] = 1u << 31 | value[i];
             i++;
             continue;
         }
-        while (i + same < n && (unsigned char)key[i + same][depth] == c)
-            same++;
+        while (i + count < n && (unsigned char)key[i + count][depth] == c)
+            count++;
         a->unit[base ^ c] = c;
-        build(a, base ^ c, key + i, value + i, same, depth + 1);
-        i += same;
+        build(a, base ^ c, key + i, value + i, count, depth + 1);
+        i += count;
     }
 }
 
-/* The "Precompiled" normaliser of a table, as JSON. */
+/* Returns a "Precompiled" normalizer as JSON, in static memory. It replaces key[i] with to[i]; the n keys are sorted by bytes.
+ */
 static char *charsmap_json(const char *const *key, const char *const *to, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static array a;
@@ -263,11 +273,11 @@ static void test_charsmap(void **state) {
     expect(json,
            "e\xcc\x81"
            "A\xcc\x8a e",
-           "\xc3\xa9\xc3\x85 e"); /* a cluster as a whole */
+           "\xc3\xa9\xc3\x85 e"); /* a grapheme cluster is replaced as a whole */
     expect(json, "x\xc2\xady", "xy");
-    expect(json, "\r\n", " ");                 /* a cluster: the shortest key that begins it takes all of it */
-    expect(json, "\xef\xbc\xa1\xcc\x81", "A"); /* five bytes: likewise */
-    expect(json, "\xef\xbc\xa1\xcc\x81\xcc\x81", "A\xcc\x81\xcc\x81"); /* seven: a character at a time */
+    expect(json, "\r\n", " ");                 /* the shortest key that is a prefix of a cluster replaces all of it */
+    expect(json, "\xef\xbc\xa1\xcc\x81", "A"); /* a cluster of 5 bytes: replaced as a whole */
+    expect(json, "\xef\xbc\xa1\xcc\x81\xcc\x81", "A\xcc\x81\xcc\x81"); /* 7 bytes: character by character */
     expect(json, "\xc3\x89", "E!");
     expect(json, "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa9", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa9");
     expect("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"\"}", "a\t\xc3\x89", "a\t\xc3\x89");
@@ -285,7 +295,7 @@ static void expect_rejected(const char *json, int code, const char *part) {
     assert_non_null(section);
     assert_int_equal(aoei_normalizer_read(&n, section, "f", &err), code);
     if (strncmp(err.message, "f: ", 3) != 0 || !strstr(err.message, part))
-        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
     aoei_normalizer_free(&n);
     json_decref(section);
 }
@@ -303,9 +313,10 @@ static void test_rejected(void **state) {
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":7}", AOE_EFORMAT, "\"precompiled_charsmap\"");
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAA\"}", AOE_EFORMAT, "base64");
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"A*AA\"}", AOE_EFORMAT, "base64");
-    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}", AOE_EFORMAT, "base64"); /* three bytes */
+    expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}", AOE_EFORMAT,
+                    "base64"); /* 3 bytes: too short */
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAA==\"}", AOE_EFORMAT,
-                    "base64"); /* an array of four, missing */
+                    "base64"); /* an array of 4 bytes is announced and missing */
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAAD/\"}", AOE_EFORMAT, "UTF-8");
 #define SEQUENCE(x) "{\"type\":\"Sequence\",\"normalizers\":[" x "]}"
     expect_rejected(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(""))))))))),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * BertNormalizer, switch by switch; canonical order of what survives; where
- * each byte of the output comes from; linear time on hostile runs of marks.
+ * Tests BertNormalizer: each option, the canonical order of the remaining marks, the origin of each output byte, and linear
+ * time on long sequences of combining marks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "tokenizer/normalizer.h"
 
+/* Asserts that text[len] is normalized to `want`, and that every tracked origin is the start of a character. switches: '0' or
+ * '1' for each of clean_text, handle_chinese_chars, strip_accents and lowercase, in this order. */
 static void check(const char *switches, const char *text, size_t len, const char *want) {
     aoei_normalizer n = {0};
     aoei_normalized out = {0}, tracked = {.track = 1};
@@ -17,7 +19,7 @@ static void check(const char *switches, const char *text, size_t len, const char
         aoei_normalizer_add_bert(&n, switches[0] == '1', switches[1] == '1', switches[2] == '1', switches[3] == '1', NULL), 0);
     assert_int_equal(aoei_normalize(&n, text, len, &out, NULL), 0);
     if (out.len != strlen(want) || memcmp(out.data, want, out.len) != 0)
-        fail_msg("%s: \"%s\" became \"%.*s\", not \"%s\"", switches, text, (int)out.len, out.data, want);
+        fail_msg("%s: \"%s\" was normalized to \"%.*s\", expected \"%s\"", switches, text, (int)out.len, out.data, want);
     for (size_t i = 0; i < AOEI_NORMALIZED_SLACK; i++)
         assert_int_equal(out.data[out.len + i], 0);
     assert_int_equal(aoei_normalize(&n, text, len, &tracked, NULL), 0);
@@ -34,7 +36,6 @@ static void check(const char *switches, const char *text, size_t len, const char
 
 static void test_switches(void **state) {
     (void)state;
-    /* clean_text, handle_chinese_chars, strip_accents, lowercase */
     static const struct {
         const char *switches, *text, *want;
     } cases[] = {
@@ -55,17 +56,17 @@ static void test_switches(void **state) {
          "e\xe2\x80\xa8"
          "f",
          "a b c d e f"},
-        {"1000", "\xcd\xb8", "\xcd\xb8"}, /* U+0378, unassigned, stays */
+        {"1000", "\xcd\xb8", "\xcd\xb8"}, /* U+0378 is unassigned and kept */
         {"0100", "a中b", "a 中 b"},
         {"0100", "あ一", "あ 一 "},
-        {"0110", "\xef\xa4\x80", " \xe8\xb1\x88 "}, /* a compatibility ideograph is spaced, then decomposed */
+        {"0110", "\xef\xa4\x80", " \xe8\xb1\x88 "}, /* a compatibility ideograph gets spaces around it, then is decomposed */
         {"0010", "éÅİ", "eAI"},
-        {"0010", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"}, /* into three jamo */
+        {"0010", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"}, /* decomposed into three jamo */
         {"0001", "ÀÉİΣẞǅ",
          "àé"
          "i\xcc\x87"
          "σßǆ"},
-        {"0011", "İΑΣ", "iασ"}, /* a final sigma is lowered as any other */
+        {"0011", "İΑΣ", "iασ"}, /* a final sigma is lowercased like any other sigma */
         {"1101", "Ünïcode", "ünïcode"},
         {"0001", "\xe2\x84\xaa", "k"}, /* the Kelvin sign */
     };
@@ -77,13 +78,13 @@ static void test_switches(void **state) {
 
 static void test_canonical_order(void **state) {
     (void)state;
-    /* spacing marks with a combining class survive and are put in order: U+302E has 224, U+1D165 has 216 */
+    /* spacing marks with a combining class are kept and sorted by it: U+302E has class 224, U+1D165 has class 216 */
     check("0010", "a\xe3\x80\xae\xf0\x9d\x85\xa5", 8, "a\xf0\x9d\x85\xa5\xe3\x80\xae");
-    /* a removed nonspacing mark of class 0 (U+0941) keeps them apart */
+    /* a removed nonspacing mark of class 0 (U+0941) between two marks prevents sorting */
     check("0010", "a\xe3\x80\xae\xe0\xa5\x81\xf0\x9d\x85\xa5", 11, "a\xe3\x80\xae\xf0\x9d\x85\xa5");
-    /* one with a class does not */
+    /* a removed mark of another class (U+0301) does not prevent sorting */
     check("0010", "a\xe3\x80\xae\xcc\x81\xf0\x9d\x85\xa5", 10, "a\xf0\x9d\x85\xa5\xe3\x80\xae");
-    /* nor does a control character that cleaning takes out; a letter and a space do */
+    /* a control character removed by clean_text does not prevent sorting; a space and a letter do */
     check("1010", "\xe3\x80\xae\x01\xf0\x9d\x85\xa5", 8, "\xf0\x9d\x85\xa5\xe3\x80\xae");
     check("1010", "\xe3\x80\xae \xf0\x9d\x85\xa5", 8, "\xe3\x80\xae \xf0\x9d\x85\xa5");
     check("1010", "\xe3\x80\xae\xc2\xa0\xf0\x9d\x85\xa5", 9, "\xe3\x80\xae \xf0\x9d\x85\xa5");
@@ -100,7 +101,7 @@ static void test_origins(void **state) {
                                     "É中x",
                                     7, &out, NULL),
                      0);
-    static const size_t want[] = {1, 3, 3, 3, 3, 3, 6}; /* e, space, three bytes, space, x */
+    static const size_t want[] = {1, 3, 3, 3, 3, 3, 6}; /* e, space, 3 bytes of the ideograph, space, x */
     assert_int_equal(out.len, sizeof want / sizeof *want);
     for (size_t i = 0; i < out.len; i++)
         assert_int_equal(out.origin[i], want[i]);
@@ -121,7 +122,7 @@ static void test_none(void **state) {
     aoei_normalized_free(&out);
 }
 
-/* A megabyte of combining marks in the worst order for sorting. */
+/* Normalizes 1 MB of combining marks, in the worst order for sorting, within a time limit. */
 static void test_linear_time(void **state) {
     (void)state;
     enum { PAIRS = 150000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Patterns: what matches where, the places in which Oniguruma and PCRE2 read an
- * expression differently, and what is refused.
+ * Tests patterns: which spans match, expressions that Oniguruma and PCRE2 interpret differently, and which expressions are
+ * rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +10,12 @@
 #include "../support/support.h"
 #include "tokenizer/pattern.h"
 
-static double cpu_seconds(void) { /* the machine may be busy with other things */
+/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/* The matches with '|' between them, in static memory. */
+/* Returns the matches in s[len], joined with '|', in static memory. */
 static const char *matches(const aoei_pattern *p, const char *s, size_t len) {
     static char out[4096];
     aoei_pattern_search search = {0};
@@ -37,7 +38,7 @@ static void expect(const char *expression, const char *s, const char *want) {
         fail_msg("%s", err.message);
     const char *got = matches(&p, s, strlen(s));
     if (strcmp(got, want) != 0)
-        fail_msg("\"%s\" finds \"%s\" in \"%s\", not \"%s\"", expression, got, s, want);
+        fail_msg("\"%s\" matches \"%s\" in \"%s\", expected \"%s\"", expression, got, s, want);
     aoei_pattern_free(&p);
 }
 
@@ -49,20 +50,20 @@ static void test_matches(void **state) {
     expect("\\p{N}{1,3}", "12345", "123|45");
     expect("(?i:'s|'LL)", "'S'll's", "'S|'ll|'s");
     expect("(?i)ab|C", "ABc", "AB|c");
-    expect("x*", "axb", "|x|");          /* empty ones, but not right behind a match */
-    expect("", "\xc3\xa9", "|");         /* before and behind the character */
-    expect("^b|a$", "a\nb\na", "a|b|a"); /* at every line */
+    expect("x*", "axb", "|x|");          /* empty matches, except directly after a match */
+    expect("", "\xc3\xa9", "|");         /* before and after the character */
+    expect("^b|a$", "a\nb\na", "a|b|a"); /* ^ and $ match at every line */
     expect(".", "a\n\r", "a|\r");
     expect("(?m:.)", "a\n", "a|\n");
     expect("[^\\r\\n\\p{L}\\p{N}]?\\p{L}+", "-ab c1d", "-ab| c|d");
     expect("(?<=a)b(?=c)", "abcb", "b");
-    expect("\\bab\\b", "ab cab ab\xcc\x81 ab", "ab|ab"); /* a mark is part of the word */
+    expect("\\bab\\b", "ab cab ab\xcc\x81 ab", "ab|ab"); /* a combining mark is part of the word */
     expect("\\Bb", "ab b", "b");
 }
 
 static void test_classes(void **state) {
     (void)state;
-    /* U+180E is no white space, U+0085 and U+3000 are */
+    /* U+180E is not white space; U+0085 and U+3000 are */
     expect("\\s", "\xe1\xa0\x8e \xc2\x85\xe3\x80\x80", " |\xc2\x85|\xe3\x80\x80");
     expect("[\\s]", "\xe1\xa0\x8e\xc2\xa0", "\xc2\xa0");
     expect("\\S", "\xe1\xa0\x8e ", "\xe1\xa0\x8e");
@@ -72,11 +73,11 @@ static void test_classes(void **state) {
     expect("[^\\w]", "a\xcc\x81-", "-");
     expect("\\W", "a\xcc\x81-", "-");
     expect("\\h+", "xaF0g", "aF0");
-    expect(" ?[^(\\s|[.,!?])]+", "(ab |cd.) e", "ab|cd| e"); /* classes inside are members */
+    expect(" ?[^(\\s|[.,!?])]+", "(ab |cd.) e", "ab|cd| e"); /* a nested class adds its members */
     expect("[a[bc]d]+", "xabcd]", "abcd");
     expect("\\d+", "1\xd9\xa1x", "1\xd9\xa1");
     expect("\\D", "1x", "x");
-    expect("[\\s-x]", "-y x", "-| |x"); /* no range */
+    expect("[\\s-x]", "-y x", "-| |x"); /* - after a class is a literal, not a range */
     expect("[[:alpha:]]+",
            "a\xc3\xa9"
            "1",
@@ -84,7 +85,8 @@ static void test_classes(void **state) {
     expect("[[:space:][:digit:]]+", "a 1", " 1");
     expect("\\p{Letter}+|\\P{L}", "ab1", "ab|1");
     expect("\\p{^L}", "a1", "1");
-    expect("\\p{Han}+", "a\xe4\xb8\xad\xe3\x80\x81\xe6\x96\x87", "\xe4\xb8\xad|\xe6\x96\x87"); /* U+3001 is Common */
+    expect("\\p{Han}+", "a\xe4\xb8\xad\xe3\x80\x81\xe6\x96\x87",
+           "\xe4\xb8\xad|\xe6\x96\x87"); /* U+3001 has the script Common */
     expect("\\p{Lu}", "aB", "B");
     expect("[\\u4e00-\\u9fff]", "a\xe4\xb8\xad", "\xe4\xb8\xad");
     expect("\\x{4e2d}|\\x41", "A\xe4\xb8\xad", "A|\xe4\xb8\xad");
@@ -96,7 +98,7 @@ static void test_repetitions(void **state) {
     expect("a{2}", "aaaaa", "aa|aa");
     expect("a{,2}b", "aaab", "aab");
     expect("a{2,}?", "aaaa", "aa|aa");
-    expect("a{1,2}+b", "aaaab", "aaaab"); /* a repetition of the repetition, nothing possessive */
+    expect("a{1,2}+b", "aaaab", "aaaab"); /* + repeats {1,2}; it is not possessive */
     expect("(?:ab){1,2}+c", "ababababc", "ababababc");
     expect("[ab]{1,2}+c", "abbac", "abbac");
     expect("a++a", "aaa", "");
@@ -112,9 +114,9 @@ static void expect_rejected(const char *expression, const char *why) {
     aoei_pattern p = {0};
     aoe_error err = {0};
     if (aoei_pattern_regex(&p, expression, strlen(expression), &err) != AOE_EUNSUPPORTED)
-        fail_msg("\"%s\" is not refused", expression);
+        fail_msg("\"%s\": expected AOE_EUNSUPPORTED", expression);
     if (!strstr(err.message, why) || !strstr(err.message, expression))
-        fail_msg("\"%s\" lacks \"%s\" or \"%s\"", err.message, why, expression);
+        fail_msg("error message \"%s\": expected \"%s\" and \"%s\"", err.message, why, expression);
     aoei_pattern_free(&p);
 }
 
@@ -173,7 +175,7 @@ static void test_literal(void **state) {
     aoei_pattern_free(&p);
 }
 
-/* A megabyte of white space and of letters goes through in one sweep; an expression that explodes gives up. */
+/* Matching 1 MiB of one repeated character takes linear time; exponential backtracking ends with an error. */
 static void test_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pre-tokenizers and their options, alone and in a row; the five behaviours of a
- * split; batches; and where each byte of a word comes from.
+ * Tests pre-tokenizers and their options, alone and in sequence: the five behaviors of Split, batches of words, and the
+ * origin of each byte of a word.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void open_json(aoei_pretokenizer *p, const char *json) {
     json_decref(section);
 }
 
-/* The words of s[start, len), each in parentheses, in static memory. `base`: where s begins in its text. */
+/* Returns the words of s[start, len), each in parentheses, in static memory. base: offset of s in its text, in bytes. */
 static const char *words_of(const aoei_pretokenizer *p, const char *s, size_t len, size_t start, size_t base) {
     static char out[8192];
     const aoei_normalizer none = {0};
@@ -54,7 +54,7 @@ static void expect(const char *json, const char *s, const char *want) {
     open_json(&p, json);
     const char *got = words_of(&p, s, strlen(s), 0, 0);
     if (strcmp(got, want) != 0)
-        fail_msg("%s: \"%s\" became %s, not %s", json, s, got, want);
+        fail_msg("%s: \"%s\" was split into %s, expected %s", json, s, got, want);
     aoei_pretokenizer_free(&p);
 }
 
@@ -84,7 +84,7 @@ static void test_behaviors(void **state) {
 
 static void test_byte_level(void **state) {
     (void)state;
-#define G "\xc4\xa0" /* the letter of the space */
+#define G "\xc4\xa0" /* the byte-level letter of a space */
     expect("{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "Hi  you're 12,", "(Hi)(" G ")(" G "you)('re)(" G "12)(,)");
     expect("{\"type\":\"ByteLevel\"}", "Hi", "(" G "Hi)");
     expect("{\"type\":\"ByteLevel\"}", " Hi", "(" G "Hi)");
@@ -94,8 +94,8 @@ static void test_byte_level(void **state) {
     expect("{\"type\":\"Sequence\",\"pretokenizers\":["
            "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\p{N}\"},\"behavior\":\"Isolated\",\"invert\":false},"
            "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":false}]}",
-           "a1 2", "(" G "a)(" G "1)(" G ")(" G "2)"); /* in front of each piece */
-    /* letters that are cut again */
+           "a1 2", "(" G "a)(" G "1)(" G ")(" G "2)"); /* the prefix space is added to each piece */
+    /* byte-level letters can be split again */
     expect("{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
            "{\"type\":\"Split\",\"pattern\":{\"String\":\"" G "\"},\"behavior\":\"Removed\"}]}",
            "a b", "(a)(b)");
@@ -119,7 +119,7 @@ static void test_metaspace(void **state) {
     open_json(&p, METASPACE(",\"prepend_scheme\":\"first\""));
     assert_true(p.needs_first);
     assert_string_equal(words_of(&p, "a b", 3, 0, 0), "(" U "a)(" U "b)");
-    assert_string_equal(words_of(&p, "a b", 3, 0, 5), "(a)(" U "b)"); /* not where the text begins */
+    assert_string_equal(words_of(&p, "a b", 3, 0, 5), "(a)(" U "b)"); /* s is not at the start of the text */
     assert_string_equal(words_of(&p, "xa b", 4, 1, 0), "(a)(" U "b)");
     aoei_pretokenizer_free(&p);
 }
@@ -147,7 +147,7 @@ static void test_classes(void **state) {
     expect("{\"type\":\"Whitespace\"}", "   ", "");
 }
 
-/* More words than a batch, and batches of which nothing is left. */
+/* Texts with more words than a batch, including batches whose words are all removed. */
 static void test_batches(void **state) {
     (void)state;
     char text[2049], want[8192] = "";
@@ -173,7 +173,7 @@ static void expect_rejected(const char *json, int code, const char *part) {
     assert_non_null(section);
     assert_int_equal(aoei_pretokenizer_read(&p, section, "f", &err), code);
     if (strncmp(err.message, "f: ", 3) != 0 || !strstr(err.message, part))
-        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
     aoei_pretokenizer_free(&p);
     json_decref(section);
 }

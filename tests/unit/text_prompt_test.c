@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Truncation and prompts: what is kept, what is cut, what is refused.
+ * Tests truncation and prompts: which tokens are kept, which are truncated, and which inputs are rejected.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@ static void expect(const aoe_tokenizer *t, const char *prompt, const char *text,
     const char *got = test_tokens(
         t, text, &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length});
     if (strcmp(got, want) != 0)
-        fail_msg("prompt \"%s\", text \"%s\", %zu: \"%s\" instead of \"%s\"", prompt ? prompt : "", text, max_length, got,
-                 want);
+        fail_msg("prompt \"%s\", text \"%s\", max_length %zu: got \"%s\", expected \"%s\"", prompt ? prompt : "", text,
+                 max_length, got, want);
 }
 
 static void expect_error(const aoe_tokenizer *t, const char *prompt, const char *text, size_t max_length, int code,
@@ -25,7 +25,7 @@ static void expect_error(const aoe_tokenizer *t, const char *prompt, const char 
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), &o, &ids, &err), code);
     assert_int_equal(err.code, code);
     if (!strstr(err.message, part))
-        fail_msg("\"%s\" does not hold \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected \"%s\"", err.message, part);
     assert_int_equal(ids.n, 0);
     aoe_ids_free(&ids);
 }
@@ -36,7 +36,7 @@ static void test_truncation(void **state) {
     expect(t, NULL, "a b c d", 0, "[CLS] a b c d [SEP]");
     expect(t, NULL, "a b c d", 6, "[CLS] a b c d [SEP]");
     expect(t, NULL, "a b c d", 5, "[CLS] a b c [SEP]");
-    expect(t, NULL, "abc d", 4, "[CLS] a ##b [SEP]"); /* in the middle of a word too */
+    expect(t, NULL, "abc d", 4, "[CLS] a ##b [SEP]"); /* truncation can split a word */
     expect(t, NULL, "a b", 3, "[CLS] a [SEP]");
     expect(t, NULL, "", 3, "[CLS] [SEP]");
     expect_error(t, NULL, "a", 2, AOE_EARG, "max_length 2 is too small for the text and 2 special tokens");
@@ -62,21 +62,21 @@ static void test_prompts(void **state) {
     expect(t, "q: {text}", "a b", 0, "[CLS] q : a b [SEP]");
     expect(t, "{text}", "a b", 0, "[CLS] a b [SEP]");
     expect(t, "q: {text} e", "a b c d", 0, "[CLS] q : a b c d e [SEP]");
-    /* the text is cut, never the template */
+    /* the text is truncated, never the prompt */
     expect(t, "q: {text} e", "a b c d", 8, "[CLS] q : a b c e [SEP]");
     expect(t, "q: {text} e", "a b c d", 6, "[CLS] q : a e [SEP]");
     expect(t, "q: {text} [MASK]", "a b c d", 6, "[CLS] q : a [MASK] [SEP]");
-    /* as if written by hand: the text joins a word of the template, and such a token belongs to the template */
+    /* prompt and text are tokenized together; a token that contains characters of both belongs to the prompt */
     expect(t, "q{text}", "a b", 0, "[CLS] qa b [SEP]");
     expect(t, "q{text}", "a b c", 4, "[CLS] qa b [SEP]");
-    expect(t, "q {text}c", "a b d b", 6, "[CLS] q a b ##c [SEP]"); /* cut to fit: the last piece is the template's */
+    expect(t, "q {text}c", "a b d b", 6, "[CLS] q a b ##c [SEP]"); /* the last piece belongs to the prompt */
     /* an empty text, and braces that are not {text} */
     expect(t, "q: {text}", "", 0, "[CLS] q : [SEP]");
     expect(t, "q: {text}", "", 4, "[CLS] q : [SEP]");
     expect(t, "{{text}", "a", 0, "[CLS] [UNK] a [SEP]");
-    /* {text} inside the text is text */
+    /* {text} inside the text is not replaced */
     expect(t, "q {text}", "{text}", 0, "[CLS] q [UNK] [UNK] [UNK] [SEP]");
-    /* characters that change their length on the way: spans are those of the original */
+    /* normalization changes the length of characters; spans refer to the original text */
     expect(t, "q \xc3\x89 {text} \xc3\x89", "\xc3\x89 \xc4\xb0 a b", 7, "[CLS] q e e [UNK] e [SEP]");
     expect(t, "q {text} e", "a [SEP] b [SEP] c", 7, "[CLS] q a [SEP] b e [SEP]");
     aoe_tokenizer_close(t);
@@ -96,34 +96,34 @@ static void test_rejected(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* For every length: what is cut from the right of the text, and nothing else, is missing. */
+/* For every max_length, the result is the complete encoding without one contiguous range of tokens. */
 static void test_every_length(void **state) {
     (void)state;
     static const char *const prompts[] = {"q: {text}", "{text} : q", "q {text} e", "q{text}b"};
     static const char text[] = "a b abc [SEP] d e zz a";
     aoe_tokenizer *t = test_tokenizer(&spec);
     for (size_t p = 0; p < sizeof prompts / sizeof *prompts; p++) {
-        aoe_ids whole = {0}, cut = {0};
+        aoe_ids complete = {0}, part = {0};
         aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = prompts[p]};
-        assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), &o, &whole, NULL), 0);
-        for (o.max_length = whole.n + 1; o.max_length > 0; o.max_length--) {
-            int rc = aoe_tokenizer_encode(t, aoe_text_of(text), &o, &cut, NULL);
+        assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), &o, &complete, NULL), 0);
+        for (o.max_length = complete.n + 1; o.max_length > 0; o.max_length--) {
+            int rc = aoe_tokenizer_encode(t, aoe_text_of(text), &o, &part, NULL);
             if (rc) {
                 assert_int_equal(rc, AOE_EARG);
                 assert_true(o.max_length <= 6);
                 break;
             }
-            size_t n = o.max_length < whole.n ? o.max_length : whole.n, front = 0, back = 0;
-            assert_int_equal(cut.n, n);
-            assert_int_equal(cut.truncated, n < whole.n);
-            while (front < n && cut.id[front] == whole.id[front])
+            size_t n = o.max_length < complete.n ? o.max_length : complete.n, front = 0, back = 0;
+            assert_int_equal(part.n, n);
+            assert_int_equal(part.truncated, n < complete.n);
+            while (front < n && part.id[front] == complete.id[front])
                 front++;
-            while (back < n && cut.id[n - 1 - back] == whole.id[whole.n - 1 - back])
+            while (back < n && part.id[n - 1 - back] == complete.id[complete.n - 1 - back])
                 back++;
-            assert_true(front + back >= n); /* one gap at most */
+            assert_true(front + back >= n); /* at most one range is missing */
         }
-        aoe_ids_free(&whole);
-        aoe_ids_free(&cut);
+        aoe_ids_free(&complete);
+        aoe_ids_free(&part);
     }
     aoe_tokenizer_close(t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The vocabulary trainer: a small case worked out by hand, a slow trainer that
- * recounts everything as the reference, and what the files it writes promise.
+ * Tests the trainer of WordPiece vocabularies: an example worked out by hand, a comparison with a slow trainer that counts
+ * all pairs again after every merge, and the files that it writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void expect_vocab(const aoei_wordpiece_trainer *tr, const char *want) {
 
 static void test_by_hand(void **state) {
     (void)state;
-    /* ab x3, abc x2, b x1. Alphabet a b c; inner: b c. Pairs: (a,##b) 5, (##b,##c) 2. After ab: (ab,##c) 2. */
+    /* counts: ab 3, abc 2, b 1; letters: a b c ##b ##c; pairs: (a,##b) 5, (##b,##c) 2; after merging ab: (ab,##c) 2 */
     static const char *const texts[] = {"ab abc AB", "b abc ab"};
     aoei_wordpiece_trainer *tr = train(options(100), texts, 2, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b c ##b ##c ab abc");
@@ -66,29 +66,32 @@ static void test_by_hand(void **state) {
     aoei_wordpiece_options o = options(100);
     o.min_frequency = 3;
     o.lowercase = 0;
-    tr = train(o, texts, 2, 0); /* A and B apart: ab 2, abc 2, AB 1, b 1 */
+    tr = train(o, texts, 2, 0); /* without lowercasing, the counts are ab 2, abc 2, AB 1, b 1 */
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] A B a b c ##B ##b ##c ab");
     aoei_wordpiece_trainer_destroy(tr);
-    o = options(9); /* room for two letters in both forms: the most frequent, a 5 and b 6 */
+    o = options(9); /* 4 tokens in addition to the special tokens: the most frequent letters are a (5) and b (6) */
     tr = train(o, texts, 2, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##b ab");
     aoei_wordpiece_trainer_destroy(tr);
-    static const char *const same[] = {"aaaa aaaa"}; /* overlapping pairs merge from the left; (a,##a) 2, (##a,##a) 4 */
-    tr = train(options(100), same, 1, 0);
+    static const char *const repeated[] = {
+        "aaaa aaaa"}; /* overlapping pairs merge from the left; counts: (a,##a) 2, (##a,##a) 4 */
+    tr = train(options(100), repeated, 1, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a ##a ##aa aaa aaaa");
     aoei_wordpiece_trainer_destroy(tr);
 }
 
 enum { MAX_WORDS = 40, MAX_LEN = 12 };
 
+/* Words as sequences of symbols, for the slow trainer. */
 typedef struct slow_words {
     uint32_t symbol[MAX_WORDS][MAX_LEN];
-    size_t len[MAX_WORDS];
-    uint64_t count[MAX_WORDS];
-    size_t n;
+    size_t len[MAX_WORDS];     /* number of symbols of each word */
+    uint64_t count[MAX_WORDS]; /* number of occurrences of each word */
+    size_t n;                  /* number of words */
 } slow_words;
 
-/* Most frequent pair, smallest symbols on a tie, counted anew. */
+/* Counts all pairs and finds the most frequent one; if counts are equal, the pair with the smallest symbols. Returns 0 if there
+ * is no pair. */
 static int slow_best(const slow_words *w, uint32_t n_symbols, uint32_t *left, uint32_t *right, uint64_t *count) {
     uint64_t *table = calloc((size_t)n_symbols * n_symbols, sizeof *table);
     assert_non_null(table);
@@ -153,7 +156,7 @@ static void test_against_recount(void **state) {
     }
 }
 
-/* What is written opens from either set of files, alike, and knows every word of the texts. */
+/* The directory opens with and without tokenizer.json, with equal results, and no word of the training texts is unknown. */
 static void test_files(void **state) {
     (void)state;
     for (int lowercase = 0; lowercase < 2; lowercase++) {
@@ -219,7 +222,7 @@ static void test_rejected(void **state) {
     char long_word[300];
     memset(long_word, 'x', sizeof long_word);
     assert_int_equal(aoei_wordpiece_trainer_add(tr, long_word, sizeof long_word, &err), 0);
-    assert_int_equal(aoei_wordpiece_train(tr, &err), AOE_EARG); /* a word that would be unknown in any case */
+    assert_int_equal(aoei_wordpiece_train(tr, &err), AOE_EARG); /* words above the maximum length are ignored */
     aoei_wordpiece_trainer_destroy(tr);
     aoei_wordpiece_trainer_destroy(NULL);
 }

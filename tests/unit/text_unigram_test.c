@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The Unigram model: against all ways to write a word, unknown characters and the
- * bytes that stand for them, XLM-RoBERTa's whole row of steps, a long line, and what is refused.
+ * Tests the Unigram model: a comparison with an exhaustive search over all segmentations, unknown characters and byte
+ * fallback, the complete pipeline of XLM-RoBERTa, a long line, and which files are rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-static double cpu_seconds(void) { /* the machine may be busy with other things */
+/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
@@ -22,10 +23,10 @@ static double cpu_seconds(void) { /* the machine may be busy with other things *
 
 static void expect(const char *json, const char *text, const char *want) {
     aoe_tokenizer *t = test_tokenizer_of(json);
-    for (int twice = 0; twice < 2; twice++) { /* the second time from the cache */
+    for (int twice = 0; twice < 2; twice++) { /* the second pass reads the word cache */
         const char *got = test_tokens(t, text, NULL);
         if (strcmp(got, want) != 0)
-            fail_msg("%s: \"%s\" became \"%s\", not \"%s\"", json, text, got, want);
+            fail_msg("%s: \"%s\" gave the tokens \"%s\", expected \"%s\"", json, text, got, want);
     }
     aoe_tokenizer_close(t);
 }
@@ -37,25 +38,25 @@ static void test_scores(void **state) {
     expect(UNIGRAM(",\"unk_id\":0", VOCAB), "abc", "a bc");
     expect(UNIGRAM(",\"unk_id\":0", VOCAB), "abab", "ab ab");
     expect(UNIGRAM(",\"unk_id\":0", "[\"<unk>\",0],[\"a\",-1],[\"aa\",-2]"), "aa",
-           "aa"); /* equal scores: found first, from the left */
+           "aa"); /* equal scores: the segmentation found first wins */
     expect(UNIGRAM(",\"unk_id\":0", "[\"<unk>\",0],[\"a\",-1],[\"aa\",-2],[\"aaa\",-9]"), "aaa", "a aa");
-    expect("{\"model\":{\"vocab\":[[\"<unk>\",0],[\"a\",-1]],\"unk_id\":0}}", "aa", "a a"); /* without its type */
+    expect("{\"model\":{\"vocab\":[[\"<unk>\",0],[\"a\",-1]],\"unk_id\":0}}", "aa", "a a"); /* the type can be missing */
 }
 
 static void test_unknown(void **state) {
     (void)state;
-    expect(UNIGRAM(",\"unk_id\":0", VOCAB), "axya", "a <unk> a"); /* in a row they are one */
+    expect(UNIGRAM(",\"unk_id\":0", VOCAB), "axya", "a <unk> a"); /* adjacent unknown characters give one token */
     expect(UNIGRAM(",\"unk_id\":0", VOCAB),
            "\xc3\xa9"
            "a\xc3\xa9",
            "<unk> a <unk>");
     expect(UNIGRAM(",\"unk_id\":0,\"byte_fallback\":true", VOCAB ",[\"<0xC3>\",-9],[\"<0xA9>\",-9]"), "a\xc3\xa9x",
-           "a <unk>"); /* all bytes of what is unknown, or none */
+           "a <unk>"); /* byte fallback needs tokens for all bytes of the unknown characters */
     expect(UNIGRAM(",\"unk_id\":0,\"byte_fallback\":true", VOCAB ",[\"<0xC3>\",-9],[\"<0xA9>\",-9]"),
            "a\xc3\xa9\xc3\xa9"
            "b",
            "a <0xC3> <0xA9> <0xC3> <0xA9> b");
-    /* a long token that begins with an unknown character */
+    /* a token that begins with an unknown character */
     expect(UNIGRAM(",\"unk_id\":0", VOCAB ",[\"xy\",-3]"), "xyx", "xy <unk>");
     aoe_tokenizer *t = test_tokenizer_of(UNIGRAM("", VOCAB));
     aoe_ids ids = {0};
@@ -104,8 +105,9 @@ static void test_xlm_roberta(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* The best score of all ways to write s, by trying them. */
-static double best(const char *const *token, const double *score, size_t n, double unknown, const char *s) {
+/* Returns the best score of all segmentations of s into the n tokens, by exhaustive search. unknown: score of an unknown
+ * character. */
+static double best_score(const char *const *token, const double *score, size_t n, double unknown, const char *s) {
     double found = -1e9;
     int known = 0;
     if (!*s)
@@ -114,11 +116,11 @@ static double best(const char *const *token, const double *score, size_t n, doub
         if (strncmp(s, token[i], strlen(token[i])) != 0)
             continue;
         known |= strlen(token[i]) == 1;
-        const double sum = score[i] + best(token, score, n, unknown, s + strlen(token[i]));
+        const double sum = score[i] + best_score(token, score, n, unknown, s + strlen(token[i]));
         found = sum > found ? sum : found;
     }
     if (!known) {
-        const double sum = unknown + best(token, score, n, unknown, s + 1);
+        const double sum = unknown + best_score(token, score, n, unknown, s + 1);
         found = sum > found ? sum : found;
     }
     return found;
@@ -152,8 +154,8 @@ static void test_against_definition(void **state) {
             covered += ids.id[i] ? strlen(token[ids.id[i]]) : 0;
         }
         unknown = n - covered;
-        sum += -19.0 * (double)unknown; /* 10 below the lowest score */
-        assert_true(sum == best(token + 1, score + 1, N - 1, -19.0, text));
+        sum += -19.0 * (double)unknown; /* an unknown character scores 10 less than the lowest token */
+        assert_true(sum == best_score(token + 1, score + 1, N - 1, -19.0, text));
     }
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
@@ -186,7 +188,7 @@ static void expect_rejected(const char *json, int code, const char *part) {
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "f", &err), code);
     assert_null(t);
     if (strncmp(err.message, "f: ", 3) != 0 || !strstr(err.message, part))
-        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+        fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
 }
 
 static void test_rejected(void **state) {

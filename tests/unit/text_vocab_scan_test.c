@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The vocabulary read from the bytes of a tokenizer.json: what is taken, what is
- * left to the JSON parser, and that both ways give one tokenizer.
+ * Tests the scanner that reads the vocabulary directly from the bytes of a tokenizer.json: which vocabularies it reads,
+ * which files it leaves to the JSON parser, and that both ways give equal tokenizers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int scan(const char *json) {
     return aoei_vocab_scan(&vocab, &begin, &end, json, strlen(json), &err);
 }
 
-static void takes_vocabularies(void **state) {
+static void reads_vocabularies(void **state) {
     (void)state;
     const char *json =
         " {\"a\" : [1, {\"model\": {\"vocab\": {\"no\": 7}}}, \"}\\\"{\"], \"b\": -1.5e3,\n\t\"model\" :{ \"type\": \"x\","
@@ -39,10 +39,10 @@ static void takes_vocabularies(void **state) {
     aoei_vocab_free(&vocab);
 }
 
-/* Whatever follows MODEL is inside the model. */
-#define MODEL(inside) "{\"x\":1,\"model\":{" inside "}}"
+/* A file whose model object has these members. */
+#define MODEL(members) "{\"x\":1,\"model\":{" members "}}"
 
-static void leaves_the_rest(void **state) {
+static void leaves_other_files_to_the_parser(void **state) {
     (void)state;
     static const char *const others[] = {
         "",
@@ -62,13 +62,13 @@ static void leaves_the_rest(void **state) {
         MODEL("\"vocab\":{\"a\":\"1\"}"),
         MODEL("\"vocab\":{\"a\":}"),
         MODEL("\"vocab\":{\"a\" 1}"),
-        MODEL("\"vocab\":{\"a\":4194304}"), /* no such id */
+        MODEL("\"vocab\":{\"a\":4194304}"), /* above the maximum id */
         MODEL("\"vocab\":{\"a\":9999999999}"),
-        MODEL("\"vocab\":{\"\\u0061\":1}"), /* escapes by number */
+        MODEL("\"vocab\":{\"\\u0061\":1}"), /* numeric escape */
         MODEL("\"vocab\":{\"\\x\":1}"),
         MODEL("\"vocab\":{\"a\n\":1}"),
         MODEL("\"vocab\":{\"\xff\":1}"),
-        MODEL("\"vocab\":{\"a\":1,\"a\":2}"), /* twice */
+        MODEL("\"vocab\":{\"a\":1,\"a\":2}"), /* a repeated token */
         MODEL("\"vocab\":{\"\":1,\"\":2}"),
         MODEL("\"vocab\":{\"a\":1},\"vocab\":{\"b\":1}"),
         MODEL("\"vocab\":{\"a\":1},\"voc\\u0061b\":{\"b\":1}"),
@@ -81,14 +81,15 @@ static void leaves_the_rest(void **state) {
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (scan(others[i]) != 0)
-            fail_msg("taken: %s", others[i]);
+            fail_msg("expected the scanner to leave this file to the parser: %s", others[i]);
         assert_int_equal(vocab.n_tokens, 0);
     }
     aoei_vocab_free(&vocab);
 }
 
-/* A copy of a tokenizer.json that says the same in a way the scan leaves to the parser. */
-static char *spelled_out(const char *json) {
+/* Returns a copy of a tokenizer.json whose key "model" contains an escape, so that the scanner leaves it to the parser. The
+ * caller frees it. */
+static char *with_escaped_key(const char *json) {
     const char *at = strstr(json, "\"model\"");
     assert_non_null(at);
     char *copy = malloc(strlen(json) + 6);
@@ -98,8 +99,8 @@ static char *spelled_out(const char *json) {
     return copy;
 }
 
-static void check_same(const char *json) {
-    char *other = spelled_out(json);
+static void check_equal(const char *json) {
+    char *other = with_escaped_key(json);
     aoe_tokenizer *a, *b;
     aoe_error err;
     assert_int_equal(scan(json), 1);
@@ -118,22 +119,22 @@ static void check_same(const char *json) {
     aoei_vocab_free(&vocab);
 }
 
-static void one_tokenizer_either_way(void **state) {
+static void both_ways_give_equal_tokenizers(void **state) {
     (void)state;
     char *small = test_tokenizer_json(&(test_tokenizer_spec){.words = "un ##aff ##able , ! \xc3\xa9"});
-    check_same(small);
+    check_equal(small);
     free(small);
     char *path = test_shared_path("tokenizers/bert-base-uncased/tokenizer.json");
     if (!path)
         skip();
     char *large = test_read(path, NULL);
-    check_same(large);
+    check_equal(large);
     free(large);
     free(path);
 }
 
-/* The places in messages are those of the whole file. */
-static void errors_count_the_whole_file(void **state) {
+/* Line numbers in error messages count from the start of the file, also after a vocabulary that was scanned. */
+static void errors_have_line_numbers_of_the_file(void **state) {
     (void)state;
     const char *json = "{\"model\":{\"vocab\":{\"a\":1,\n\"b\":2}},\n\n\"c\": oops}";
     aoe_tokenizer *t;
@@ -147,10 +148,10 @@ static void errors_count_the_whole_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_vocabularies),
-        cmocka_unit_test(leaves_the_rest),
-        cmocka_unit_test(one_tokenizer_either_way),
-        cmocka_unit_test(errors_count_the_whole_file),
+        cmocka_unit_test(reads_vocabularies),
+        cmocka_unit_test(leaves_other_files_to_the_parser),
+        cmocka_unit_test(both_ways_give_equal_tokenizers),
+        cmocka_unit_test(errors_have_line_numbers_of_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The table of short words: what it holds it gives back, what it does not hold
- * it never invents, and what it may leave out the trie still finds.
+ * Tests the table of short words: it returns the id of a stored word and never an id for another word, and the trie finds
+ * the words that the table leaves out.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,10 @@
 #include "tokenizer/word_table.h"
 #include "tokenizer/wordpiece.h"
 
+/* Returns the id of s[len], or -1 if it is not in the table. */
 static int32_t find(const aoei_word_table *t, const char *s, size_t len) {
     char word[64];
-    memset(word, 'x', sizeof word); /* what stands behind a word must not matter */
+    memset(word, 'x', sizeof word); /* bytes after the word must not affect the result */
     memcpy(word, s, len);
     return aoei_word_table_at(aoei_word_table_place(t, word, len));
 }
@@ -37,19 +38,19 @@ static void test_lengths(void **state) {
         assert_int_equal(find(&t, letters, len), len <= AOEI_WORD_TABLE_LONGEST ? (int32_t)len : -1);
     assert_int_equal(find(&t, "a\0", 2), 30);
     assert_int_equal(find(&t, "a\0\0", 3), -1);
-    assert_int_equal(find(&t, "##a", 3), -1); /* marks a piece inside of a word */
+    assert_int_equal(find(&t, "##a", 3), -1); /* a continuation piece */
     assert_int_equal(find(&t, "#", 1), 32);
     assert_int_equal(find(&t, "b", 1), -1);
     aoei_word_table_free(&t);
     assert_int_equal(aoei_word_table_build(&t, &v, 3, aoe_text_of(""), NULL), 0);
     assert_int_equal(find(&t, letters, 3), 3);
-    assert_int_equal(find(&t, letters, 4), -1); /* above what may be one token */
-    assert_int_equal(find(&t, "##a", 3), 31);   /* without a prefix it is a word as any other */
+    assert_int_equal(find(&t, letters, 4), -1); /* above the maximum length of 3 */
+    assert_int_equal(find(&t, "##a", 3), 31);   /* an ordinary word if the prefix is empty */
     aoei_word_table_free(&t);
     aoei_vocab_free(&v);
 }
 
-/* Many random words: nearly all of them are found, never with another id; others are not. */
+/* More than 95% of many random words are found, each with its id; other words are not found. */
 static void test_random(void **state) {
     (void)state;
     enum { N = 30000 };
@@ -69,7 +70,7 @@ static void test_random(void **state) {
     for (int32_t id = 0; id < N; id++) {
         const aoe_text token = aoei_vocab_token(&v, id);
         if (!token.len)
-            continue; /* the word came again with a later id */
+            continue; /* the word was added again with a later id */
         const int32_t got = find(&t, token.data, token.len);
         assert_true(got == id || got == -1);
         held += got == id;
@@ -83,13 +84,13 @@ static void test_random(void **state) {
     aoei_vocab_free(&v);
 }
 
-/* Words chosen so that they all belong to one place: the table leaves most of them out, the model finds them all. */
+/* If all words hash to one slot, the table leaves out all but AOEI_WORD_TABLE_PROBES of them, and the model finds all. */
 static void test_crowded(void **state) {
     (void)state;
     enum { WANTED = 40 };
     aoei_wordpiece w = {0};
     aoei_word_slot first[1 << 6];
-    const aoei_word_table like = {.slot = first, .shift = 64 - 6}; /* of the size that so many words get */
+    const aoei_word_table like = {.slot = first, .shift = 64 - 6}; /* has the size of a table of WANTED words */
     int32_t n = 0;
     char word[WANTED][16];
     for (unsigned k = 0; n < WANTED; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The WordPiece model, its vocabulary and its trie: against a plain greedy
- * search on random vocabularies, and the rules one by one.
+ * Tests the WordPiece model, its vocabulary and its trie: each rule, and a comparison with a plain greedy search on random
+ * vocabularies.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,13 @@ static void test_rules(void **state) {
     assert_string_equal(test_tokens(t, "unaffable", NULL), "[CLS] un ##aff ##able [SEP]");
     assert_string_equal(test_tokens(t, "UNAFF", NULL), "[CLS] un ##aff [SEP]");
     assert_string_equal(test_tokens(t, "un,affable!!", NULL), "[CLS] un , affable ! ! [SEP]");
-    assert_string_equal(test_tokens(t, "unx un", NULL), "[CLS] [UNK] un [SEP]"); /* a bad end makes the whole word unknown */
+    assert_string_equal(test_tokens(t, "unx un", NULL),
+                        "[CLS] [UNK] un [SEP]"); /* an unknown suffix makes the whole word unknown */
     assert_string_equal(test_tokens(t, "x", NULL), "[CLS] [UNK] [SEP]");
-    assert_string_equal(test_tokens(t, "unaf", NULL), "[CLS] [UNK] [SEP]"); /* greedy: no other way is tried */
+    assert_string_equal(test_tokens(t, "unaf", NULL), "[CLS] [UNK] [SEP]"); /* greedy: no other segmentation is tried */
     assert_string_equal(test_tokens(t, "", NULL), "[CLS] [SEP]");
     assert_string_equal(test_tokens(t, " \t\n ", NULL), "[CLS] [SEP]");
-    assert_string_equal(test_tokens_n(t, "un\0un", 5, NULL), "[CLS] [UNK] [SEP]"); /* NUL is cleaned away: "unun" */
+    assert_string_equal(test_tokens_n(t, "un\0un", 5, NULL), "[CLS] [UNK] [SEP]"); /* NUL is removed, which gives "unun" */
     assert_string_equal(
         test_tokens(t, "un", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1}), "un");
     assert_string_equal(aoe_tokenizer_kind(t), "WordPiece");
@@ -35,7 +36,7 @@ static void test_rules(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* 100 characters are a word, 101 are not; characters, not bytes. */
+/* A word of more than 100 characters is unknown. The limit counts characters, not bytes. */
 static void test_long_words(void **state) {
     (void)state;
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
@@ -70,8 +71,9 @@ static int find(const word_list *l, const char *s, size_t len) {
     return -1;
 }
 
-/* The definition, as slow as it is short: every end from the right. */
-static size_t slow(const word_list *l, const char *word, int32_t *out) {
+/* Encodes a word by the definition of WordPiece: tries every end from the right. Writes the ids to out and returns their
+ * number. */
+static size_t encode_by_definition(const word_list *l, const char *word, int32_t *out) {
     size_t len = strlen(word), n = 0;
     char buffer[64];
     for (size_t start = 0; start < len;) {
@@ -93,31 +95,31 @@ static size_t slow(const word_list *l, const char *word, int32_t *out) {
     return n;
 }
 
-/* A batch of random words, whole and cut after every number of tokens. */
+/* Encodes a batch of random words with every limit on the number of tokens and compares the ids with the definition. */
 static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r) {
-    enum { MOST = 6, LONGEST = 24 };
-    char text[MOST * LONGEST + AOEI_WORD_TABLE_READ] = "";
-    int32_t want[MOST * LONGEST];
-    size_t n_want = 0, upto[MOST] = {0}, at = 0;
-    aoei_words words = {.n = 1 + aoei_rng_below(r, MOST)};
+    enum { MAX_WORDS = 6, MAX_LEN = 24 };
+    char text[MAX_WORDS * MAX_LEN + AOEI_WORD_TABLE_READ] = "";
+    int32_t want[MAX_WORDS * MAX_LEN];
+    size_t n_want = 0, tokens_up_to[MAX_WORDS] = {0}, at = 0;
+    aoei_words words = {.n = 1 + aoei_rng_below(r, MAX_WORDS)};
     for (size_t i = 0; i < words.n; i++) {
-        char word[LONGEST + 1] = "";
-        size_t n = 1 + aoei_rng_below(r, LONGEST), letters = 1 + aoei_rng_below(r, 3);
+        char word[MAX_LEN + 1] = "";
+        size_t n = 1 + aoei_rng_below(r, MAX_LEN), letters = 1 + aoei_rng_below(r, 3);
         for (size_t c = 0; c < n; c++)
             word[c] = (char)('a' + aoei_rng_below(r, (uint32_t)letters));
         memcpy(text + at, word, n);
         words.start[i] = at;
         words.end[i] = at += n;
-        upto[i] = n_want += slow(l, word, want + n_want);
+        tokens_up_to[i] = n_want += encode_by_definition(l, word, want + n_want);
     }
     for (size_t stop = 0; stop <= n_want; stop++) {
         aoe_ids ids = {0};
         aoei_token_list list = {.ids = &ids};
         size_t i = 0;
         assert_int_equal(aoei_wordpiece_encode(w, text, &words, stop, &list, NULL), 0);
-        while (stop > upto[i])
+        while (stop > tokens_up_to[i])
             i++;
-        assert_int_equal(ids.n, stop ? upto[i] : 0); /* whole words, as many as are needed */
+        assert_int_equal(ids.n, stop ? tokens_up_to[i] : 0); /* encoding stops after the word that reaches the limit */
         if (ids.n)
             assert_memory_equal(ids.id, want, ids.n * sizeof *want);
         aoe_ids_free(&ids);
@@ -155,7 +157,7 @@ static void test_vocabulary(void **state) {
     aoe_error err = {0};
     assert_int_equal(aoei_vocab_add(&v, "one", 3, 4, &err), 0);
     assert_int_equal(aoei_vocab_add(&v, "two", 3, 9, &err), 0);
-    assert_int_equal(aoei_vocab_add(&v, "one", 3, 7, &err), 0); /* the later id counts, the earlier has no token */
+    assert_int_equal(aoei_vocab_add(&v, "one", 3, 7, &err), 0); /* the later id is used; the earlier one has no token */
     assert_int_equal(aoei_vocab_id(&v, "one", 3), 7);
     assert_null(aoei_vocab_token(&v, 4).data);
     assert_int_equal(aoei_vocab_token(&v, 7).len, 3);
@@ -169,7 +171,7 @@ static void test_vocabulary(void **state) {
     assert_int_equal(aoei_vocab_id(&v, "one", 3), -1);
 }
 
-/* Ten thousand random keys, some of them prefixes of others, all found again and nothing else. */
+/* The trie finds 10,000 random keys, some of them prefixes of others, and no other key. */
 static void test_trie(void **state) {
     (void)state;
     enum { N = 10000 };
@@ -194,7 +196,7 @@ static void test_trie(void **state) {
         char other[13];
         size_t n = strlen(key[i]);
         memcpy(other, key[i], n);
-        other[n] = '\0'; /* a byte no key holds */
+        other[n] = '\0'; /* a byte that no key contains */
         assert_int_equal(aoei_trie_find(&t, other, n + 1), -1);
     }
     aoei_trie_free(&t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * BertPreTokenizer against its definition, a character at a time, on random
- * texts, and where batches of words end.
+ * Tests BertPreTokenizer: a comparison with its definition, character by character, on random texts, and texts whose words
+ * end near the end of a batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tokenizer/unicode.h"
 #include "tokenizer/words_bert.h"
 
-/* Checks the words of s[from, len) against the definition; returns how many there are. */
+/* Asserts that the words of s[from, len) are those of the definition; returns their number. */
 static size_t check(const char *s, size_t from, size_t len) {
     aoei_words words = {.n = 0};
     size_t pos = from, i = from, total = 0, at = 0;
@@ -28,7 +28,7 @@ static size_t check(const char *s, size_t from, size_t len) {
             i += bytes;
         }
         if (at == words.n) {
-            assert_true(words.n == 0 || words.n == AOEI_WORDS); /* a batch that is not the last one is full */
+            assert_true(words.n == 0 || words.n == AOEI_WORDS); /* every batch except the last one is full */
             assert_true(aoei_words_bert(s, len, &pos, &words) > 0);
             assert_true(words.n <= AOEI_WORDS && pos <= len);
             at = 0;
@@ -81,21 +81,21 @@ static void test_random(void **state) {
     assert_true(total > 100000);
 }
 
-/* Texts of exactly a batch, one less, one more, with and without something behind. */
+/* Texts with about as many words as a batch, with and without a suffix. */
 static void test_batches(void **state) {
     (void)state;
     static const char *const word[] = {"a ", "!", "ab, ", "\xc3\xa9 "};
     static const size_t words_in[] = {1, 1, 2, 1};
-    static const char *const behind[] = {"", "  ", "z", " z", "\xe2\x80\x99"};
+    static const char *const suffix[] = {"", "  ", "z", " z", "\xe2\x80\x99"};
     for (size_t k = 0; k < 4; k++) {
         for (size_t n = 60; n < 70; n++) {
-            for (size_t b = 0; b < sizeof behind / sizeof *behind; b++) {
+            for (size_t b = 0; b < sizeof suffix / sizeof *suffix; b++) {
                 char text[512] = "skip";
                 for (size_t i = 0; i < n; i++)
                     strcat(text, word[k]);
-                strcat(text, behind[b]);
-                assert_int_equal(check(text, 4, strlen(text)), n * words_in[k] + (strchr("z\xe2", *behind[b]) && *behind[b]) +
-                                                                   (behind[b][0] == ' ' && behind[b][1] == 'z'));
+                strcat(text, suffix[b]);
+                assert_int_equal(check(text, 4, strlen(text)), n * words_in[k] + (strchr("z\xe2", *suffix[b]) && *suffix[b]) +
+                                                                   (suffix[b][0] == ' ' && suffix[b][1] == 'z'));
             }
         }
     }
