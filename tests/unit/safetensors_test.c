@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * safetensors: what is written byte for byte, what is read back, and every way
- * a header or an index can be wrong, with the message it gives.
+ * Tests reading and writing safetensors files: the exact bytes of a written file, the tensors that are read, and the messages
+ * for invalid headers, tensors and indexes of shards.
  */
 #include "../support/model_dir.h"
 #include "../support/support.h"
@@ -15,7 +15,7 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-/* A file in memory: length, header, `data` zero bytes. free() it. */
+/* Returns a safetensors file in memory: the header length, the header and `data` zero bytes. The caller frees it. */
 static char *make_file(const char *header, size_t data, size_t *size) {
     uint64_t n = strlen(header);
     char *file = calloc(1, 8 + n + data);
@@ -26,7 +26,8 @@ static char *make_file(const char *header, size_t data, size_t *size) {
     return file;
 }
 
-static void refuse(const char *header, size_t data, int code, const char *fragment) {
+/* Asserts that a file with this header and `data` bytes of data is rejected with this code and part of the message. */
+static void expect_rejected(const char *header, size_t data, int code, const char *fragment) {
     aoei_safetensors *s;
     aoe_error err;
     size_t size;
@@ -39,7 +40,7 @@ static void refuse(const char *header, size_t data, int code, const char *fragme
     free(file);
 }
 
-static void writes_the_bytes_of_the_format(void **state) {
+static void writes_exact_bytes(void **state) {
     (void)state;
     static const char header[] =
         "{\"__metadata__\":{\"format\":\"pt\"},\"b\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]},"
@@ -71,7 +72,7 @@ static void writes_the_bytes_of_the_format(void **state) {
     test_dir_remove(dir);
 }
 
-static void counts_the_bytes_it_was_told(void **state) {
+static void checks_number_of_bytes(void **state) {
     (void)state;
     const aoei_st_entry entry = {"a", AOEI_ST_F32, 1, {2}};
     const float data[3] = {0};
@@ -93,7 +94,7 @@ static void counts_the_bytes_it_was_told(void **state) {
     test_dir_remove(dir);
 }
 
-static void reads_what_is_there(void **state) {
+static void reads_tensors(void **state) {
     (void)state;
     size_t size;
     char *file = make_file("{\"__metadata__\":{\"x\":\"y\"},\"w.b\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
@@ -139,7 +140,7 @@ static void opens_a_file_without_tensors(void **state) {
     free(file);
 }
 
-static void converts_halves(void **state) {
+static void converts_half_precision(void **state) {
     (void)state;
     static const uint16_t half[] = {0x0000, 0x8000, 0x3c00, 0xc000, 0x7bff, 0x0400,
                                     0x0001, 0x83ff, 0x7c00, 0xfc00, 0x7e00, 0x3555};
@@ -164,10 +165,10 @@ static void converts_halves(void **state) {
     assert_memory_equal(out, brain_want, sizeof brain_want);
 }
 
-static void refuses_bad_lengths(void **state) {
+static void rejects_invalid_lengths(void **state) {
     (void)state;
     static const char huge[] = "\xff\xff\xff\xff\xff\xff\xff\x7f{}", longer[] = "\x03\0\0\0\0\0\0\0{}",
-                      over[] = "\x01\xe1\xf5\x05\0\0\0\0{}"; /* 100,000,001 */
+                      over[] = "\x01\xe1\xf5\x05\0\0\0\0{}"; /* a length of 100,000,001 bytes */
     aoei_safetensors *s;
     aoe_error err;
     assert_int_equal(aoei_safetensors_open_memory(&s, huge, 0, "x", &err), AOE_EFORMAT);
@@ -198,46 +199,52 @@ static void recognizes_a_git_lfs_pointer(void **state) {
     test_dir_remove(dir);
 }
 
-static void refuses_bad_headers(void **state) {
+static void rejects_invalid_headers(void **state) {
     (void)state;
-    refuse("{\"a\":", 8, AOE_EFORMAT, "the header is not valid JSON at byte 13");
-    refuse("[]", 8, AOE_EFORMAT, "the header is not a JSON object");
-    refuse(
+    expect_rejected("{\"a\":", 8, AOE_EFORMAT, "the header is not valid JSON at byte 13");
+    expect_rejected("[]", 8, AOE_EFORMAT, "the header is not a JSON object");
+    expect_rejected(
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
         8, AOE_EFORMAT, "duplicate");
-    refuse(
+    expect_rejected(
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
         8, AOE_EFORMAT, "tensors 'a' and 'b' overlap");
-    refuse(
+    expect_rejected(
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
         8, AOE_EFORMAT, "overlap");
 }
 
-static void refuses_bad_tensors(void **state) {
+static void rejects_invalid_tensors(void **state) {
     (void)state;
-    refuse("{\"a\":7}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
-    refuse("{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no shape");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 8, AOE_EFORMAT, "tensor 'a' has no valid data_offsets");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 8, AOE_EFORMAT, "no valid data_offsets");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]}}", 8, AOE_EFORMAT, "no valid data_offsets");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4.0]}}", 8, AOE_EFORMAT, "no valid data_offsets");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-           "impossible shape (dimension 0)");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-           "impossible shape (dimension 1)");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "has 4 bytes");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-           "tensor 'a' of F32 has 4 bytes, its shape needs 8");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 8, AOE_EUNSUPPORTED,
-           "9 dimensions");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[4,20]}}", 10, AOE_EFORMAT,
-           "truncated: tensor 'a' wants 16 bytes at offset 4, 6 are present");
-    refuse("{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10,
-           AOE_EFORMAT, "truncated: tensor 'a' wants 1 bytes at offset 9223372036854775806, 0 are present");
-    refuse("{\"evil\\nname\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'evil?name'");
+    expect_rejected("{\"a\":7}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
+    expect_rejected("{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no shape");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 8, AOE_EFORMAT, "tensor 'a' has no valid data_offsets");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 8, AOE_EFORMAT,
+                    "no valid data_offsets");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]}}", 8, AOE_EFORMAT,
+                    "no valid data_offsets");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4.0]}}", 8, AOE_EFORMAT,
+                    "no valid data_offsets");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+                    "impossible shape (dimension 0)");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+                    "impossible shape (dimension 1)");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+                    "has 4 bytes");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+                    "tensor 'a' of F32 has 4 bytes, its shape needs 8");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 8, AOE_EUNSUPPORTED,
+                    "9 dimensions");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[4,20]}}", 10, AOE_EFORMAT,
+                    "truncated: tensor 'a' wants 16 bytes at offset 4, 6 are present");
+    expect_rejected("{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10,
+                    AOE_EFORMAT, "truncated: tensor 'a' wants 1 bytes at offset 9223372036854775806, 0 are present");
+    expect_rejected("{\"evil\\nname\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+                    "tensor 'evil?name'");
 }
 
+/* Writes a file with two tensors of one element, `tensor` and "both", which are equal to value. */
 static void write_shard(const char *dir, const char *name, const char *tensor, float value) {
     const aoei_st_entry entries[] = {{tensor, AOEI_ST_F32, 1, {1}}, {"both", AOEI_ST_F32, 1, {1}}};
     char *path = test_path(dir, name);
@@ -276,7 +283,7 @@ static void reads_shards(void **state) {
     test_dir_remove(dir);
 }
 
-static void refuses_bad_indexes(void **state) {
+static void rejects_invalid_indexes(void **state) {
     (void)state;
     static const struct {
         const char *index, *fragment;
@@ -307,17 +314,17 @@ static void refuses_bad_indexes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_the_bytes_of_the_format),
-        cmocka_unit_test(counts_the_bytes_it_was_told),
-        cmocka_unit_test(reads_what_is_there),
+        cmocka_unit_test(writes_exact_bytes),
+        cmocka_unit_test(checks_number_of_bytes),
+        cmocka_unit_test(reads_tensors),
         cmocka_unit_test(opens_a_file_without_tensors),
-        cmocka_unit_test(converts_halves),
-        cmocka_unit_test(refuses_bad_lengths),
+        cmocka_unit_test(converts_half_precision),
+        cmocka_unit_test(rejects_invalid_lengths),
         cmocka_unit_test(recognizes_a_git_lfs_pointer),
-        cmocka_unit_test(refuses_bad_headers),
-        cmocka_unit_test(refuses_bad_tensors),
+        cmocka_unit_test(rejects_invalid_headers),
+        cmocka_unit_test(rejects_invalid_tensors),
         cmocka_unit_test(reads_shards),
-        cmocka_unit_test(refuses_bad_indexes),
+        cmocka_unit_test(rejects_invalid_indexes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the figures that significance_test.c holds aoe's statistics to, as C tables: Student's t and the paired t test by
-scipy.stats, incomplete beta by scipy.special, and the bootstrap by scipy.stats.spearmanr and numpy.percentile over resamples
-drawn by a Philox4x32-10 of its own. Run by hand: /usr/bin/python3 significance_figures.py (python3-scipy)."""
+"""Prints the reference values of significance_test.c as C tables. Student's t and the paired t test use scipy.stats, the
+incomplete beta function uses scipy.special, and the bootstrap uses scipy.stats.spearmanr and numpy.percentile over resamples
+drawn with the Philox4x32-10 generator below. Run by hand: /usr/bin/python3 significance_figures.py (needs python3-scipy)."""
 import itertools
 
 import numpy as np

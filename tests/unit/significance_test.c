@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Significance against scipy's figures to 1e-9 (significance_figures.py beside this makes them), and what is defined where a
- * formula is not: one run, equal values, constant resamples.
+ * Tests the t test, the incomplete beta function and the bootstrap against values of scipy with a tolerance of 1e-9. The script
+ * significance_figures.py in this folder prints the values. The tests also cover cases in which a formula is undefined: one
+ * run, equal values, constant resamples.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,13 +13,13 @@
 #include "aoe_eval.h"
 #include "stats/significance.h"
 
-static void near(double got, double want) {
+static void assert_near(double got, double want) {
     if (!(fabs(got - want) <= 1e-9 * fabs(want) + 1e-300))
-        fail_msg("%.17g, expected %.17g", got, want);
+        fail_msg("found %.17g, expected %.17g", got, want);
 }
 
 static const double student[][3] = {
-    /* t, df, p */
+    /* t, degrees of freedom, two-sided p */
     {0, 1, 1},
     {1e-08, 1, 0.99999999363380221},
     {-0.29999999999999999, 1, 0.81445284184451539},
@@ -117,10 +118,11 @@ static const double beta[][4] = {
     {500, 400, 0.999, 0.99999999999999989},
 };
 
+/* Paired samples and the results of their t test. */
 typedef struct paired_case {
-    size_t n;
-    double mean, sd, t, p;
-    double x[7], y[7];
+    size_t n;              /* number of pairs */
+    double mean, sd, t, p; /* expected results; mean and sd of x - y */
+    double x[7], y[7];     /* [n] samples */
 } paired_case;
 
 static const paired_case paired[] = {
@@ -154,12 +156,13 @@ static const paired_case paired[] = {
      {7.5, 5, 4, 4, 2, 1, 0.5}},
 };
 
-typedef struct resampled {
-    double low, high;
-    size_t undefined;
-} resampled;
+/* Expected confidence interval. */
+typedef struct expected_interval {
+    double low, high; /* bounds */
+    size_t undefined; /* number of replicates without a correlation */
+} expected_interval;
 
-static const resampled intervals[] = {
+static const expected_interval intervals[] = {
     {0.41480912738199638, 0.79513836778627311, 0},
     {-0.29585682274268188, 0.21771872153267391, 0},
     {-0.13370969628131738, 0.15160068512882569, 0},
@@ -169,7 +172,7 @@ static const resampled intervals[] = {
 static void test_student(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof student / sizeof *student; i++)
-        near(aoe_student_t_p(student[i][0], student[i][1]), student[i][2]);
+        assert_near(aoe_student_t_p(student[i][0], student[i][1]), student[i][2]);
     assert_true(aoe_student_t_p(INFINITY, 3) == 0.0);
     assert_true(aoe_student_t_p(1e200, 3) == 0.0);
     assert_true(isnan(aoe_student_t_p(NAN, 3)));
@@ -179,7 +182,7 @@ static void test_student(void **state) {
 static void test_beta(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof beta / sizeof *beta; i++)
-        near(aoei_incomplete_beta(beta[i][0], beta[i][1], beta[i][2], 1.0 - beta[i][2]), beta[i][3]);
+        assert_near(aoei_incomplete_beta(beta[i][0], beta[i][1], beta[i][2], 1.0 - beta[i][2]), beta[i][3]);
     assert_true(aoei_incomplete_beta(2, 3, 0, 1) == 0.0);
     assert_true(aoei_incomplete_beta(2, 3, 1, 0) == 1.0);
     assert_true(isnan(aoei_incomplete_beta(2, 3, NAN, NAN)));
@@ -193,21 +196,21 @@ static void test_paired(void **state) {
         double d[7];
         aoe_t_test(c->x, c->y, c->n, &r);
         assert_int_equal(r.n, c->n);
-        near(r.mean, c->mean);
-        near(r.sd, c->sd);
-        near(r.t, c->t);
-        near(r.df, (double)(c->n - 1));
-        near(r.p, c->p);
+        assert_near(r.mean, c->mean);
+        assert_near(r.sd, c->sd);
+        assert_near(r.t, c->t);
+        assert_near(r.df, (double)(c->n - 1));
+        assert_near(r.p, c->p);
         for (size_t k = 0; k < c->n; k++)
             d[k] = c->x[k] - c->y[k];
         aoe_t_test(d, NULL, c->n, &r);
-        near(r.mean, c->mean);
-        near(r.p, c->p);
+        assert_near(r.mean, c->mean);
+        assert_near(r.p, c->p);
     }
 }
 
 static void test_degenerate(void **state) {
-    const double x[] = {0.1, 0.2, 0.3, 0.4}, same[] = {0.7, 0.7, 0.7, 0.7}, nan[] = {0.1, NAN};
+    const double x[] = {0.1, 0.2, 0.3, 0.4}, equal[] = {0.7, 0.7, 0.7, 0.7}, nan[] = {0.1, NAN};
     aoe_t_test_result r;
     (void)state;
     aoe_t_test(x, NULL, 0, &r);
@@ -216,13 +219,13 @@ static void test_degenerate(void **state) {
     assert_true(r.mean == 0.1 && isnan(r.sd) && isnan(r.t) && isnan(r.df) && isnan(r.p));
     aoe_t_test(x, x, 4, &r);
     assert_true(r.mean == 0.0 && r.sd == 0.0 && r.t == 0.0 && r.p == 1.0);
-    aoe_t_test(same, NULL, 4, &r);
+    aoe_t_test(equal, NULL, 4, &r);
     assert_true(r.mean == 0.7 && r.sd == 0.0 && isinf(r.t) && r.t > 0 && r.p == 0.0);
     aoe_t_test(x, nan, 2, &r);
     assert_true(isnan(r.mean) && isnan(r.sd) && isnan(r.p));
 }
 
-/* Numbers with ties in [0, 1), as the script makes them. */
+/* Writes n numbers in [0, 1), some of them equal, to out. significance_figures.py uses the same formula. */
 static void scores(double *out, size_t n, size_t a, size_t b, size_t modulus) {
     for (size_t i = 0; i < n; i++)
         out[i] = (double)((i * a + b) % modulus) / (double)modulus;
@@ -230,6 +233,7 @@ static void scores(double *out, size_t n, size_t a, size_t b, size_t modulus) {
 
 enum { PAIRS = 40, RUNS = 3 };
 
+/* Writes gold scores and the scores of RUNS runs of two systems, x and y. */
 static void make_runs(double gold[PAIRS], double x[RUNS * PAIRS], double y[RUNS * PAIRS]) {
     scores(gold, PAIRS, 7, 3, 11);
     scores(x, (size_t)RUNS * PAIRS, 29, 5, 53);
@@ -240,9 +244,9 @@ static void make_runs(double gold[PAIRS], double x[RUNS * PAIRS], double y[RUNS 
     }
 }
 
-static void check_interval(const aoe_interval *i, const resampled *want) {
-    near(i->low, want->low);
-    near(i->high, want->high);
+static void check_interval(const aoe_interval *i, const expected_interval *want) {
+    assert_near(i->low, want->low);
+    assert_near(i->high, want->high);
     assert_int_equal(i->undefined, want->undefined);
 }
 
@@ -270,17 +274,17 @@ static void test_bootstrap(void **state) {
 }
 
 static void test_bootstrap_constant(void **state) {
-    const double gold[] = {1, 2, 3, 4}, same[] = {5, 5, 5, 5}, x[] = {1, 3, 2, 4};
+    const double gold[] = {1, 2, 3, 4}, equal[] = {5, 5, 5, 5}, x[] = {1, 3, 2, 4};
     aoe_interval i;
     aoe_error err;
     (void)state;
-    assert_int_equal(aoe_bootstrap_spearman(gold, 4, same, NULL, 1, NULL, &i, &err), 0);
+    assert_int_equal(aoe_bootstrap_spearman(gold, 4, equal, NULL, 1, NULL, &i, &err), 0);
     assert_true(isnan(i.low) && isnan(i.high) && i.undefined == 2000);
     assert_int_equal(aoe_bootstrap_spearman(gold, 4, x, x, 1, NULL, &i, NULL), 0);
     assert_true(i.low == 0.0 && i.high == 0.0 && i.undefined < 2000);
 }
 
-static void test_bootstrap_refuses(void **state) {
+static void test_bootstrap_errors(void **state) {
     const double gold[] = {1, 2, NAN}, x[] = {1, 3, 2};
     aoe_bootstrap_options o;
     aoe_interval i;
@@ -316,14 +320,10 @@ static void test_bootstrap_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),
-        cmocka_unit_test(test_beta),
-        cmocka_unit_test(test_paired),
-        cmocka_unit_test(test_degenerate),
-        cmocka_unit_test(test_bootstrap),
-        cmocka_unit_test(test_bootstrap_constant),
-        cmocka_unit_test(test_bootstrap_refuses),
-        cmocka_unit_test(test_bootstrap_memory),
+        cmocka_unit_test(test_student),          cmocka_unit_test(test_beta),
+        cmocka_unit_test(test_paired),           cmocka_unit_test(test_degenerate),
+        cmocka_unit_test(test_bootstrap),        cmocka_unit_test(test_bootstrap_constant),
+        cmocka_unit_test(test_bootstrap_errors), cmocka_unit_test(test_bootstrap_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

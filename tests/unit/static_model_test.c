@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Static models: every layout and stored type opens; vectors are exactly the means
- * of their tokens' rows, whatever the batch and the number of threads; unknown
- * tokens and specials do not count, and a text of nothing is zero; saving, the
- * gradient, and what is refused.
+ * Tests static models. Every layout of the directory and every stored type can be opened. A vector is exactly the mean of the
+ * rows of the text's tokens, without unknown and special tokens, and does not depend on the batch or on the number of threads.
+ * A text without tokens has a zero vector. The tests also cover saving, the gradient, and rejected directories.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +25,7 @@
 #include "modeldir/safetensors_writer.h"
 #include "nn/pooling.h"
 
-enum { V = 12, D = 70 }; /* more columns than are summed at a time */
+enum { V = 12, D = 70 }; /* D is larger than the number of columns that are summed at a time */
 static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\ncafe\nrun\n##s\n,\ndog\n";
 enum { CLS = 2, THE = 5, CAT, CAFE, RUN, S, COMMA, DOG };
 
@@ -39,7 +38,7 @@ static const char tokenizer_json[] =
     "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[PAD]\": 0, \"[UNK]\": 1, \"[CLS]\": 2, "
     "\"[SEP]\": 3, \"[MASK]\": 4, \"the\": 5, \"cat\": 6, \"cafe\": 7, \"run\": 8, \"##s\": 9, \",\": 10, \"dog\": 11}}}";
 
-/* As Model2Vec writes it. */
+/* config.json in the format that Model2Vec writes. */
 static const char model2vec_json[] =
     "{\"model_type\": \"model2vec\", \"architectures\": [\"StaticModel\"], \"tokenizer_name\": "
     "\"somebody/some-encoder\", \"apply_pca\": 64, \"hidden_dim\": 256, \"seq_length\": "
@@ -49,28 +48,30 @@ static float row(int32_t id, size_t k) {
     return test_model_value((size_t)id, k);
 }
 
+/* Options of a model directory. With all fields zero, it has vocab.txt and a float32 tensor "embeddings". */
 typedef struct spec {
-    const char *config; /* NULL: none */
-    aoei_st_dtype dtype;
-    const char *name, *other; /* of the tensor (NULL: embeddings), of a second one (NULL: none) */
-    int vector;               /* one-dimensional */
-    int damaged;              /* a NaN at element 5 */
-    int json;                 /* tokenizer.json, else vocab.txt */
+    const char *config;  /* contents of config.json; NULL: no such file */
+    aoei_st_dtype dtype; /* type of the tensor */
+    const char *name;    /* name of the tensor; NULL: "embeddings" */
+    const char *other;   /* name of a second tensor; NULL: none */
+    int vector;          /* 1: the tensor has one dimension */
+    int damaged;         /* 1: NaN at element 5 */
+    int json;            /* 1: tokenizer.json instead of vocab.txt */
 } spec;
 
 static void write_value(aoei_st_writer *w, aoei_st_dtype dtype, float v) {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
-    /* zero and powers of two with few digits: what test_model_value gives is exact in both */
+    /* bf16 and float16; test_model_value returns values that both types represent exactly */
     const uint16_t b = (uint16_t)(bits >> 16);
     const uint16_t h =
         v == 0 ? 0 : (uint16_t)((bits >> 16 & 0x8000u) | (((bits >> 23 & 255u) - 112) << 10) | (bits >> 13 & 1023u));
-    const int wide = dtype == AOEI_ST_F32;
+    const int is_f32 = dtype == AOEI_ST_F32;
     assert_int_equal(aoei_st_writer_write(w,
-                                          wide                   ? (const void *)&v
+                                          is_f32                 ? (const void *)&v
                                           : dtype == AOEI_ST_F16 ? (const void *)&h
                                                                  : &b,
-                                          wide ? 4 : 2, NULL),
+                                          is_f32 ? 4 : 2, NULL),
                      0);
 }
 
@@ -100,11 +101,11 @@ static aoe_model *open_model(aoe_context *ctx, const char *dir, const aoe_model_
     return m;
 }
 
-/* Texts and the tokens that count. */
+/* Texts and their tokens without unknown and special tokens. */
 static const struct {
     const char *text;
-    size_t n;
-    int32_t id[8];
+    size_t n;      /* number of tokens */
+    int32_t id[8]; /* [n] token ids */
 } cases[] = {
     {"the cat", 2, {THE, CAT}},
     {"The Caf\xc3\xa9, RUNS", 5, {THE, CAFE, COMMA, RUN, S}},
@@ -118,7 +119,7 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* The mean in double, rounded once: what the library promises to the bit. */
+/* Writes the expected vector of case i to out[D]: the mean in double, rounded once to float. */
 static void reference(size_t i, int normalize, float *out) {
     float mean[D];
     double squares = 0;
@@ -200,7 +201,7 @@ static void opens_every_layout(void **state) {
         assert_int_equal(
             aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 5000}, &plan,
                            NULL),
-            0); /* texts have no longest length */
+            0); /* static models have no maximum length */
         assert_true(plan.packed == m->memory.converted_bytes && plan.training_packed == 0 &&
                     plan.kept == 4 * 5000 * D * sizeof(float));
         aoe_model_close(m);
@@ -208,7 +209,7 @@ static void opens_every_layout(void **state) {
     }
 }
 
-static void same_bits_everywhere(void **state) {
+static void bits_do_not_depend_on_batch_or_threads(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {1, 2, 5, 8, 100};
     char *dir = test_dir_create();
@@ -225,8 +226,8 @@ static void same_bits_everywhere(void **state) {
     test_dir_remove(dir);
 }
 
-/* What --dtype bf16 means: rows are rounded, their mean is not. */
-static void computes_in_bf16_when_told(void **state) {
+/* With AOE_DTYPE_BF16, rows are rounded to bf16, but their mean is not. */
+static void computes_in_bf16(void **state) {
     (void)state;
     const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_BF16, .normalize = -1};
     char *dir = test_dir_create();
@@ -238,44 +239,44 @@ static void computes_in_bf16_when_told(void **state) {
     test_dir_remove(dir);
 }
 
-/* Unknown tokens do not use up the length; a template's tokens count as others do. */
-static void cuts_after_dropping(void **state) {
+/* Unknown tokens do not count toward max_length. The tokens of a prompt do. */
+static void truncates_after_dropping(void **state) {
     (void)state;
     static const struct {
         const char *text, *prompt;
         size_t max_length, n;
         int32_t id[3];
         int truncated;
-    } cuts[] = {
+    } truncations[] = {
         {"bird the bird cat bird bird dog", NULL, 2, 2, {THE, CAT}, 1},
         {"bird the bird cat bird bird", NULL, 2, 2, {THE, CAT}, 0},
         {"bird the [UNK] bird [UNK] cat", NULL, 2, 2, {THE, CAT}, 0},
         {"bird cat dog", "the {text} bird", 2, 2, {THE, CAT}, 1},
         {"bird cat dog", "the {text} bird", 3, 3, {THE, CAT, DOG}, 0},
-        {"[CLS] the", NULL, 3, 2, {CLS, THE}, 0}, /* written out, a special token is a token */
+        {"[CLS] the", NULL, 3, 2, {CLS, THE}, 0}, /* a special token that is part of the text is kept */
         {"", "the {text}", 3, 1, {THE}, 0},
     };
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
-    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+    for (size_t i = 0; i < sizeof truncations / sizeof *truncations; i++) {
         const aoe_model_options o = {.struct_size = sizeof(aoe_model_options),
-                                     .max_length = cuts[i].max_length,
-                                     .prompt = cuts[i].prompt,
+                                     .max_length = truncations[i].max_length,
+                                     .prompt = truncations[i].prompt,
                                      .normalize = -1};
         aoe_model *m = open_model(test_model_context, dir, &o);
-        const aoe_text text = aoe_text_of(cuts[i].text);
+        const aoe_text text = aoe_text_of(truncations[i].text);
         aoei_token_lists l;
         assert_int_equal(aoei_encode_for_vectors(m, &text, 1, &l, NULL, NULL), 0);
-        assert_int_equal(aoei_token_count(&l, 0), cuts[i].n);
-        assert_memory_equal(l.ids, cuts[i].id, cuts[i].n * sizeof *l.ids);
-        assert_int_equal(l.truncated[0], cuts[i].truncated);
+        assert_int_equal(aoei_token_count(&l, 0), truncations[i].n);
+        assert_memory_equal(l.ids, truncations[i].id, truncations[i].n * sizeof *l.ids);
+        assert_int_equal(l.truncated[0], truncations[i].truncated);
         aoei_token_lists_free(&l);
         aoe_model_close(m);
     }
     test_dir_remove(dir);
 }
 
-/* A vocabulary of nothing but words: what is not in it is dropped, too. */
+/* In a vocabulary without special tokens, unknown words are also dropped. */
 static void needs_no_special_tokens(void **state) {
     (void)state;
     char *dir = test_dir_create();
@@ -293,8 +294,9 @@ static void needs_no_special_tokens(void **state) {
     test_dir_remove(dir);
 }
 
-/* Who says that vectors have unit length. */
-static void normalizes_as_told(void **state) {
+/* Vectors are normalized if modules.json or config.json specifies it. aoe.json overrides both files, and the option overrides
+ * aoe.json. */
+static void normalizes_as_specified(void **state) {
     (void)state;
     static const char plain[] = "[{\"path\": \".\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]";
     static const char unit[] = "[{\"path\": \"\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}, "
@@ -302,7 +304,7 @@ static void normalizes_as_told(void **state) {
     static const struct {
         const char *config, *modules, *own;
         int option, want;
-    } saying[] = {
+    } sources[] = {
         {NULL, plain, NULL, -1, 0},
         {NULL, unit, NULL, -1, 1},
         {NULL, unit, NULL, 0, 0},
@@ -310,24 +312,26 @@ static void normalizes_as_told(void **state) {
         {model2vec_json, NULL, "{\"format_version\": 1, \"normalize\": false}", -1, 0},
         {model2vec_json, NULL, "{\"format_version\": 1, \"normalize\": false}", 1, 1},
     };
-    for (size_t i = 0; i < sizeof saying / sizeof *saying; i++) {
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         char *dir = test_dir_create();
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .normalize = saying[i].option};
-        write_model(dir, &(spec){.config = saying[i].config});
-        if (saying[i].modules)
-            free(test_write_text(dir, "modules.json", saying[i].modules));
-        if (saying[i].own)
-            free(test_write_text(dir, "aoe.json", saying[i].own));
+        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .normalize = sources[i].option};
+        write_model(dir, &(spec){.config = sources[i].config});
+        if (sources[i].modules)
+            free(test_write_text(dir, "modules.json", sources[i].modules));
+        if (sources[i].own)
+            free(test_write_text(dir, "aoe.json", sources[i].own));
         aoe_model *m = open_model(test_model_context, dir, &o);
-        assert_int_equal(m->settings.normalize, saying[i].want);
-        check_vectors(m, 4096, saying[i].want);
+        assert_int_equal(m->settings.normalize, sources[i].want);
+        check_vectors(m, 4096, sources[i].want);
         aoe_model_close(m);
         test_dir_remove(dir);
     }
 }
 
-static void refuse(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
-                   const char *fragment) {
+/* Writes a model directory and in it the file `name` with this text (NULL: none). Asserts that opening the directory fails with
+ * this code and part of the message. */
+static void expect_rejected(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
+                            const char *fragment) {
     char *dir = test_dir_create();
     aoe_model *m;
     aoe_error err;
@@ -340,34 +344,36 @@ static void refuse(const spec *s, const char *name, const char *text, const aoe_
     test_dir_remove(dir);
 }
 
-static void refuses(void **state) {
+static void rejects_invalid_directories(void **state) {
     (void)state;
     aoe_model_options cls;
     aoe_model_options_defaults(&cls);
     cls.pooling = AOE_POOLING_CLS;
-    refuse(&(spec){0}, NULL, NULL, &cls, AOE_EARG,
-           "pooling 'cls' (option) is not supported by architecture 'static' (supported: last-avg)");
-    refuse(&(spec){0}, "aoe.json", "{\"format_version\": 1, \"pooling\": \"last-max\"}", NULL, AOE_EFORMAT,
-           "pooling 'last-max' (aoe.json) is not supported by architecture 'static' (supported: last-avg)");
-    refuse(&(spec){.config = model2vec_json, .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no tensor 'embeddings'");
-    refuse(&(spec){.config = model2vec_json, .vector = 1}, NULL, NULL, NULL, AOE_EFORMAT,
-           "no tensor 'embeddings' [tokens, components]");
-    refuse(&(spec){.config = model2vec_json, .other = "mapping"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
-           "/model.safetensors: tensor 'mapping' in addition to 'embeddings' is not supported");
-    refuse(&(spec){.name = "words"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
-    refuse(&(spec){.vector = 1}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
-    refuse(&(spec){.other = "weights"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
-    refuse(&(spec){.config = "{}", .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no \"model_type\"");
-    refuse(&(spec){.config = "[]"}, NULL, NULL, NULL, AOE_EFORMAT, "not a JSON object");
-    refuse(&(spec){.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 64}"}, NULL, NULL, NULL, AOE_EFORMAT,
-           "tensor 'embeddings' has shape [12, 70], config.json asks for [12, 64]");
-    refuse(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
-    refuse(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' holds NaN at element 5");
-    refuse(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]", NULL,
-           AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported here");
-    refuse(&(spec){0}, "modules.json", "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]",
-           NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'StaticEmbedding', is not supported here");
-    refuse(&(spec){0}, "modules.json", "{}", NULL, AOE_EFORMAT, "modules.json: not a list of modules");
+    expect_rejected(&(spec){0}, NULL, NULL, &cls, AOE_EARG,
+                    "pooling 'cls' (option) is not supported by architecture 'static' (supported: last-avg)");
+    expect_rejected(&(spec){0}, "aoe.json", "{\"format_version\": 1, \"pooling\": \"last-max\"}", NULL, AOE_EFORMAT,
+                    "pooling 'last-max' (aoe.json) is not supported by architecture 'static' (supported: last-avg)");
+    expect_rejected(&(spec){.config = model2vec_json, .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT,
+                    "no tensor 'embeddings'");
+    expect_rejected(&(spec){.config = model2vec_json, .vector = 1}, NULL, NULL, NULL, AOE_EFORMAT,
+                    "no tensor 'embeddings' [tokens, components]");
+    expect_rejected(&(spec){.config = model2vec_json, .other = "mapping"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
+                    "/model.safetensors: tensor 'mapping' in addition to 'embeddings' is not supported");
+    expect_rejected(&(spec){.name = "words"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
+    expect_rejected(&(spec){.vector = 1}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
+    expect_rejected(&(spec){.other = "weights"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
+    expect_rejected(&(spec){.config = "{}", .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no \"model_type\"");
+    expect_rejected(&(spec){.config = "[]"}, NULL, NULL, NULL, AOE_EFORMAT, "not a JSON object");
+    expect_rejected(&(spec){.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 64}"}, NULL, NULL, NULL, AOE_EFORMAT,
+                    "tensor 'embeddings' has shape [12, 70], config.json asks for [12, 64]");
+    expect_rejected(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
+    expect_rejected(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' holds NaN at element 5");
+    expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]",
+                    NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported here");
+    expect_rejected(&(spec){0}, "modules.json",
+                    "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL,
+                    AOE_EUNSUPPORTED, "modules.json: module 0, 'StaticEmbedding', is not supported here");
+    expect_rejected(&(spec){0}, "modules.json", "{}", NULL, AOE_EFORMAT, "modules.json: not a list of modules");
 }
 
 static char *read_file(const char *dir, const char *name) {
@@ -376,8 +382,8 @@ static char *read_file(const char *dir, const char *name) {
     return text;
 }
 
-/* Saved and opened again, and saved from there: the same vectors, and files that Model2Vec reads. */
-static void saves_its_layout(void **state) {
+/* A saved model has equal vectors, and saving it again writes identical files. Model2Vec can read its config.json. */
+static void saves_and_opens_again(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) {
         char *dir = test_dir_create(), *to = test_path(dir, "to"), *again = test_path(dir, "again");
@@ -417,8 +423,8 @@ static void saves_its_layout(void **state) {
     }
 }
 
-/* Texts that training refuses, as it does texts without a token of any model. */
-static void is_not_trained_on_nothing(void **state) {
+/* Training rejects texts without tokens. */
+static void rejects_training_texts_without_tokens(void **state) {
     (void)state;
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
@@ -434,7 +440,8 @@ static void is_not_trained_on_nothing(void **state) {
     test_dir_remove(dir);
 }
 
-/* The gradient of a row is the sum over its occurrences of the text's gradient through the mean. */
+/* The gradient of a row is the sum, over all occurrences of its token, of the gradient of the text's vector divided by the
+ * number of tokens of the text. */
 static void adds_gradients_to_rows(void **state) {
     (void)state;
     const aoei_encoder_config c = {.arch = &aoei_arch_static, .hidden = D, .vocab = V, .no_embed_norm = 1};
@@ -494,7 +501,7 @@ static void adds_gradients_to_rows(void **state) {
     aoei_arena_destroy(&arena);
 }
 
-static aoe_context *alone;
+static aoe_context *one_thread;
 
 static int open_and_embed(void *dir) {
     const aoe_text texts[] = {aoe_text_of("the cat"), aoe_text_of("bird")};
@@ -504,7 +511,7 @@ static int open_and_embed(void *dir) {
     aoe_encode_options o;
     int rc = aoe_encode_options_of(&o, dir, NULL);
     if (!rc)
-        rc = aoe_model_open(&m, alone, dir, NULL, NULL);
+        rc = aoe_model_open(&m, one_thread, dir, NULL, NULL);
     if (!rc)
         rc = aoe_embedder_create(&e, m, NULL, NULL);
     if (!rc)
@@ -519,9 +526,9 @@ static void fails_cleanly_without_memory(void **state) {
     for (int k = 0; k < 2; k++) {
         char *dir = test_dir_create();
         write_model(dir, &(spec){.config = k ? model2vec_json : NULL, .dtype = AOEI_ST_F16});
-        alone = test_context(AOEI_TIER_C, 1);
+        one_thread = test_context(AOEI_TIER_C, 1);
         assert_true(test_alloc_failures(open_and_embed, dir, 0) > 60);
-        aoe_context_destroy(alone);
+        aoe_context_destroy(one_thread);
         test_dir_remove(dir);
     }
 }
@@ -529,14 +536,14 @@ static void fails_cleanly_without_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_every_layout),
-        cmocka_unit_test(same_bits_everywhere),
-        cmocka_unit_test(computes_in_bf16_when_told),
-        cmocka_unit_test(cuts_after_dropping),
+        cmocka_unit_test(bits_do_not_depend_on_batch_or_threads),
+        cmocka_unit_test(computes_in_bf16),
+        cmocka_unit_test(truncates_after_dropping),
         cmocka_unit_test(needs_no_special_tokens),
-        cmocka_unit_test(normalizes_as_told),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(saves_its_layout),
-        cmocka_unit_test(is_not_trained_on_nothing),
+        cmocka_unit_test(normalizes_as_specified),
+        cmocka_unit_test(rejects_invalid_directories),
+        cmocka_unit_test(saves_and_opens_again),
+        cmocka_unit_test(rejects_training_texts_without_tokens),
         cmocka_unit_test(adds_gradients_to_rows),
         cmocka_unit_test(fails_cleanly_without_memory),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Int8 rows and bf16: rounding against exact arithmetic, and what is read being
- * stored as the same bytes again, over every mantissa; the writer's errors.
+ * Tests storage in int8 rows and bf16. Rounding is compared with exact arithmetic, and values that are read from int8 rows are
+ * stored as identical bytes again, for scales of all magnitudes. The tests also cover the errors of the writer.
  */
 #include "aoe_train.h"
 #include "modeldir/storage.h"
@@ -28,29 +28,31 @@ static uint32_t bits_of(float v) {
     return bits;
 }
 
-/* One row: the definition, then what is read from it is stored the same. v: [n] scratch. */
+/* Asserts that the row x[n] is quantized as documented, and that its dequantized values v[n] are quantized to identical bytes.
+ * Overwrites q, again and v, each [n]. */
 static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float *v) {
     const float scale = aoei_int8_row(q, x, n);
-    float most = 0;
+    float maximum = 0;
     int highest = 0;
     for (size_t i = 0; i < n; i++) {
-        most = fmaxf(most, fabsf(x[i]));
+        maximum = fmaxf(maximum, fabsf(x[i]));
         highest = abs(q[i]) > highest ? abs(q[i]) : highest;
         v[i] = (float)q[i] * scale;
         assert_true(q[i] >= -127 && isfinite(v[i]));
-        /* |x - q scale| is exact in double, so that this is nearest, and a tie goes to the even one */
+        /* |x - q scale| is exact in double; q is nearest to x / scale, and even if there is a tie */
         const double off = fabs((double)x[i] - (double)q[i] * (double)scale);
         assert_true(scale == 0 || off < (double)scale / 2 || (off == (double)scale / 2 && q[i] % 2 == 0));
     }
-    if (most <= 0x1p-127f)
+    if (maximum <= 0x1p-127f)
         assert_true(scale == 0 && highest == 0);
     else
-        assert_true(scale == fmaxf(most / 127.0f, 0x1p-126f) && highest > 0);
+        assert_true(scale == fmaxf(maximum / 127.0f, 0x1p-126f) && highest > 0);
     if (scale > 0x1p-126f)
         assert_int_equal(highest, 127);
     const float scale2 = aoei_int8_row(again, v, n);
     if (bits_of(scale2) != bits_of(scale) || memcmp(q, again, n) != 0)
-        fail_msg("a row of maximum %a: scale %a, then %a", (double)most, (double)scale, (double)scale2);
+        fail_msg("row with maximum %a: scale %a, but scale %a or other values after reading and quantizing it again",
+                 (double)maximum, (double)scale, (double)scale2);
 }
 
 static void check_value(float x) {
@@ -59,14 +61,14 @@ static void check_value(float x) {
     check_row(&x, 1, &q, &again, &v);
 }
 
-/* The scale depends on the largest magnitude alone, and multiplying that by 2 changes exponents only, as long as scales are
- * normal: every maximum in [1, 4) stands for all. Then the ends of the range, where the smallest scale takes over. */
+/* The scale depends only on the largest magnitude. As long as scales are normal numbers, doubling it changes only exponents, so
+ * the maxima in [1, 4) cover all cases. The ends of the range, where the smallest scale applies, are tested separately. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
-        const float most = of_bits(bits), scale = most / 127.0f;
+        const float maximum = of_bits(bits), scale = maximum / 127.0f;
         if (127.0f * scale / 127.0f != scale)
-            fail_msg("maximum %a", (double)most);
+            fail_msg("the scale of maximum %a changes after reading and quantizing it again", (double)maximum);
     }
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits += 61)
         check_value(of_bits(bits));
@@ -82,8 +84,8 @@ static void every_maximum_keeps_its_scale(void **state) {
         check_value(of_bits(bits));
 }
 
-/* Every product q * scale gives q back, for scales of every exponent. */
-static void every_byte_is_kept(void **state) {
+/* Quantizing q * scale gives q, for every q and for scales of every exponent. */
+static void every_int8_value_is_kept(void **state) {
     (void)state;
     float x[255], v[255];
     int8_t q[255], again[255];
@@ -113,11 +115,11 @@ static void random_and_adversarial_rows(void **state) {
             const double normal = aoei_rng_normal(&rng);
             const int e = (int)aoei_rng_below(&rng, 270) - 149;
             x[i] = kind == 0   ? (float)(0.02 * normal)
-                   : kind == 1 ? of_bits(aoei_rng_u32(&rng) & 0xff7ffffeu)                  /* any size below FLT_MAX */
+                   : kind == 1 ? of_bits(aoei_rng_u32(&rng) & 0xff7ffffeu)                  /* any value below FLT_MAX */
                    : kind == 2 ? (float)aoei_rng_below(&rng, 255) - 127.0f + 0.5f           /* ties */
                    : kind == 3 ? ldexpf((float)normal, e)                                   /* any exponent */
-                   : kind == 4 ? of_bits(aoei_rng_below(&rng, 0x04000000u))                 /* about the smallest scale */
-                               : (float)((int)aoei_rng_below(&rng, 509) - 254) * 0x1p-127f; /* its ties */
+                   : kind == 4 ? of_bits(aoei_rng_below(&rng, 0x04000000u))                 /* near the smallest scale */
+                               : (float)((int)aoei_rng_below(&rng, 509) - 254) * 0x1p-127f; /* ties of the smallest scale */
         }
         if (kind == 2)
             x[0] = 127;
@@ -133,7 +135,7 @@ static void random_and_adversarial_rows(void **state) {
     assert_true(aoei_int8_row(q, x, 0) == 0);
 }
 
-/* Ties and their neighbours round as the definition says, with the double quotient. */
+/* Ties round to even, and the values next to a tie round to nearest. */
 static void rounds_ties_to_even(void **state) {
     (void)state;
     const float x[] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, 125.5f, 0x1.000002p-1f, 0x1.fffffep-2f};
@@ -154,23 +156,24 @@ static void names_and_sizes(void **state) {
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 1, 5, 1), 20);
 }
 
-/* A matrix longer than the converter's block, rows longer than it, a vector, empty tensors, a scalar; in pieces. */
-static void writes_what_the_rows_are(void **state) {
+/* Writes tensors of several shapes in pieces and reads them: a matrix larger than the writer's block, rows longer than the
+ * block, a vector, empty tensors, a scalar and a tensor of three dimensions. */
+static void writes_and_reads_tensors(void **state) {
     (void)state;
     static const aoei_st_entry entries[] = {
         {"wide", AOEI_ST_F32, 2, {2, 70001}}, {"bias", AOEI_ST_F32, 1, {7}},    {"tall", AOEI_ST_F32, 2, {9000, 11}},
         {"none", AOEI_ST_F32, 2, {0, 4}},     {"thin", AOEI_ST_F32, 2, {4, 0}}, {"one", AOEI_ST_F32, 0, {0}},
         {"cube", AOEI_ST_F32, 3, {2, 2, 2}},
     };
-    enum { N = sizeof entries / sizeof *entries, MOST = 2 * 70001 };
-    float *x = malloc(MOST * sizeof *x), *y = malloc(MOST * sizeof *y);
-    int8_t *q = malloc(MOST);
+    enum { N = sizeof entries / sizeof *entries, MAX_ELEMENTS = 2 * 70001 };
+    float *x = malloc(MAX_ELEMENTS * sizeof *x), *y = malloc(MAX_ELEMENTS * sizeof *y);
+    int8_t *q = malloc(MAX_ELEMENTS);
     assert_true(x && y && q);
     for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
         char *dir = test_dir_create(), *path = test_path(dir, "w.safetensors");
         aoei_storage_writer *w;
         aoei_safetensors *s;
-        for (int pass = 0; pass < 2; pass++) { /* write, then read */
+        for (int pass = 0; pass < 2; pass++) { /* pass 0 writes, pass 1 reads */
             aoei_rng rng;
             aoei_rng_init(&rng, 3, AOEI_STREAM_TEST, 0);
             if (pass)
@@ -184,7 +187,7 @@ static void writes_what_the_rows_are(void **state) {
                 for (size_t i = 0; i < n; i++)
                     x[i] = (float)aoei_rng_normal(&rng);
                 if (!pass) {
-                    const size_t piece = cols && n > cols ? n / cols / 2 * cols : n; /* in two or three */
+                    const size_t piece = cols && n > cols ? n / cols / 2 * cols : n; /* two or three pieces */
                     size_t at = 0;
                     do {
                         const size_t part = n - at < piece ? n - at : piece;
@@ -226,7 +229,7 @@ static void writes_what_the_rows_are(void **state) {
     free(q);
 }
 
-static void refuses_what_it_cannot_store(void **state) {
+static void rejects_invalid_input(void **state) {
     (void)state;
     static const aoei_st_entry matrix = {"m", AOEI_ST_F32, 2, {2, 2}}, taken = {"m_scale", AOEI_ST_F32, 1, {2}};
     static const struct {
@@ -273,12 +276,12 @@ static void refuses_what_it_cannot_store(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_maximum_keeps_its_scale),
-        cmocka_unit_test(every_byte_is_kept),
+        cmocka_unit_test(every_int8_value_is_kept),
         cmocka_unit_test(random_and_adversarial_rows),
         cmocka_unit_test(rounds_ties_to_even),
         cmocka_unit_test(names_and_sizes),
-        cmocka_unit_test(writes_what_the_rows_are),
-        cmocka_unit_test(refuses_what_it_cannot_store),
+        cmocka_unit_test(writes_and_reads_tensors),
+        cmocka_unit_test(rejects_invalid_input),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, NULL, NULL);

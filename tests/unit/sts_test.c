@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * STS evaluation with an encoder made for the test: a text is an angle in
- * degrees, its vector the point on the circle, so every cosine is known.
- * SentEval folders: what is read, skipped and refused.
+ * Tests the STS evaluation with an encoder that maps a number to the unit vector with this angle in degrees, so that every
+ * cosine is known. The tests also cover SentEval folders: which files and lines are read, skipped or rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,12 +41,12 @@ static void expect_report(const reports *r, size_t i, aoe_sts_row row, const cha
     assert_int_equal(r->result[i].skipped, skipped);
     assert_int_equal(r->result[i].empty, empty);
     if (!(fabs(r->result[i].spearman - spearman) < 1e-12))
-        fail_msg("spearman of %s is %.17g, not %.17g", name, r->result[i].spearman, spearman);
-    if (!(fabs(r->result[i].pearson - pearson) < 1e-6)) /* cosines of float32 vectors */
-        fail_msg("pearson of %s is %.17g, not %.17g", name, r->result[i].pearson, pearson);
+        fail_msg("the Spearman correlation of %s is %.17g, expected %.17g", name, r->result[i].spearman, spearman);
+    if (!(fabs(r->result[i].pearson - pearson) < 1e-6)) /* the cosines of float32 vectors have rounding errors */
+        fail_msg("the Pearson correlation of %s is %.17g, expected %.17g", name, r->result[i].pearson, pearson);
 }
 
-/* What the correlations must be, from the angles themselves. */
+/* Computes the expected correlations from the angles. */
 static void correlate(const double *degrees, const double *gold, size_t n, double *spearman, double *pearson) {
     double cosine[64];
     assert_true(n <= 64);
@@ -112,7 +111,7 @@ static void expect_folder_error(const char *folder, int skip, const char *want) 
     assert_int_equal(aoei_senteval_load(&s, path, skip, &err), AOE_EFORMAT);
     assert_int_equal(err.code, AOE_EFORMAT);
     assert_int_equal(s.n, 0);
-    for (size_t i = 0, n = 0; err.message[i]; i++) { /* the message without the test's directory */
+    for (size_t i = 0, n = 0; err.message[i]; i++) { /* removes the path of the test directory from the message */
         if (strncmp(err.message + i, test_dir, strlen(test_dir)) == 0)
             i += strlen(test_dir) + 1;
         relative[n++] = err.message[i];
@@ -122,7 +121,7 @@ static void expect_folder_error(const char *folder, int skip, const char *want) 
     free(path);
 }
 
-static void test_folders_gone_wrong(void **state) {
+static void test_folder_errors(void **state) {
     (void)state;
     write_in("none", "STS.gs.x.txt", "1\n");
     expect_folder_error("none", 0,
@@ -169,7 +168,7 @@ static void test_folder_skips_bad_rows(void **state) {
 
 /* ------------------------------------------------------------- evaluation */
 
-static int watch(void *user, size_t done, size_t total) {
+static int record_progress(void *user, size_t done, size_t total) {
     size_t *seen = user;
     assert_true(done > seen[0]);
     seen[0] = done;
@@ -191,7 +190,7 @@ static void test_run_of_tables_and_folders(void **state) {
     if (aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err))
         fail_msg("%s", err.message);
     assert_int_equal(r.n, 6);
-    /* all in the order of the rows: table, a, a-x, b */
+    /* all pairs in the order of the reports: the table, then the subsets a, a-x and b */
     const double degrees[] = {15, 80, 45, 0, 30, 40, 60, 90, 10, 20, 72}, gold[] = {5, 3, 4, 2, 4, 2, 1, 3, 5, 4, 0.5};
     double s, p;
     correlate(degrees, gold, 4, &s, &p);
@@ -205,25 +204,25 @@ static void test_run_of_tables_and_folders(void **state) {
     expect_report(&r, 4, AOE_STS_FOLDER, "STS99-en-test", 7, 2, 1, s, p);
     correlate(degrees, gold, 11, &s, &p);
     expect_report(&r, 5, AOE_STS_ALL, "all", 11, 3, 2, s, p);
-    /* the circle says that angles of two digits and more were cut */
-    const size_t cut[] = {3, 2, 2, 3, 7, 10};
+    /* the test's encoder reports texts of two or more characters as truncated */
+    const size_t truncated[] = {3, 2, 2, 3, 7, 10};
     for (size_t i = 0; i < 6; i++)
-        assert_int_equal(r.result[i].truncated, cut[i]);
+        assert_int_equal(r.result[i].truncated, truncated[i]);
     size_t seen[3] = {0};
-    const aoe_sts_options o = {.struct_size = sizeof(aoe_sts_options), .progress = watch, .user = seen};
+    const aoe_sts_options o = {.struct_size = sizeof(aoe_sts_options), .progress = record_progress, .user = seen};
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), 0);
     assert_true(seen[0] == 11 && seen[1] == 11);
     seen[0] = 0;
-    seen[2] = 4; /* the first table's: the end is asked for */
+    seen[2] = 4; /* cancels the run after the 4 pairs of the table */
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), AOE_ECANCELLED);
     r = (reports){0};
     assert_int_equal(aoei_sts_run(&e, paths + 1, 1, NULL, collect, &r, NULL), 0);
-    assert_int_equal(r.n, 4); /* one input: no total over inputs */
+    assert_int_equal(r.n, 4); /* with one input, there is no total over all inputs */
     free(table);
     free(folder);
 }
 
-static void test_check_without_a_model(void **state) {
+static void test_check_inputs(void **state) {
     (void)state;
     write_good_folder("STS98-en-test");
     char *folder = test_path(test_dir, "STS98-en-test");
@@ -245,7 +244,7 @@ static void test_check_without_a_model(void **state) {
     free(other);
 }
 
-static void test_nothing_is_reported_before_all_is_read(void **state) {
+static void test_inputs_are_read_before_results(void **state) {
     (void)state;
     char *good = test_write_text(test_dir, "g.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n");
     char *bad = test_write_text(test_dir, "b.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\tabc\n");
@@ -305,8 +304,9 @@ static void test_failure_names_the_line(void **state) {
     free(path);
 }
 
-/* Equal texts are embedded once a window; more pairs than a window holds give what one window would give. */
-static void test_pairs_windows_and_equal_texts(void **state) {
+/* The evaluation reads pairs in blocks and embeds equal texts once per block. The number of blocks does not change the results.
+ */
+static void test_blocks_of_pairs_and_equal_texts(void **state) {
     (void)state;
     enum { PAIRS = 10000 };
     aoe_pairs *p;
@@ -347,14 +347,14 @@ static void test_pairs_windows_and_equal_texts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folder_is_read),
-        cmocka_unit_test(test_folders_gone_wrong),
+        cmocka_unit_test(test_folder_errors),
         cmocka_unit_test(test_folder_skips_bad_rows),
         cmocka_unit_test(test_run_of_tables_and_folders),
-        cmocka_unit_test(test_check_without_a_model),
-        cmocka_unit_test(test_nothing_is_reported_before_all_is_read),
+        cmocka_unit_test(test_check_inputs),
+        cmocka_unit_test(test_inputs_are_read_before_results),
         cmocka_unit_test(test_texts_without_tokens),
         cmocka_unit_test(test_failure_names_the_line),
-        cmocka_unit_test(test_pairs_windows_and_equal_texts),
+        cmocka_unit_test(test_blocks_of_pairs_and_equal_texts),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The suite: the table of sets, SentEval's settings from their definitions over angles,
- * where sets are looked for, what is missing, and the published counts on the real files.
+ * Tests the evaluation suite: the table of sets, the settings of SentEval (all, mean, wmean) against their definitions, the
+ * folders that are searched, missing files, and the published numbers of pairs in the real data. The encoder maps a number to
+ * the unit vector with this angle in degrees.
  */
 #include <math.h>
 #include <stdio.h>
@@ -39,20 +40,20 @@ static int run(reports *r, const char *const *dirs, size_t n, const aoe_suite_op
     return aoei_suite_run(&e, dirs, n, o ? o : &none, collect, r, err);
 }
 
-static const aoe_suite_result *row(const reports *r, const char *name) {
+static const aoe_suite_result *result_of(const reports *r, const char *name) {
     for (size_t i = 0; i < r->n; i++)
         if (strcmp(r->name[i], name) == 0)
             return &r->result[i];
-    fail_msg("no row %s", name);
+    fail_msg("no result for %s", name);
     return NULL;
 }
 
-static void near(double got, double want, const char *what) {
-    if (!(fabs(got - want) < 1e-6)) /* cosines of float32 vectors */
-        fail_msg("%s is %.17g, not %.17g", what, got, want);
+static void assert_near(double got, double want, const char *what) {
+    if (!(fabs(got - want) < 1e-6)) /* the cosines of float32 vectors have rounding errors */
+        fail_msg("%s is %.17g, expected %.17g", what, got, want);
 }
 
-/* dir/name below the tests' directory, with its parents. */
+/* Writes the file dir/name in the test directory and creates its parent directories. */
 static void write_file(const char *dir, const char *name, const char *text) {
     char *folder = test_path(test_dir, dir);
     assert_int_equal(aoei_make_dir(folder, NULL), 0);
@@ -62,7 +63,7 @@ static void write_file(const char *dir, const char *name, const char *text) {
 
 enum { PAIRS = 7 };
 
-/* Pair i of part k of a year: an angle and a score, so that no two parts are alike. */
+/* Return the angle between the texts of pair i, and its gold score, in subset k of a year. All subsets differ. */
 static double degrees_of(size_t year, size_t k, size_t i) {
     return (double)((i * 37 + k * 11 + year * 5) % 83) + 0.5 * (double)k;
 }
@@ -72,10 +73,10 @@ static double score_of(size_t year, size_t k, size_t i) {
 }
 
 static size_t pairs_of(size_t k) {
-    return PAIRS - k % 3; /* parts of three sizes */
+    return PAIRS - k % 3; /* three different sizes */
 }
 
-/* A year's folder, its parts with an unscored line each. */
+/* Writes the folder of a year into the folder `below`. Each subset has one line without a score. */
 static void write_year(const char *below, size_t year) {
     const aoei_suite_set *s = &aoei_suite_sets[year];
     char dir[200], name[100], input[1000], gold[1000];
@@ -93,6 +94,7 @@ static void write_year(const char *below, size_t year) {
     }
 }
 
+/* Computes the expected correlations of a year for every setting. */
 static void settings_of(size_t year, double spearman[AOE_SETTING_COUNT], double pearson[AOE_SETTING_COUNT]) {
     double cosine[AOEI_SUITE_PARTS * PAIRS], gold[AOEI_SUITE_PARTS * PAIRS], weight = 0;
     size_t n = 0, parts = aoei_suite_sets[year].n;
@@ -149,23 +151,23 @@ static void test_settings(void **state) {
         fail_msg("%s", err.message);
     settings_of(0, s0, p0);
     settings_of(3, s3, p3);
-    assert_int_equal(r.n, 5 + 5 + 7 + 1); /* subsets, sets, average */
+    assert_int_equal(r.n, 5 + 5 + 7 + 1); /* subsets of STS12 and STS15, sets, average */
     assert_string_equal(r.name[0], "STS12/MSRpar");
     assert_string_equal(r.name[5], "STS12");
     assert_string_equal(r.name[6], "STS13");
     assert_string_equal(r.name[r.n - 1], "average");
-    const aoe_suite_result *a = row(&r, "STS12"), *b = row(&r, "STS15"), *missing = row(&r, "STS-B");
-    const aoe_suite_result *mean = row(&r, "average");
+    const aoe_suite_result *a = result_of(&r, "STS12"), *b = result_of(&r, "STS15"), *missing = result_of(&r, "STS-B");
+    const aoe_suite_result *mean = result_of(&r, "average");
     for (int k = 0; k < AOE_SETTING_COUNT; k++) {
-        near(a->spearman[k], s0[k], "spearman of STS12");
-        near(a->pearson[k], p0[k], "pearson of STS12");
-        near(b->spearman[k], s3[k], "spearman of STS15");
-        near(b->pearson[k], p3[k], "pearson of STS15");
-        near(mean->spearman[k], (s0[k] + s3[k]) / 2, "average spearman");
-        near(mean->pearson[k], (p0[k] + p3[k]) / 2, "average pearson");
+        assert_near(a->spearman[k], s0[k], "spearman of STS12");
+        assert_near(a->pearson[k], p0[k], "pearson of STS12");
+        assert_near(b->spearman[k], s3[k], "spearman of STS15");
+        assert_near(b->pearson[k], p3[k], "pearson of STS15");
+        assert_near(mean->spearman[k], (s0[k] + s3[k]) / 2, "average spearman");
+        assert_near(mean->pearson[k], (p0[k] + p3[k]) / 2, "average pearson");
         assert_true(isnan(missing->spearman[k]) && isnan(missing->pearson[k]));
     }
-    assert_true(fabs(s0[0] - s0[1]) > 1e-3 && fabs(s0[1] - s0[2]) > 1e-4); /* the settings differ here */
+    assert_true(fabs(s0[0] - s0[1]) > 1e-3 && fabs(s0[1] - s0[2]) > 1e-4); /* the settings give different values */
     assert_int_equal(a->row, AOE_SUITE_SET);
     assert_int_equal(a->parts, 5);
     assert_int_equal(a->pairs, 7 + 6 + 5 + 7 + 6);
@@ -182,47 +184,48 @@ static const char stsb[] = "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t\
 static const char sick[] = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
                            "1\t0\t10\t4.5\tNEUTRAL\n2\t0\t20\t3.6\tNEUTRAL\n3\t0\t30\t4\tENTAILMENT\r\n";
 
-/* All seven, in SentEval's own folders; a second folder is looked into for what the first lacks. */
-static void test_places(void **state) {
+/* All seven sets are found in the folders of SentEval. Sets that are missing in the first folder are read from the second. */
+static void test_locations(void **state) {
     (void)state;
     for (size_t year = 0; year < AOEI_SUITE_YEARS; year++)
         write_year("senteval/data/downstream/STS", year);
     write_file("senteval/data/downstream/STS/STSBenchmark", "sts-test.csv", stsb);
     write_file("senteval/data/downstream/SICK", "SICK_test_annotated.txt", sick);
     write_file("stsb/senteval", "sts-test.csv", "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t20\n");
-    static const char *const tops[] = {"senteval", "senteval/data", "senteval/data/downstream"};
+    static const char *const folders[] = {"senteval", "senteval/data", "senteval/data/downstream"};
     reports r;
     for (size_t i = 0; i < 3; i++) {
-        char *dir = test_path(test_dir, tops[i]);
+        char *dir = test_path(test_dir, folders[i]);
         const char *dirs[] = {dir};
         aoe_error err = {0};
         if (run(&r, dirs, 1, NULL, &err))
             fail_msg("%s", err.message);
-        assert_int_equal(row(&r, "average")->parts, 7);
-        assert_int_equal(row(&r, "STS-B")->pairs, 3);
-        near(row(&r, "SICK-R")->spearman[0], 0.5, "spearman of SICK-R"); /* ranks 3 2 1 and 3 1 2 */
-        near(row(&r, "SICK-R")->spearman[2], 0.5, "spearman of SICK-R");
+        assert_int_equal(result_of(&r, "average")->parts, 7);
+        assert_int_equal(result_of(&r, "STS-B")->pairs, 3);
+        assert_near(result_of(&r, "SICK-R")->spearman[0], 0.5, "spearman of SICK-R"); /* ranks 3 2 1 and 3 1 2 */
+        assert_near(result_of(&r, "SICK-R")->spearman[2], 0.5, "spearman of SICK-R");
         free(dir);
     }
     char *first = test_path(test_dir, "stsb"), *second = test_path(test_dir, "senteval");
     const char *dirs[] = {first, second};
     assert_int_equal(run(&r, dirs, 2, NULL, NULL), 0);
-    assert_int_equal(row(&r, "STS-B")->pairs, 2);
-    assert_int_equal(row(&r, "SICK-R")->pairs, 3);
+    assert_int_equal(result_of(&r, "STS-B")->pairs, 2);
+    assert_int_equal(result_of(&r, "SICK-R")->pairs, 3);
     assert_int_equal(run(&r, dirs, 1, NULL, NULL), 0);
-    assert_int_equal(row(&r, "average")->parts, 1);
-    near(row(&r, "average")->spearman[1], 1, "average of one");
+    assert_int_equal(result_of(&r, "average")->parts, 1);
+    assert_near(result_of(&r, "average")->spearman[1], 1, "average of one");
     free(first);
     free(second);
 }
 
-static void expect(const char *name, const aoe_suite_options *o, int code, const char *want) {
+/* Asserts that a run on a folder of the test directory fails with this code and message. */
+static void expect_error(const char *name, const aoe_suite_options *o, int code, const char *want) {
     char *dir = test_path(test_dir, name), relative[1024] = "";
     const char *dirs[] = {dir};
     reports r;
     aoe_error err = {0};
     assert_int_equal(run(&r, dirs, 1, o, &err), code);
-    for (size_t i = 0, n = 0; err.message[i]; i++) { /* the message without the test's directory */
+    for (size_t i = 0, n = 0; err.message[i]; i++) { /* removes the path of the test directory from the message */
         if (strncmp(err.message + i, test_dir, strlen(test_dir)) == 0)
             i += strlen(test_dir) + 1;
         relative[n++] = err.message[i];
@@ -232,40 +235,41 @@ static void expect(const char *name, const aoe_suite_options *o, int code, const
     free(dir);
 }
 
-static void test_gone_wrong(void **state) {
+static void test_errors(void **state) {
     (void)state;
     write_file("empty", "readme", "");
-    expect("empty", NULL, AOE_ENOENT,
-           "empty: the folder contains none of the sets; give a folder of SentEval's data, which contains STS12-en-test to "
-           "STS16-en-test, STSBenchmark and SICK");
+    expect_error(
+        "empty", NULL, AOE_ENOENT,
+        "empty: the folder contains none of the sets; give a folder of SentEval's data, which contains STS12-en-test to "
+        "STS16-en-test, STSBenchmark and SICK");
     write_year("less", 1);
     char *path = test_path(test_dir, "less/STS13-en-test/STS.input.FNWN.txt");
     assert_int_equal(remove(path), 0);
     free(path);
-    expect(
+    expect_error(
         "less", NULL, AOE_EFORMAT,
         "less/STS13-en-test: STS.input.FNWN.txt, one of the 3 subsets of STS13, is missing; download it, or remove the folder");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\t5.0\t0\n");
-    expect("stsb_bad", NULL, AOE_EFORMAT,
-           "stsb_bad/sts-test.csv:1: the line has 6 columns but needs 7; correct the row or set options.skip_bad_rows");
+    expect_error("stsb_bad", NULL, AOE_EFORMAT,
+                 "stsb_bad/sts-test.csv:1: the line has 6 columns but needs 7; correct the row or set options.skip_bad_rows");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\n");
-    expect("stsb_bad", NULL, AOE_EFORMAT,
-           "stsb_bad/sts-test.csv:1: 'good' is not a score; correct the row or set options.skip_bad_rows");
+    expect_error("stsb_bad", NULL, AOE_EFORMAT,
+                 "stsb_bad/sts-test.csv:1: 'good' is not a score; correct the row or set options.skip_bad_rows");
     const aoe_suite_options skip = {.struct_size = sizeof(aoe_suite_options), .skip_bad_rows = 1};
-    expect("stsb_bad", &skip, AOE_EFORMAT, "stsb_bad/sts-test.csv: the file contains no pair; download it again");
+    expect_error("stsb_bad", &skip, AOE_EFORMAT, "stsb_bad/sts-test.csv: the file contains no pair; download it again");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\ng\tf\t2012\t1\t2\t0\t1\ng\tf\t2012\t1\t3\t0\t0\n");
     char *dir = test_path(test_dir, "stsb_bad");
     const char *dirs[] = {dir};
     reports r;
     assert_int_equal(run(&r, dirs, 1, &skip, NULL), 0);
-    assert_int_equal(row(&r, "STS-B")->skipped, 1);
-    assert_int_equal(row(&r, "STS-B")->pairs, 2);
+    assert_int_equal(result_of(&r, "STS-B")->skipped, 1);
+    assert_int_equal(result_of(&r, "STS-B")->pairs, 2);
     assert_int_equal(run(&r, dirs, 0, NULL, NULL), AOE_EARG);
     free(dir);
 }
 
-/* STS13's SMT, which SentEval does not have, does not count. */
-static void test_subsets_besides(void **state) {
+/* The subset SMT of STS13, which SentEval does not use, is ignored. */
+static void test_additional_subsets(void **state) {
     (void)state;
     write_year("more", 1);
     char *dir = test_path(test_dir, "more");
@@ -276,9 +280,9 @@ static void test_subsets_besides(void **state) {
     write_file("more/STS13-en-test", "STS.gs.SMT.txt", "0\n");
     assert_int_equal(run(&after, dirs, 1, NULL, NULL), 0);
     assert_int_equal(after.n, before.n);
-    assert_true(row(&after, "STS13")->spearman[0] == row(&before, "STS13")->spearman[0]);
-    assert_int_equal(row(&after, "STS13")->pairs, row(&before, "STS13")->pairs);
-    assert_int_equal(row(&after, "STS13")->skipped, row(&before, "STS13")->skipped + 1);
+    assert_true(result_of(&after, "STS13")->spearman[0] == result_of(&before, "STS13")->spearman[0]);
+    assert_int_equal(result_of(&after, "STS13")->pairs, result_of(&before, "STS13")->pairs);
+    assert_int_equal(result_of(&after, "STS13")->skipped, result_of(&before, "STS13")->skipped + 1);
     free(dir);
 }
 
@@ -301,9 +305,9 @@ static void test_cancelling(void **state) {
     free(dir);
 }
 
-/* The first whole number behind a name in a text, from `from` on. */
-static size_t number_behind(const char *from, const char *name) {
-    const char *at = strstr(from, name);
+/* Returns the first integer after the first occurrence of a name in a text. */
+static size_t number_after(const char *text, const char *name) {
+    const char *at = strstr(text, name);
     if (!at)
         fail_msg("no %s in the README", name);
     at += strlen(name);
@@ -312,7 +316,7 @@ static size_t number_behind(const char *from, const char *name) {
     return strtoul(at, NULL, 10);
 }
 
-/* The list of 24 against the README of the data, and the subsets at hand against the list. */
+/* Compares the table of 24 subsets with the README of the data, and the available subsets with the table. */
 static void test_published_counts(void **state) {
     (void)state;
     char *path = test_shared_path("data/sts12_14_15/README.txt");
@@ -327,10 +331,10 @@ static void test_published_counts(void **state) {
         char folder[100];
         const char *year = strstr(counts, s->name);
         assert_non_null(year);
-        assert_int_equal(number_behind(year, s->name), s->pairs);
+        assert_int_equal(number_after(year, s->name), s->pairs);
         for (size_t k = 0; k < s->n; k++)
-            assert_int_equal(number_behind(year, s->part[k].name), s->part[k].pairs);
-        if (i == 1 || i == 4) /* kept apart */
+            assert_int_equal(number_after(year, s->part[k].name), s->part[k].pairs);
+        if (i == 1 || i == 4) /* STS13 and STS16 are not in this folder */
             continue;
         snprintf(folder, sizeof folder, "data/sts12_14_15/senteval/%s", s->place);
         char *dir = test_shared_path(folder);
@@ -341,7 +345,7 @@ static void test_published_counts(void **state) {
         for (size_t k = 0; k < s->n; k++, checked++) {
             assert_string_equal(read.subset[k].name, s->part[k].name);
             assert_int_equal(aoe_pairs_count(read.subset[k].pairs), s->part[k].pairs);
-            /* "answers-forums 375 (of 2000 lines)" */
+            /* only STS15 has unscored lines, as in "answers-forums 375 (of 2000 lines)" */
             assert_int_equal(read.subset[k].unscored > 0, i == 3);
         }
         aoei_senteval_free(&read);
@@ -354,8 +358,8 @@ static void test_published_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_of_sets),    cmocka_unit_test(test_settings),        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_gone_wrong),       cmocka_unit_test(test_subsets_besides), cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_table_of_sets),    cmocka_unit_test(test_settings),           cmocka_unit_test(test_locations),
+        cmocka_unit_test(test_errors),           cmocka_unit_test(test_additional_subsets), cmocka_unit_test(test_cancelling),
         cmocka_unit_test(test_published_counts),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
