@@ -152,9 +152,10 @@ static void test_range_across_blocks(void **state) {
     test_each_tier(range_across_blocks);
 }
 
-/* Weights of several shapes, with row counts that fill whole panels and that do not. Each is one segment, padded at its end. */
+/* Weights of several shapes, whose row counts fill whole panels or leave a partial panel. Each is one segment, padded at its
+ * end. */
 typedef struct weights {
-    aoei_tensor view[5];            /* weights of the sizes in shapes */
+    aoei_tensor view[5];            /* weight k: [shapes[k][0], shapes[k][1]] */
     aoei_adamw_segment segments[6]; /* one per weight, and one of 20000 elements without a weight */
     size_t count;                   /* number of elements, padding included */
 } weights;

@@ -115,7 +115,8 @@ static void merge(const char *from, const char *to, aoe_storage storage) {
         fail_msg("%s", err.message);
 }
 
-/* An opened adapter directory, its merged directory and unmerged adapters are one model, which differs from the base. */
+/* An adapter directory and its merged directory give equal vectors, unmerged adapters give equal vectors up to rounding, and
+ * these vectors differ from those of the base. */
 static void opens_and_merges(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
@@ -250,7 +251,7 @@ static void quantizes_frozen_weights(void **state) {
         const aoe_model_options o = {
             .struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
         assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &unmerged, NULL), 0);
-        for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) { /* no gate */
+        for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) { /* all but the gate projection, which BERT does not have */
             const size_t slot = aoei_layer_slot(1, aoei_adapter_kind(kind));
             const aoei_tensor x = a->weights[slot], y = b->weights[slot];
             assert_true(x.type == AOEI_I8 && y.type == AOEI_I8);

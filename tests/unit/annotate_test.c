@@ -26,10 +26,10 @@ typedef struct fixture {
     char api[64];
     aoe_chat_model model[MODELS];
     char *dir, *texts, *pairs, *cache; /* paths, owned; the cache does not exist at first */
-    const char *file;                  /* = texts, for a.files */
+    const char *file;                  /* equal to texts; the only element of a.files */
     char *out;                         /* output of the last run, NUL-terminated; capacity MAX_OUTPUT */
     size_t len;                        /* bytes in out */
-    size_t polls, stop_after;          /* calls of progress; responses after which it cancels the run, 0: never */
+    size_t polls, stop_after; /* number of progress calls; number of responses after which progress cancels (0: never) */
     aoe_annotate_options a;
     aoe_annotate_result r;
     aoe_score_options s;
@@ -323,7 +323,7 @@ static void limits(void **state) {
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
         forget(b);
         b->a.chat.concurrency = concurrency;
-        b->a.chat.max_total_tokens = 600; /* each call: at most about 270, in fact 90: four calls */
+        b->a.chat.max_total_tokens = 600; /* a call may use about 270 tokens, but uses 90: four calls fit */
         annotate_ok(b);
         assert_int_equal(b->r.chat.asked, 4);
         assert_int_equal(b->r.chat.left, 2);
@@ -352,7 +352,7 @@ static void malformed_responses_are_counted(void **state) {
     double spent = 0;
     b->behaviour.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
     b->a.chat.max_tokens = 200;
-    b->a.chat.max_total_tokens = 1700; /* about 2 * 270 for malformed responses and 90: two calls, a third begins */
+    b->a.chat.max_total_tokens = 1700; /* about 2 * 270 (malformed) + 90 per call: two calls and one attempt */
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
         forget(b);
         b->a.chat.concurrency = concurrency;
@@ -382,7 +382,7 @@ static void malformed_responses_are_counted(void **state) {
     assert_true(fabs(b->r.chat.cost - 0.4) < 1e-9);
 }
 
-/* A limit on the cost needs a limit on the tokens of a response, in either request field. */
+/* A limit on the cost needs a limit on the tokens of a response: max_tokens or max_completion_tokens. */
 static void cost_limit_needs_response_limit(void **state) {
     fixture *b = *state;
     b->a.chat.max_cost = 1;
@@ -399,7 +399,7 @@ static void cost_limit_needs_response_limit(void **state) {
     assert_int_equal(b->behaviour.requests, 0);
     assert_int_equal(b->r.chat.left, 6);
     assert_true(b->r.chat.left_most > 6 * 4);
-    b->a.chat.max_cost = 4.1; /* a response costs 0.04 in fact */
+    b->a.chat.max_cost = 4.1; /* each response costs only 0.04 */
     annotate_ok(b);
     assert_int_equal(b->r.chat.asked, 3);
 }

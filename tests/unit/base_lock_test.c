@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the directory lock: only one holder at a time, also across processes, and no holder after its process has ended.
+ * Tests the directory lock: it has one holder at a time, also across processes, and is released when its process ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -196,7 +196,7 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
-/* Several threads call one pool with one job structure: their jobs must not overlap. */
+/* Several threads run jobs in one pool, with one shared job structure: the jobs must not overlap. */
 static void test_callers_are_serialized(void **state) {
     (void)state;
     static const size_t tasks[] = {1, 6};

@@ -34,7 +34,7 @@ static void test_layout_of_a_stream(void **state) {
     const uint64_t seed = UINT64_C(0x0123456789abcdef);
     aoei_rng r;
     aoei_rng_init(&r, seed, AOEI_STREAM_SHUFFLE, 9);
-    r.index = UINT64_C(0xffffffff); /* the carry into the high word */
+    r.index = UINT64_C(0xffffffff); /* the next block carries into the high word of the counter */
     for (uint32_t block = 0; block < 3; block++) {
         const uint32_t counter[4] = {UINT32_C(0xffffffff) + block, block > 0, 9, AOEI_STREAM_SHUFFLE};
         const uint32_t key[2] = {0x89abcdef, 0x01234567};

@@ -41,10 +41,10 @@ static void test_invalid(void **state) {
         {"a\xc3", 2, 1},                /* the text ends inside a character */
         {"a\xc3z", 3, 1},               /* continuation byte missing */
         {"\xe2\x82", 2, 0},             /* three-byte character, truncated */
-        {"\xe2\x82z", 3, 0},            /* third byte wrong */
+        {"\xe2\x82z", 3, 0},            /* third byte invalid */
         {"\xf0\x9f\x98", 3, 0},         /* four-byte character, truncated */
-        {"\xf0\x9f\x98z", 4, 0},        /* fourth byte wrong */
-        {"\xf0\x9fz\x80", 4, 0},        /* third byte wrong */
+        {"\xf0\x9f\x98z", 4, 0},        /* fourth byte invalid */
+        {"\xf0\x9fz\x80", 4, 0},        /* third byte invalid */
         {"\xc0\x80", 2, 0},             /* overlong NUL */
         {"\xc1\xbf", 2, 0},             /* overlong U+007F */
         {"\xe0\x9f\xbf", 3, 0},         /* overlong U+07FF */

@@ -43,7 +43,7 @@ static void edges(void **state) {
         check_around(ldexpf(1, e));
 }
 
-/* Ties in the ninth digit: decimals of multiples of powers of 1/2 end in 5. */
+/* Ties in rounding to nine digits: odd multiples of powers of 1/2 have finite decimals that end in 5. */
 static void ties(void **state) {
     (void)state;
     for (int e = -24; e <= 6; e++)

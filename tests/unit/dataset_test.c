@@ -51,7 +51,7 @@ static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_er
     return code;
 }
 
-/* Comments: for each text of the row, the index of the first equal text. */
+/* The comments list, for each text of a row, the index of the first equal text. */
 static const char table[] = "text1\ttext2\tlabel\n"
                             "the cat\ta dog\t2\n"            /* 0 1 */
                             "The  CAT\tthe cat runs\t-1.5\n" /* 0 3: equal after normalization */
@@ -128,7 +128,7 @@ static void test_many(void **state) {
     free(text);
 }
 
-/* max_length leaves no token of the text: the error names the line of the row. */
+/* If max_length leaves no token of a text, the error names the line of its row. */
 static void test_no_token(void **state) {
     (void)state;
     aoei_dataset d;
