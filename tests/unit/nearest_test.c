@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the search for the k nearest vectors against a brute-force search in double. Results are exact for vectors of small
- * integers, where many scores are equal, and within rounding otherwise. They do not depend on the number of threads or on the
- * number of queries per call. The tests also cover skipped texts and a k larger than the number of texts.
+ * Tests the search for the k nearest vectors against a brute-force search in double. Vectors of small integers have exact
+ * scores, many of which are equal. Scores of unit vectors are compared with a tolerance. Results do not depend on the number of
+ * threads or on the number of queries per call. The tests also cover skipped texts and a k larger than the number of texts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@ typedef struct vectors {
     float *x; /* [n, D] owned */
 } vectors;
 
-/* Returns n random vectors of D integers between -most and most. Their dot products are exact in float. */
-static vectors whole_vectors(size_t n, size_t D, uint32_t most, uint32_t seed) {
+/* Returns n random vectors of D integers between -max_abs and max_abs. Their dot products are exact in float. */
+static vectors whole_vectors(size_t n, size_t D, uint32_t max_abs, uint32_t seed) {
     vectors v = {n, D, malloc((n * D + 1) * sizeof(float))};
     aoei_rng r;
     aoei_rng_init(&r, seed, AOEI_STREAM_TEST, (uint32_t)n);
     for (size_t i = 0; i < n * D; i++)
-        v.x[i] = (float)aoei_rng_below(&r, 2 * most + 1) - (float)most;
+        v.x[i] = (float)aoei_rng_below(&r, 2 * max_abs + 1) - (float)max_abs;
     return v;
 }
 
@@ -104,13 +104,13 @@ static void test_exact(void **state) {
     (void)state;
     static const struct {
         size_t Q, N, D, k;
-        uint32_t most;
+        uint32_t max_abs;
     } cases[] = {{1, 1, 1, 1, 3},      {1, 100, 3, 1, 1},     {3, 17, 5, 16, 2}, {70, 1023, 8, 10, 1}, {5, 1025, 4, 1, 1},
                  {40, 3100, 2, 50, 1}, {1030, 1040, 3, 4, 1}, {7, 30, 6, 31, 2}, {2, 40, 4, 200, 1},   {9, 2500, 64, 7, 3}};
     static const size_t shift = 1;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const size_t Q = cases[c].Q, N = cases[c].N, k = cases[c].k;
-        vectors q = whole_vectors(Q, cases[c].D, cases[c].most, 1), t = whole_vectors(N, cases[c].D, cases[c].most, 2);
+        vectors q = whole_vectors(Q, cases[c].D, cases[c].max_abs, 1), t = whole_vectors(N, cases[c].D, cases[c].max_abs, 2);
         scored *want = malloc(Q * N * sizeof *want);
         size_t *n = malloc(Q * sizeof *n);
         aoei_neighbor *best = malloc(Q * k * sizeof *best);
@@ -149,8 +149,8 @@ static void test_all_equal(void **state) {
     free(t.x);
 }
 
-/* For unit vectors, scores are within rounding of the reference, and no text with a clearly better score is missed. The bits do
- * not depend on the number of threads or on the other queries of the call. */
+/* For unit vectors, scores equal the reference up to rounding errors, and so does the score at every rank. Results are
+ * bit-identical for any number of threads and any other queries in the call. */
 static void test_unit_vectors(void **state) {
     (void)state;
     enum { Q = 130, N = 2300, D = 96, K = 25 };
@@ -197,7 +197,7 @@ static void test_unit_vectors(void **state) {
     free(t.x);
 }
 
-/* A text with a NaN score is never a neighbour. No texts, k = 0 and no queries are valid. */
+/* A text with a NaN score is never a neighbor. A search without texts, without queries or with k = 0 is valid. */
 static void test_nan_and_empty_inputs(void **state) {
     (void)state;
     enum { N = 40, K = 3 };

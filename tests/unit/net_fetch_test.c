@@ -156,8 +156,9 @@ static void assert_passed(double low, double high) {
 
 /* Responses of a route to its first requests. Every later request gets status 200 with the body "[1]". */
 typedef struct script {
-    const char *const *steps; /* "503", "cut", "reset" or "429 NAME: VALUE|NAME: VALUE" (headers after the status); NULL ends */
-    const char *body;         /* body of the responses in steps; NULL: {"message": "no"} */
+    const char *const
+        *steps;       /* "503", "cut", "reset", or a status with headers "429 NAME: VALUE|NAME: VALUE"; ends with NULL */
+    const char *body; /* body of the responses in steps; NULL: {"message": "no"} */
 } script;
 
 static void follow(void *user, const test_request *q, test_answer *a) {
@@ -172,7 +173,7 @@ static void follow(void *user, const test_request *q, test_answer *a) {
     }
     const char *step = s->steps[q->nth], *header = strchr(step, ' ');
     test_answer_printf(a, "%s", s->body ? s->body : "{\"message\": \"no\"}");
-    a->close = 1; /* without this header, libcurl itself would retry on a connection that is closed unexpectedly */
+    a->close = 1; /* sends Connection: close; without it, libcurl itself retries if the connection is closed */
     a->cut = strncmp(step, "cut", 3) == 0;
     a->cut_at = 3;
     a->reset = strncmp(step, "reset", 5) == 0;
@@ -280,7 +281,7 @@ static void test_retry_after(void **state) {
     assert_int_equal(requests_needed(&(script){STEPS("403 Retry-After: 90"), NULL}, "/b"), 2);
     assert_passed(90, 90.1);
     assert_string_equal(reported.why, "secondary rate limit");
-    use_options((aoei_fetch_options){0}); /* a date 100 s after the server's Date header */
+    use_options((aoei_fetch_options){0}); /* Retry-After is a date 100 s after the server's Date header */
     assert_int_equal(requests_needed(&(script){STEPS("429 Retry-After: Tue, 14 Nov 2023 22:15:00 GMT"), NULL}, "/c"), 2);
     assert_passed(100, 100.1);
     use_options((aoei_fetch_options){0});
@@ -458,7 +459,7 @@ static void test_cached_responses(void **state) {
     assert_int_equal(from_store, 0);
     assert_string_equal(answer.body.data, "[2]");
     assert_int_equal(test_server_count_header(server, "If-None-Match: \"v1\""), 2);
-    /* limit on the age */
+    /* maximum age of a cached response */
     ticks += 50 * 1000000LL;
     assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0);
     assert_int_equal(test_server_count(server, NULL), 3);
@@ -607,7 +608,7 @@ static void test_stop_and_resume(void **state) {
     assert_int_equal(all_pages(&pages), AOE_EIO);
     assert_int_equal(pages, 1);
     aoei_store_close(store);
-    use_options((aoei_fetch_options){0}); /* a later run with an empty state */
+    use_options((aoei_fetch_options){0}); /* a later run without the rate limit */
     assert_int_equal(aoei_store_open(&store, store_path, &err), 0);
     assert_int_equal(all_pages(&pages), 0);
     assert_int_equal(pages, 3);
@@ -682,7 +683,7 @@ static void test_memory(void **state) {
     version = 1;
     snprintf(url, sizeof url, "%s/list", test_server_url(server));
     test_server_route(server, "GET", "/list", send_version, NULL);
-    assert_int_equal(use_once(url), 0); /* the first use makes the allocations that the store keeps */
+    assert_int_equal(use_once(url), 0); /* the first use allocates memory that the store keeps */
     assert_true(test_alloc_failures_published(use_once, url, 60) > 60);
 }
 

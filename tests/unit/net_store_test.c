@@ -308,7 +308,8 @@ static int open_failing(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int
     return rc;
 }
 
-/* Lets the writes fail with the SQLite error `code` after 0 to 39 writes. The store must return `expected` and lose nothing. */
+/* Stores 40 responses, of which response n fails with the SQLite error `code` after n writes. Asserts that a failure returns
+ * `expected` and that the successfully stored responses can be read. */
 static void check_failing_writes(int code, int expected) {
     char *path = test_path(test_dir, "full.store");
     static char body[20000];

@@ -113,7 +113,7 @@ static void test_unknown_certificate(void **state) {
     assert_int_equal(get("localhost", "good", NULL, &r), AOE_EIO);
     assert_message("certificate");
     assert_message("set CURL_CA_BUNDLE to a file with your own certificates");
-    assert_int_equal(r.transient, 0); /* a retry would fail, too */
+    assert_int_equal(r.transient, 0); /* a retry would fail again */
     assert_int_equal(r.body.len, 0);
     aoei_http_response_free(&r);
 }

@@ -106,7 +106,7 @@ static void test_sequences(void **state) {
     assert_non_null(strstr(err.message, "special tokens"));
 }
 
-/* Every text is either held out or not, equally in both files. The fraction of held-out texts is close to 0.25. */
+/* The two copies of a text are either both held out or both used for training. About a quarter of the texts is held out. */
 static void test_held_out(void **state) {
     (void)state;
     static const aoe_table_options table;
@@ -178,7 +178,7 @@ static void test_masking(void **state) {
         tokens += maskable;
     }
     const double share = (double)masked / (double)tokens, n = (double)masked;
-    assert_true(share > 0.10 && share < 0.16); /* below 0.15, because whole words do not always give the number of tokens */
+    assert_true(share > 0.10 && share < 0.16); /* may be below 0.15, because only whole words are masked */
     assert_true(fabs((double)as_mask / n - 0.8) < 4 * sqrt(0.8 * 0.2 / n));
     const double unchanged = 0.1 + 0.1 / (double)m.n_ordinary; /* a random replacement may be the original token */
     assert_true(fabs((double)kept / n - unchanged) < 4 * sqrt(unchanged * (1 - unchanged) / n));
@@ -191,7 +191,7 @@ static void test_masking(void **state) {
 /* ----------------------------------------------------------------------- runs */
 
 typedef struct run {
-    aoe_pretrain_options o;       /* options of the run; borrow output and file */
+    aoe_pretrain_options o;       /* options of the run; they point to output and file */
     char *output;                 /* path of the output directory, owned */
     const char *file;             /* path of the text file */
     size_t stop;                  /* step after which the run is cancelled; 0: not cancelled */
@@ -238,7 +238,7 @@ static void run_create(run *r, const char *output) {
     r->o.held_out = 0.1;
 }
 
-static int run_start(run *r, size_t threads, aoe_error *err) {
+static int run_pretraining(run *r, size_t threads, aoe_error *err) {
     aoe_context *own = tiny_context(threads);
     const int code = aoe_pretrain(own, &r->o, err);
     aoe_context_destroy(own);
@@ -247,7 +247,7 @@ static int run_start(run *r, size_t threads, aoe_error *err) {
 
 static void run_ok(run *r, size_t threads) {
     aoe_error err;
-    if (run_start(r, threads, &err))
+    if (run_pretraining(r, threads, &err))
         fail_msg("%s", err.message);
 }
 
@@ -285,7 +285,7 @@ static void test_runs(void **state) {
             r.o.args.model_options.dtype = (aoe_dtype)type;
             r.stop = threads == 2 ? 7 : 21;
             r.o.args.recompute = threads == 3;
-            assert_int_equal(run_start(&r, threads, NULL), AOE_ECANCELLED);
+            assert_int_equal(run_pretraining(&r, threads, NULL), AOE_ECANCELLED);
             r.stop = 0;
             r.o.args.resume = 1;
             run_ok(&r, 1);
@@ -330,7 +330,7 @@ static void test_head(void **state) {
 /* Asserts that the run fails with this code and a message that contains this part, and writes no output directory. */
 static void expect_rejected(run *r, int code, const char *part) {
     aoe_error err;
-    const int got = run_start(r, 1, &err);
+    const int got = run_pretraining(r, 1, &err);
     if (got != code || !strstr(err.message, part))
         fail_msg("expected code %d and a message with \"%s\", found code %d, \"%s\"", code, part, got, err.message);
     assert_int_equal(aoei_exists(r->output), 0);

@@ -129,8 +129,8 @@ static aoei_encoder_config config(size_t which) {
 }
 enum { CONFIGS = 2 };
 
-/* Runs check for both types, the lowest and the best tier, 1 and 3 threads (with a sanitizer: 3), and every configuration. kept
- * points to results of the first number of threads. */
+/* Calls check for both types, the lowest and the best tier, 1 and 3 threads (in sanitizer builds only 3), and every
+ * configuration. kept points to the results of the first number of threads. */
 static void run_in_all_setups(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 4 * CONFIGS; k++) {
         float *kept[2] = {NULL, NULL};

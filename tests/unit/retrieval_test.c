@@ -265,8 +265,7 @@ static void test_random_groups(void **state) {
     free(path);
 }
 
-/* Queries and texts can have different encoders. Here both give equal vectors, and only the numbers of embedded texts differ.
- */
+/* Queries and texts can have different encoders. Here, both give equal vectors but count the texts that they embed. */
 static void test_two_encoders(void **state) {
     (void)state;
     char *path = write_groups();

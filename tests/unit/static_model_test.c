@@ -328,8 +328,8 @@ static void normalizes_as_specified(void **state) {
     }
 }
 
-/* Writes a model directory and in it the file `name` with this text (NULL: none). Asserts that opening the directory fails with
- * this code and part of the message. */
+/* Writes a model directory and, unless name is NULL, a file `name` with this text in it. Asserts that opening the directory
+ * fails with this code and part of the message. */
 static void expect_rejected(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
                             const char *fragment) {
     char *dir = test_dir_create();

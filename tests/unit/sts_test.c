@@ -304,8 +304,7 @@ static void test_failure_names_the_line(void **state) {
     free(path);
 }
 
-/* The evaluation reads pairs in blocks and embeds equal texts once per block. The number of blocks does not change the results.
- */
+/* Pairs are processed in blocks, and equal texts of a block are embedded once. The number of blocks does not change results. */
 static void test_blocks_of_pairs_and_equal_texts(void **state) {
     (void)state;
     enum { PAIRS = 10000 };
