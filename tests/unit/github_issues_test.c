@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * The collector against a server that speaks GitHub's API: a known set of duplicates
- * comes out right through every trouble, nothing that the cache could answer is asked
- * twice, and the token goes nowhere but to the API.
+ * Tests the collection of GitHub issues with a local server that implements GitHub's API: the known duplicates are
+ * found despite all server errors, cached responses are not requested again, and the token is sent only to the API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +19,11 @@
 
 #define TOKEN      "ghp_tokenthatnobodymaysee0123456789"
 #define TOKEN_PART "ghp_tok"
-#define FIFTY      "we looked at everything and there is nothing to do; "
+#define FIFTY      "we inspected everything and there is nothing to do; "
 
 static test_server *server;
 static test_github github;
-static double slept; /* seconds that the test's clock was asked to wait */
+static double slept; /* total seconds that the collector has slept by the test clock */
 
 static double clock_now(void *user) {
     (void)user;
@@ -40,48 +39,48 @@ static void clock_sleep(void *user, double seconds) {
 }
 static const aoei_fetch_clock test_clock = {clock_now, clock_time, clock_sleep, NULL};
 
-/* One run of the collector and what came of it. */
+/* One run of the collector and its results. */
 typedef struct run {
     aoe_github_options o;
     aoe_github_result result;
     aoe_error err;
     aoei_buffer out[AOE_ISSUES_SPLITS];
-    aoei_buffer missing; /* "repository: why\n" */
-    size_t stop_at;      /* progress calls after which it is stopped; 0: never */
-    size_t told;
+    aoei_buffer missing; /* one line "repository: reason" per missing repository */
+    size_t stop_at;      /* progress calls after which the run is stopped; 0: never */
+    size_t calls;        /* progress calls so far */
 } run;
 
-static int take(void *user, size_t part, const char *data, size_t len) {
+static int write_output(void *user, size_t part, const char *data, size_t len) {
     run *r = user;
     return aoei_buffer_append(&r->out[part], data, len);
 }
-static int tell(void *user, const aoe_github_progress *p) {
+static int on_progress(void *user, const aoe_github_progress *p) {
     run *r = user;
     assert_non_null(p->repository);
     assert_non_null(p->why);
-    return ++r->told == r->stop_at;
+    return ++r->calls == r->stop_at;
 }
-static void note(void *user, const char *repository, const char *why) {
+static void on_missing(void *user, const char *repository, const char *why) {
     run *r = user;
     aoei_buffer_printf(&r->missing, "%s: %s\n", repository, why);
 }
 
-static const char *const usual[] = {"old/anvils", "acme/rockets", "acme/secret", "acme/quiet", "acme/anvils"};
+static const char *const default_repositories[] = {"old/anvils", "acme/rockets", "acme/secret", "acme/quiet", "acme/anvils"};
 
 static void begin(run *r, const char *cache) {
     *r = (run){0};
     aoe_github_options_defaults(&r->o);
-    r->o.repositories = usual;
-    r->o.n_repositories = sizeof usual / sizeof *usual;
+    r->o.repositories = default_repositories;
+    r->o.n_repositories = sizeof default_repositories / sizeof *default_repositories;
     r->o.cache = cache;
     r->o.api = test_server_url(server);
     r->o.ids = 1;
     r->o.name[AOE_ISSUES_TRAIN] = "train.jsonl";
     r->o.name[AOE_ISSUES_VALIDATION] = "dev.tsv";
     r->o.name[AOE_ISSUES_TEST] = "test.csv";
-    r->o.write = take;
-    r->o.progress = tell;
-    r->o.missing = note;
+    r->o.write = write_output;
+    r->o.progress = on_progress;
+    r->o.missing = on_missing;
     r->o.user = r;
 }
 
@@ -89,7 +88,7 @@ static int collect(run *r) {
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
         aoei_buffer_clear(&r->out[i]);
     aoei_buffer_clear(&r->missing);
-    r->told = 0;
+    r->calls = 0;
     return aoe_github_issues(&r->o, &r->result, &r->err);
 }
 
@@ -112,7 +111,7 @@ static size_t count(const char *text, const char *part) {
     return n;
 }
 
-/* 1: some output has a row of the duplicate with this original and label 1, and none has another. */
+/* Returns 1 if exactly one row of the outputs has this duplicate, this original and label 1. */
 static int has_pair(const run *r, const char *duplicate, const char *original) {
     char jsonl[200], tsv[200], csv[200];
     snprintf(jsonl, sizeof jsonl, "\"label\":1,\"id1\":\"%s\",\"id2\":\"%s\"}", duplicate, original);
@@ -121,7 +120,8 @@ static int has_pair(const run *r, const char *duplicate, const char *original) {
     return count(r->out[0].data, jsonl) + count(r->out[1].data, tsv) + count(r->out[2].data, csv) == 1;
 }
 
-/* All known duplicates are in the outputs, each once, and nothing else; negatives are as many. */
+/* Asserts that the positives of the outputs are the known duplicates, each exactly once, and that every positive has a negative
+ * unless its split has no candidates. */
 static void check_known(const run *r, int all, int graphql) {
     static const char *const repos[] = {"acme/anvils", "acme/rockets"};
     size_t known = 0, positives = 0, negatives = 0;
@@ -133,7 +133,7 @@ static void check_known(const run *r, int all, int graphql) {
                 continue;
             known++;
             if (!has_pair(r, duplicate, original))
-                fail_msg("%s is a duplicate of %s, and does not come out as such", duplicate, original);
+                fail_msg("the duplicate %s of %s is not exactly once in the outputs", duplicate, original);
         }
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
         positives += r->result.positives[i];
@@ -141,17 +141,17 @@ static void check_known(const run *r, int all, int graphql) {
         assert_true(r->result.positives[i] > 0);
     }
     assert_int_equal(positives, known);
-    assert_int_equal(negatives + r->result.without, known); /* a small split of a small repository runs out of them */
+    assert_int_equal(negatives + r->result.without, known); /* small splits have too few candidates */
 }
 
-static int same_output(const run *a, const run *b) {
+static int equal_outputs(const run *a, const run *b) {
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
         if (a->out[i].len != b->out[i].len || memcmp(a->out[i].data, b->out[i].data, a->out[i].len) != 0)
             return 0;
     return 1;
 }
 
-static void calm(void) {
+static void reset_server(void) {
     github.storm = github.version = github.page = 0;
     github.delay = 0;
     test_server_forget(server);
@@ -160,7 +160,7 @@ static void calm(void) {
 static void test_known_set(void **state) {
     run r, again;
     (void)state;
-    calm();
+    reset_server();
     char *cache = test_path(test_dir, "known.sqlite");
     begin(&r, cache);
     must_collect(&r);
@@ -171,72 +171,72 @@ static void test_known_set(void **state) {
     assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice */
     assert_int_equal(r.result.issues, 240 - 34 + 40 - 5);
     assert_int_equal(r.result.pull_requests, 34 + 5);
-    assert_int_equal(r.result.gone, 2); /* one is deleted, one a pull request */
+    assert_int_equal(r.result.gone, 2); /* one is deleted, one is a pull request */
     assert_int_equal(r.result.unread, 0);
     assert_int_equal(r.result.transferred, 1);
-    assert_int_equal(r.result.unknown, 3);                                 /* the target is deleted, a pull request, not said */
+    assert_int_equal(r.result.unknown, 3); /* the original is deleted, is a pull request, is not named */
     assert_true(test_server_count(server, NULL) == r.result.requests + 2); /* redirects are not counted */
-    /* a second run asks only for what was not there */
+    /* a second run requests only the missing repository */
     test_server_forget(server);
     begin(&again, cache);
     must_collect(&again);
     assert_int_equal(test_server_count(server, NULL), 1);
     assert_int_equal(test_server_count(server, "GET /repos/acme/secret"), 1);
-    assert_true(same_output(&r, &again));
-    /* and offline none */
+    assert_true(equal_outputs(&r, &again));
+    /* an offline run sends no request */
     again.o.offline = 1;
     must_collect(&again);
     assert_int_equal(test_server_count(server, NULL), 1);
     assert_int_equal(again.result.requests, 0);
-    assert_true(same_output(&r, &again));
+    assert_true(equal_outputs(&r, &again));
     end(&r);
     end(&again);
     free(cache);
 }
 
-static void test_storm(void **state) {
-    run fair, foul;
+static void test_server_errors(void **state) {
+    run undisturbed, disturbed;
     (void)state;
-    calm();
-    char *cache = test_path(test_dir, "fair.sqlite"), *other = test_path(test_dir, "foul.sqlite");
-    begin(&fair, cache);
-    must_collect(&fair);
+    reset_server();
+    char *cache = test_path(test_dir, "undisturbed.sqlite"), *other = test_path(test_dir, "disturbed.sqlite");
+    begin(&undisturbed, cache);
+    must_collect(&undisturbed);
     github.storm = 1;
     test_server_forget(server);
     const double before = slept;
-    begin(&foul, other);
-    must_collect(&foul);
-    check_known(&foul, 0, 0);
-    assert_true(same_output(&fair, &foul));
-    assert_true(foul.result.requests > fair.result.requests + 20);
-    assert_true(slept - before > 20); /* a limit was waited for */
-    end(&fair);
-    end(&foul);
+    begin(&disturbed, other);
+    must_collect(&disturbed);
+    check_known(&disturbed, 0, 0);
+    assert_true(equal_outputs(&undisturbed, &disturbed));
+    assert_true(disturbed.result.requests > undisturbed.result.requests + 20);
+    assert_true(slept - before > 20); /* the collector waited for the rate limit */
+    end(&undisturbed);
+    end(&disturbed);
     free(cache);
     free(other);
 }
 
-static void test_ways(void **state) {
+static void test_comments_and_graphql(void **state) {
     run r;
     (void)state;
-    calm();
+    reset_server();
     char *cache = test_path(test_dir, "ways.sqlite");
     begin(&r, cache);
     r.o.all_comments = 1;
     must_collect(&r);
     check_known(&r, 1, 0);
-    const size_t rest = test_server_count(server, NULL);
+    const size_t rest_requests = test_server_count(server, NULL);
     r.o.all_comments = 0;
     r.o.graphql = 1;
-    assert_int_equal(collect(&r), AOE_EARG); /* no token */
+    assert_int_equal(collect(&r), AOE_EARG); /* GraphQL requires a token */
     r.o.token = TOKEN;
     must_collect(&r);
     check_known(&r, 1, 1);
-    assert_true(test_server_count(server, NULL) - rest < 40);
-    assert_int_equal(r.result.missing, 1); /* secret is readable with a token */
+    assert_true(test_server_count(server, NULL) - rest_requests < 40);
+    assert_int_equal(r.result.missing, 1); /* acme/secret is readable with a token */
     test_server_forget(server);
     must_collect(&r);
-    assert_int_equal(r.result.requests, 1); /* the one that is missing */
+    assert_int_equal(r.result.requests, 1); /* the missing repository */
     end(&r);
     free(cache);
     char *other = test_path(test_dir, "graphql-storm.sqlite");
@@ -254,16 +254,16 @@ static void test_ways(void **state) {
 static void test_refresh(void **state) {
     run r;
     (void)state;
-    calm();
+    reset_server();
     char *cache = test_path(test_dir, "refresh.sqlite");
     begin(&r, cache);
-    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES; /* a changed body changes no more than its own text */
+    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES; /* a changed body must not change the text of other issues */
     must_collect(&r);
     const uint64_t answers = r.result.requests;
     r.o.refresh = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);
-    assert_true(r.result.unchanged + 2 >= answers - 4); /* all but errors */
+    assert_true(r.result.unchanged + 2 >= answers - 4); /* all responses except errors */
     github.version = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);
@@ -275,11 +275,11 @@ static void test_refresh(void **state) {
     free(cache);
 }
 
-/* Stopped anywhere, it goes on where it was. */
+/* A run that is stopped at any point is continued by the next run. */
 static void test_stopped(void **state) {
     run whole, r;
     (void)state;
-    calm();
+    reset_server();
     char *cache = test_path(test_dir, "whole.sqlite");
     begin(&whole, cache);
     must_collect(&whole);
@@ -293,13 +293,13 @@ static void test_stopped(void **state) {
         int code;
         size_t stops = 0;
         do {
-            r.stop_at = 3 + step * (stops + 1); /* each time a little further */
+            r.stop_at = 3 + step * (stops + 1); /* each run gets further than the previous one */
             code = collect(&r);
             stops += code == AOE_ECANCELLED;
         } while (code == AOE_ECANCELLED);
         assert_int_equal(code, AOE_OK);
         assert_true(stops > 1);
-        assert_true(same_output(&whole, &r));
+        assert_true(equal_outputs(&whole, &r));
         assert_int_equal(test_server_count(server, "GET /repos/acme/anvils/issues/9999"), 1);
         assert_int_equal(
             test_server_count(server, "GET /repos/acme/anvils/issues?state=all&sort=created&direction=asc&per_page=100"), 1);
@@ -310,10 +310,10 @@ static void test_stopped(void **state) {
     end(&whole);
 }
 
-static void test_token_stays(void **state) {
+static void test_token_is_not_stored(void **state) {
     run r;
     (void)state;
-    calm();
+    reset_server();
     char *cache = test_path(test_dir, "token.sqlite");
     begin(&r, cache);
     r.o.token = TOKEN;
@@ -329,7 +329,7 @@ static void test_token_stays(void **state) {
     free(cache);
 }
 
-/* ---- other servers */
+/* ---- servers with one fixed response */
 
 typedef struct canned {
     int status;
@@ -351,11 +351,12 @@ static void answer_repository(void *user, const test_request *q, test_answer *a)
     test_answer_printf(a, "{\"full_name\":\"a/b\"}");
 }
 
-/* Runs against a server whose list of issues is this; the message has to have `part` in it, and not the token. */
-static void check_refused(canned c, int expected, const char *part) {
+/* Collects from a server with the response c to the request for the list of issues. Asserts that the result is `expected`, and
+ * that the error message, or without an error the reason for the missing repository, contains `part` but not the token. */
+static void check_response(canned c, int expected, const char *part) {
     static const char *const repos[] = {"a/b"};
     test_server *other = test_server_start();
-    char *cache = test_path(test_dir, "refused.sqlite");
+    char *cache = test_path(test_dir, "response.sqlite");
     run r;
     test_server_route(other, "GET", "/repos/a/b", answer_repository, NULL);
     test_server_route(other, "*", "*", answer, &c);
@@ -366,7 +367,7 @@ static void check_refused(canned c, int expected, const char *part) {
     r.o.token = TOKEN;
     const int code = collect(&r);
     if (code != expected || !strstr(code ? r.err.message : r.missing.data ? r.missing.data : "", part))
-        fail_msg("%d '%s' instead of %d '%s'", code, code ? r.err.message : "", expected, part);
+        fail_msg("code %d '%s', expected %d '%s'", code, code ? r.err.message : "", expected, part);
     assert_null(strstr(r.err.message, TOKEN_PART));
     assert_true(!r.missing.len || !strstr(r.missing.data, TOKEN_PART));
     end(&r);
@@ -375,32 +376,32 @@ static void check_refused(canned c, int expected, const char *part) {
     free(cache);
 }
 
-static void test_refusals(void **state) {
+static void test_error_responses(void **state) {
     (void)state;
-    check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token is rejected");
-    check_refused((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_OK, "status 422: No more pages");
-    check_refused((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_OK,
-                  "422: no ####");
-    check_refused((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " look at this:           " TOKEN "\"}"}, AOE_OK,
-                  "422: we");
-    check_refused((canned){500, NULL, ""}, AOE_OK, "no response after 6 attempts");
-    check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "not a list");
-    check_refused((canned){200, NULL, "[[["}, AOE_OK, "invalid response");
-    check_refused((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT, "has another origin");
-    check_refused((canned){451, NULL, ""}, AOE_OK, "not available (451)");
-    check_refused((canned){403, NULL, "{}"}, AOE_OK, "forbidden (403)");
-    check_refused((canned){200, NULL, "[]"}, AOE_OK, "");
-    check_refused(
+    check_response((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token is rejected");
+    check_response((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_OK, "status 422: No more pages");
+    check_response((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_OK,
+                   "422: no ####");
+    check_response((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " inspect this:           " TOKEN "\"}"}, AOE_OK,
+                   "422: we");
+    check_response((canned){500, NULL, ""}, AOE_OK, "no response after 6 attempts");
+    check_response((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "not a list");
+    check_response((canned){200, NULL, "[[["}, AOE_OK, "invalid response");
+    check_response((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT, "has another origin");
+    check_response((canned){451, NULL, ""}, AOE_OK, "not available (451)");
+    check_response((canned){403, NULL, "{}"}, AOE_OK, "forbidden (403)");
+    check_response((canned){200, NULL, "[]"}, AOE_OK, "");
+    check_response(
         (canned){200, NULL, "[1,null,{},{\"number\":-1},{\"number\":1,\"title\":5,\"labels\":[1,{\"name\":2}],\"body\":[]}]"},
         AOE_OK, "");
 }
 
-/* ---- servers that give answers by address */
+/* ---- servers with fixed responses by path */
 
 typedef struct fixed_page {
-    const char *path; /* and query, up to its end or an '&' */
+    const char *path; /* path and query, which match a request up to its end or an '&' */
     int status;
-    const char *link; /* path of the next page; NULL: none */
+    const char *link; /* path of the next page; NULL for the last page */
     const char *body;
 } fixed_page;
 
@@ -417,7 +418,8 @@ static void answer_page(void *user, const test_request *q, test_answer *a) {
     }
 }
 
-/* Collects from a server of these pages (ended by one without path); r is to be ended. Returns the code. */
+/* Collects with the options in r->o from a server with these pages, which end with a page without path. Returns the error code;
+ * the caller calls end(r). */
 static int collect_pages(run *r, const fixed_page *pages, const char *const *repos, size_t n) {
     char name[32];
     static int calls;
@@ -444,7 +446,6 @@ static int collect_pages(run *r, const fixed_page *pages, const char *const *rep
     const int code = collect(r);
     if (code)
         printf("%s\n", r->err.message);
-    r->told = test_server_count(other, NULL);
     test_server_stop(other);
     free(cache);
     return code;
@@ -458,35 +459,35 @@ static int collect_pages(run *r, const fixed_page *pages, const char *const *rep
 #define COMMENT(body) "[{\"event\":\"commented\",\"body\":\"" body "\"}]"
 #define GOOD          "[" OPEN("1", "one") "," CLOSED("2", "two", "Duplicate of #1") "," OPEN("3", "three") "]"
 
-/* What one repository refuses does not keep the others from coming out. */
-static void test_one_refuses(void **state) {
+/* An error of one repository does not affect the other repositories. */
+static void test_one_repository_fails(void **state) {
     static const char *const repos[] = {"a/b", "c/d"};
     static const struct {
         int status;
         const char *body, *why;
-    } troubles[] = {
+    } failures[] = {
         {422, "{\"message\":\"Pagination too deep\"}", "a/b: the API returned status 422: Pagination too deep\n"},
         {500, "oops", "a/b: no response after 6 attempts"},
         {200, "oops", "a/b: no response after 6 attempts"},
     };
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof troubles / sizeof *troubles; i++) {
+    for (size_t i = 0; i < 2 * sizeof failures / sizeof *failures; i++) {
         const size_t k = i / 2;
-        const int second = i % 2; /* the trouble is on the second page, behind a good one */
+        const int second = i % 2; /* the error is on the second page, after a valid one */
         const fixed_page pages[] = {
             {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"},
             {"/repos/c/d", 200, NULL, "{\"full_name\":\"c/d\"}"},
             {LIST("c/d"), 200, NULL, GOOD},
-            {LIST("a/b"), second ? 200 : troubles[k].status, second ? "/more" : NULL, second ? GOOD : troubles[k].body},
-            {"/more", troubles[k].status, NULL, troubles[k].body},
+            {LIST("a/b"), second ? 200 : failures[k].status, second ? "/more" : NULL, second ? GOOD : failures[k].body},
+            {"/more", failures[k].status, NULL, failures[k].body},
             {0}};
         run r = {0};
         assert_int_equal(collect_pages(&r, pages, repos, 2), AOE_OK);
         assert_int_equal(r.result.missing, 1);
         assert_int_equal(r.result.repositories, 1);
-        if (!strstr(r.missing.data, troubles[k].why))
-            fail_msg("'%s' without '%s'", r.missing.data, troubles[k].why);
-        assert_int_equal(r.result.positives[0], 1); /* not those of half a repository */
+        if (!strstr(r.missing.data, failures[k].why))
+            fail_msg("'%s' does not contain '%s'", r.missing.data, failures[k].why);
+        assert_int_equal(r.result.positives[0], 1); /* none from the partly read repository */
         assert_true(has_pair(&r, "c/d#2", "c/d#1"));
         end(&r);
     }
@@ -513,7 +514,7 @@ static void test_one_forbidden(void **state) {
     r.o.api = test_server_url(other);
     r.o.token = TOKEN;
     r.o.graphql = 1;
-    for (int again = 0; again < 2; again++) { /* access may be granted: asked again by the next run */
+    for (int again = 0; again < 2; again++) { /* access may be granted later: the next run repeats the request */
         must_collect(&r);
         assert_string_equal(r.missing.data, "a/b: access is forbidden (403: SAML for ###################################)\n");
         assert_int_equal(r.result.repositories, 1);
@@ -525,8 +526,8 @@ static void test_one_forbidden(void **state) {
     free(cache);
 }
 
-/* What was said in a list that ends early makes no pairs: what takes it back may stand behind. */
-static void test_talk_cut(void **state) {
+/* Comments from an incomplete list form no pairs, because a later comment may retract the statement. */
+static void test_incomplete_comments(void **state) {
     static const char *const repos[] = {"a/b"};
     (void)state;
     for (int whole = 0; whole < 2; whole++)
@@ -551,7 +552,7 @@ static void test_talk_cut(void **state) {
         }
 }
 
-/* The API of a mirror: texts still refer to github.com. */
+/* Links to github.com are references also if the API has another address. */
 static void test_links_to_github(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -567,7 +568,8 @@ static void test_links_to_github(void **state) {
     end(&r);
 }
 
-/* Texts that differ in white space and case alone are one cluster; of those that cleaning makes equal no two splits get one. */
+/* Issues whose texts differ only in white space and case are in one cluster. Issues whose texts are equal after cleaning are
+ * used in one split only. */
 static void test_equal_texts(void **state) {
     static const char *const repos[] = {"a/b"};
     enum { TWINS = 30 };
@@ -589,7 +591,7 @@ static void test_equal_texts(void **state) {
         if (!clean)
             assert_int_equal(r.result.positives[0] + r.result.positives[1], 2 * TWINS);
         else
-            assert_in_range(r.result.positives[0] + r.result.positives[1], TWINS, 2 * TWINS - 1); /* some are left out */
+            assert_in_range(r.result.positives[0] + r.result.positives[1], TWINS, 2 * TWINS - 1); /* some are omitted */
         assert_int_equal(count(r.out[0].data, "\"label\":0"), r.result.negatives[0]);
         assert_int_equal(count(r.out[1].data, "\"label\":1"), r.result.positives[1]);
         for (int i = 1; i <= TWINS && clean; i++) {
@@ -604,7 +606,7 @@ static void test_equal_texts(void **state) {
     }
 }
 
-/* A body that holds the token is kept, without it. */
+/* A body that contains the token is kept, with the token redacted. */
 static void test_token_in_a_body(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -621,10 +623,9 @@ static void test_token_in_a_body(void **state) {
     end(&r);
 }
 
-/* An issue pointed to in another repository says that it is a duplicate itself, over two steps, of one that is no negative
- * then.
- */
-static void test_followed(void **state) {
+/* The original in another repository is itself a duplicate, over two references, of an issue of the first repository. That
+ * issue is therefore not used as a negative. */
+static void test_original_is_a_duplicate(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
         {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"},
@@ -644,8 +645,8 @@ static void test_followed(void **state) {
     end(&r);
 }
 
-/* Page 1 of the list leads to 2, 2 to 3, and 3 to 2 again. */
-static void answer_in_a_circle(void *user, const test_request *q, test_answer *a) {
+/* Page 1 of the list links to page 2, page 2 to page 3, and page 3 to page 2. */
+static void answer_with_page_cycle(void *user, const test_request *q, test_answer *a) {
     const char *text = test_request_query(q, "page");
     const int page = text ? atoi(text) : 1;
     (void)user;
@@ -653,29 +654,29 @@ static void answer_in_a_circle(void *user, const test_request *q, test_answer *a
     test_answer_printf(a, "[]");
 }
 
-static void answer_same_cursor(void *user, const test_request *q, test_answer *a) {
+static void answer_with_equal_cursor(void *user, const test_request *q, test_answer *a) {
     (void)user;
     (void)q;
     test_answer_printf(a, "{\"data\":{\"repository\":{\"nameWithOwner\":\"a/b\",\"issues\":{\"nodes\":[],\"pageInfo\":"
                           "{\"hasNextPage\":true,\"endCursor\":\"x\"}}}}}");
 }
 
-/* A server that does not know the query, and one day does. */
-static void answer_refusing(void *user, const test_request *q, test_answer *a) {
-    const int *knows = user;
+/* Rejects the query until *user is 1. */
+static void answer_rejecting_query(void *user, const test_request *q, test_answer *a) {
+    const int *accepts = user;
     (void)q;
-    test_answer_printf(a, *knows ? "{\"data\":{\"repository\":{\"nameWithOwner\":\"a/b\",\"issues\":{\"nodes\":[]}}}}"
-                                 : "{\"errors\":[{\"message\":\"Field has no argument " TOKEN "\"}]}");
+    test_answer_printf(a, *accepts ? "{\"data\":{\"repository\":{\"nameWithOwner\":\"a/b\",\"issues\":{\"nodes\":[]}}}}"
+                                   : "{\"errors\":[{\"message\":\"Field has no argument " TOKEN "\"}]}");
 }
 
-static void test_refused_query(void **state) {
+static void test_rejected_query(void **state) {
     static const char *const repos[] = {"a/b"};
-    int knows = 0;
+    int accepts = 0;
     run r;
     (void)state;
     test_server *other = test_server_start();
     char *cache = test_path(test_dir, "query.sqlite");
-    test_server_route(other, "POST", "*", answer_refusing, &knows);
+    test_server_route(other, "POST", "*", answer_rejecting_query, &accepts);
     begin(&r, cache);
     r.o.repositories = repos;
     r.o.n_repositories = 1;
@@ -686,7 +687,7 @@ static void test_refused_query(void **state) {
     assert_non_null(strstr(r.err.message, "rejected (Field has no argument ####"));
     assert_null(strstr(r.err.message, TOKEN_PART));
     assert_int_equal(test_server_count(other, NULL), 1);
-    knows = 1;
+    accepts = 1;
     must_collect(&r);
     assert_int_equal(r.result.repositories, 1);
     end(&r);
@@ -694,15 +695,15 @@ static void test_refused_query(void **state) {
     free(cache);
 }
 
-static void test_circles(void **state) {
+static void test_page_cycles(void **state) {
     static const char *const repos[] = {"a/b"};
     run r;
     (void)state;
     test_server *other = test_server_start();
     char *cache = test_path(test_dir, "circle.sqlite");
     test_server_route(other, "GET", "/repos/a/b", answer_repository, NULL);
-    test_server_route(other, "GET", "*", answer_in_a_circle, NULL);
-    test_server_route(other, "POST", "*", answer_same_cursor, NULL);
+    test_server_route(other, "GET", "*", answer_with_page_cycle, NULL);
+    test_server_route(other, "POST", "*", answer_with_equal_cursor, NULL);
     begin(&r, cache);
     r.o.repositories = repos;
     r.o.n_repositories = 1;
@@ -721,7 +722,7 @@ static void test_arguments(void **state) {
     static const char *const bad_names[] = {"acme", "acme/", "a/b/c", "a b/c", "", "../x", "a/.."};
     run r;
     (void)state;
-    calm();
+    reset_server();
     begin(&r, NULL);
     assert_int_equal(collect(&r), AOE_EARG);
     char *cache = test_path(test_dir, "arguments.sqlite");
@@ -731,7 +732,7 @@ static void test_arguments(void **state) {
         r.o.n_repositories = 1;
         assert_int_equal(collect(&r), AOE_EARG);
     }
-    r.o.repositories = usual;
+    r.o.repositories = default_repositories;
     r.o.ratio[0] = -1;
     assert_int_equal(collect(&r), AOE_EARG);
     r.o.ratio[0] = r.o.ratio[1] = r.o.ratio[2] = 0;
@@ -746,12 +747,12 @@ static void test_arguments(void **state) {
     assert_int_equal(collect(&r), AOE_EARG);
     r.o.negatives = 1;
     r.o.api = "http://api.example.org";
-    assert_int_equal(collect(&r), AOE_EARG); /* not encrypted, and not this machine */
-    static const char *const telling[] = {"https://user:PASSWORD@example.org", "https://PASSWORD@example.org/api/v3",
-                                          "https://example.org/?t=PASSWORD",   "https://example.org/#PASSWORD",
-                                          "ftp://user:PASSWORD@example.org",   "user:PASSWORD@example.org"};
-    for (size_t i = 0; i < sizeof telling / sizeof *telling; i++) {
-        r.o.api = telling[i];
+    assert_int_equal(collect(&r), AOE_EARG); /* HTTP without encryption is accepted for local addresses only */
+    static const char *const with_password[] = {"https://user:PASSWORD@example.org", "https://PASSWORD@example.org/api/v3",
+                                                "https://example.org/?t=PASSWORD",   "https://example.org/#PASSWORD",
+                                                "ftp://user:PASSWORD@example.org",   "user:PASSWORD@example.org"};
+    for (size_t i = 0; i < sizeof with_password / sizeof *with_password; i++) {
+        r.o.api = with_password[i];
         assert_int_equal(collect(&r), AOE_EARG);
         assert_null(strstr(r.err.message, "PASSWORD"));
     }
@@ -762,11 +763,11 @@ static void test_arguments(void **state) {
     free(cache);
 }
 
-static void test_limit_and_forms(void **state) {
+static void test_limit_and_triplets(void **state) {
     static const char *const repos[] = {"acme/rockets"};
     run r;
     (void)state;
-    calm();
+    reset_server();
     char *cache = test_path(test_dir, "limit.sqlite");
     begin(&r, cache);
     r.o.repositories = repos;
@@ -779,7 +780,7 @@ static void test_limit_and_forms(void **state) {
     r.o.clean = AOE_ISSUE_CLEAN_COMMENTS | AOE_ISSUE_CLEAN_IMAGES | AOE_ISSUE_CLEAN_TEMPLATES;
     must_collect(&r);
     assert_int_equal(r.result.issues, 20);
-    assert_int_equal(r.result.positives[0], 3); /* 8, 13 and 18; 23 has nothing but a comment */
+    assert_int_equal(r.result.positives[0], 3); /* 8, 13 and 18; 23 is called a duplicate only in a comment */
     assert_int_equal(r.result.negatives[0], 6);
     assert_int_equal(count(r.out[0].data, "\n"), 6);
     assert_non_null(strstr(r.out[0].data, "{\"query\":\"The rope breaks when dropped from height 8\\n"));
@@ -816,14 +817,14 @@ static int collect_offline(void *arg) {
     r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
     const int code = aoe_github_issues(&r.o, &r.result, &r.err);
     end(&r);
-    return code == AOE_ECANCELLED ? AOE_ENOMEM : code; /* the test's own buffers had no memory */
+    return code == AOE_ECANCELLED ? AOE_ENOMEM : code; /* an output buffer of the test could not be allocated */
 }
 
 static void test_no_memory(void **state) {
     static const char *const repos[] = {"acme/rockets"};
     run r;
     (void)state;
-    calm();
+    reset_server();
     char *cache = test_path(test_dir, "memory.sqlite");
     begin(&r, cache);
     r.o.repositories = repos;
@@ -848,13 +849,26 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_set),   cmocka_unit_test(test_storm),           cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_refresh),     cmocka_unit_test(test_stopped),         cmocka_unit_test(test_token_stays),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_circles),         cmocka_unit_test(test_refused_query),
-        cmocka_unit_test(test_arguments),   cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),
-        cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_one_refuses),     cmocka_unit_test(test_one_forbidden),
-        cmocka_unit_test(test_talk_cut),    cmocka_unit_test(test_followed),        cmocka_unit_test(test_token_in_a_body),
-        cmocka_unit_test(test_equal_texts), cmocka_unit_test(test_links_to_github),
+        cmocka_unit_test(test_known_set),
+        cmocka_unit_test(test_server_errors),
+        cmocka_unit_test(test_comments_and_graphql),
+        cmocka_unit_test(test_refresh),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_token_is_not_stored),
+        cmocka_unit_test(test_error_responses),
+        cmocka_unit_test(test_page_cycles),
+        cmocka_unit_test(test_rejected_query),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_limit_and_triplets),
+        cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_one_repository_fails),
+        cmocka_unit_test(test_one_forbidden),
+        cmocka_unit_test(test_incomplete_comments),
+        cmocka_unit_test(test_original_is_a_duplicate),
+        cmocka_unit_test(test_token_in_a_body),
+        cmocka_unit_test(test_equal_texts),
+        cmocka_unit_test(test_links_to_github),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Training adapters: the same bits for any number of threads, with recomputation and after a stop; checkpoints hold adapters
- * and their optimiser's state alone; the base is left as it is; saved adapters go on; a merged result gives the vectors that
- * were evaluated; changed options are refused.
+ * Tests the training of adapters. Results are bit-identical for any number of threads, with recomputation, and after
+ * an interruption. Checkpoints contain only adapters and the state of their optimizer. The base model does not
+ * change. Training continues from saved adapters, which give the vectors that were evaluated. Changed options are
+ * rejected when a run resumes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,41 +43,43 @@ static void result_free(result e) {
     free(e.settings);
 }
 
-static int same(const result *a, const result *b) {
+static int equal_results(const result *a, const result *b) {
     return a->size == b->size && !memcmp(a->weights, b->weights, a->size) && !strcmp(a->settings, b->settings);
 }
 
+/* Returns the contents of dir/name; the caller frees them. */
 static char *bytes_of(const char *dir, const char *name, size_t *size) {
     char *path = test_path(dir, name), *data = test_read(path, size);
     free(path);
     return data;
 }
 
-/* Any number of threads, and recomputation: in every type, with the frozen weights as stored and as int8. */
-static void same_bits(void **state) {
+/* Results do not depend on the number of threads or on recomputation, in float32 and bf16, with frozen weights as stored and
+ * as int8. */
+static void results_are_bit_identical(void **state) {
     (void)state;
     train_run r;
     begin(&r);
     size_t size, again;
     char *base = bytes_of(r.model, "model.safetensors", &size);
     result first = {0};
-    for (int way = 0; way < 4; way++) {
-        r.o.args.model_options.dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
-        r.o.lora.load_8bit = way / 2;
+    for (int variant = 0; variant < 4; variant++) {
+        r.o.args.model_options.dtype = variant % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+        r.o.lora.load_8bit = variant / 2;
         result e[3];
         for (int i = 0; i < 3; i++) {
             char name[32];
-            snprintf(name, sizeof name, "out-%d-%d", way, i);
+            snprintf(name, sizeof name, "out-%d-%d", variant, i);
             train_run_output(&r, name);
             r.n = r.evaluations = 0;
             r.o.args.recompute = i == 2;
             train_run_ok(&r, i == 1 ? 3 : 1);
             e[i] = read_result(&r);
         }
-        assert_true(same(&e[0], &e[1]) && same(&e[0], &e[2]));
-        if (way == 0)
+        assert_true(equal_results(&e[0], &e[1]) && equal_results(&e[0], &e[2]));
+        if (variant == 0)
             first = read_result(&r);
-        else /* and every way is another */
+        else /* each variant gives other weights */
             assert_true(first.size == e[0].size && memcmp(first.weights, e[0].weights, first.size) != 0);
         for (int i = 0; i < 3; i++)
             result_free(e[i]);
@@ -89,7 +92,7 @@ static void same_bits(void **state) {
     train_run_destroy(&r);
 }
 
-/* A checkpoint: adapters, two moments of each of their values, progress. */
+/* Asserts that the checkpoint of a step contains adapters, two moments per adapter value, and no weights of the base model. */
 static void check_checkpoint(const train_run *r, size_t step) {
     char name[32];
     snprintf(name, sizeof name, "step-%zu", step);
@@ -105,7 +108,7 @@ static void check_checkpoint(const train_run *r, size_t step) {
     free(checkpoints);
 }
 
-static void stops_and_goes_on(void **state) {
+static void resumes_after_interruption(void **state) {
     (void)state;
     train_run r;
     aoe_error err = {0};
@@ -128,21 +131,22 @@ static void stops_and_goes_on(void **state) {
         train_run_ok(&r, 3);
         r.o.args.resume = 0;
         const result e = read_result(&r);
-        assert_true(same(&whole, &e));
+        assert_true(equal_results(&whole, &e));
         result_free(e);
     }
     result_free(whole);
     train_run_destroy(&r);
 }
 
-static void refuse(train_run *r, const char *fragment) {
+/* Asserts that the run fails with AOE_EARG and a message that contains fragment. */
+static void expect_rejected(train_run *r, const char *fragment) {
     aoe_error err = {0};
     const int code = train_run_go(r, 1, &err);
     if (code != AOE_EARG || !strstr(err.message, fragment))
-        fail_msg("%d: %s, not %s", code, err.message, fragment);
+        fail_msg("code %d: %s, expected \"%s\"", code, err.message, fragment);
 }
 
-static void refuses_changed_options(void **state) {
+static void rejects_changed_options(void **state) {
     (void)state;
     train_run r;
     aoe_error err = {0};
@@ -154,27 +158,28 @@ static void refuses_changed_options(void **state) {
     r.o.args.resume = 1;
     const aoe_lora lora = r.o.lora;
     r.o.lora.r = 4;
-    refuse(&r, "\"lora_r\" was 3 and is now 4");
+    expect_rejected(&r, "\"lora_r\" was 3 and is now 4");
     r.o.lora.r = 0;
-    refuse(&r, "the run trains adapters (options.lora.r)");
+    expect_rejected(&r, "the run trains adapters (options.lora.r)");
     r.o.lora = lora;
     r.o.lora.alpha = 64;
-    refuse(&r, "\"lora_alpha\" was 32.0 and is now 64.0");
+    expect_rejected(&r, "\"lora_alpha\" was 32.0 and is now 64.0");
     r.o.lora = lora;
     r.o.lora.dropout = 0.3;
-    refuse(&r, "\"lora_dropout\"");
+    expect_rejected(&r, "\"lora_dropout\"");
     r.o.lora = lora;
     r.o.lora.targets = "query";
-    refuse(&r, "\"lora_targets\"");
+    expect_rejected(&r, "\"lora_targets\"");
     r.o.lora = lora;
     r.o.lora.load_8bit = 1;
-    refuse(&r, "\"load_8bit\" was false and is now true");
+    expect_rejected(&r, "\"load_8bit\" was false and is now true");
     r.o.lora = lora;
     train_run_ok(&r, 1);
     train_run_destroy(&r);
 }
 
-/* A text's vector in an opened directory. */
+/* Computes the vector v [TRAIN_DIMS] of a fixed text with the model in dir. base: the base model's directory for adapters, or
+ * NULL for the recorded one. */
 static void probe(const char *dir, const char *base, float *v) {
     aoe_context *ctx = tiny_context(1);
     const aoe_model_options o = {
@@ -192,6 +197,7 @@ static void probe(const char *dir, const char *base, float *v) {
     aoe_context_destroy(ctx);
 }
 
+/* Returns the distance of two vectors [TRAIN_DIMS], relative to the norm of b. */
 static double distance(const float *a, const float *b) {
     double difference = 0, norm = 0;
     for (size_t i = 0; i < TRAIN_DIMS; i++) {
@@ -201,9 +207,9 @@ static double distance(const float *a, const float *b) {
     return sqrt(difference / norm);
 }
 
-/* Adapters that were saved go on: their rank and scale stay, they do not begin anew, and the base is still that of the first
- * run. What is saved is what was evaluated. */
-static void goes_on_from_saved_adapters(void **state) {
+/* Training continues from saved adapters: rank, scale, values and base model are those of the first run. The saved adapters
+ * give the vectors of the last evaluation. */
+static void continues_from_saved_adapters(void **state) {
     (void)state;
     train_run r;
     aoe_error err = {0};
@@ -248,22 +254,22 @@ static void goes_on_from_saved_adapters(void **state) {
     free(text);
     r.o.lora.r = 5;
     train_run_output(&r, "other");
-    refuse(&r, "contains adapters of rank 3");
+    expect_rejected(&r, "contains adapters of rank 3");
     free(first);
     free(base);
     train_run_destroy(&r);
 }
 
-/* A directory that holds a whole model can become one of adapters, and the other way round; nothing of the other is left. */
-static void takes_the_place_of_a_model(void **state) {
+/* Adapters can replace a full model in a directory, and the reverse. No file of the replaced model remains. */
+static void replaces_models_and_adapters(void **state) {
     (void)state;
     train_run r;
     begin(&r);
     r.o.args.max_steps = 2;
     r.o.args.save_every = 9;
     r.o.args.force = 1;
-    for (int turn = 0; turn < 3; turn++) {
-        const int adapters = turn != 1;
+    for (int pass = 0; pass < 3; pass++) {
+        const int adapters = pass != 1;
         r.o.lora.r = adapters ? 2 : 0;
         r.n = r.evaluations = 0;
         if (!adapters)
@@ -278,8 +284,8 @@ static void takes_the_place_of_a_model(void **state) {
     train_run_destroy(&r);
 }
 
-/* The base is what adapters are for: no output takes its place, with force or without. */
-static void keeps_the_base(void **state) {
+/* An output never replaces the base model of the adapters, even with options.force. */
+static void never_replaces_the_base(void **state) {
     (void)state;
     train_run r;
     begin(&r);
@@ -289,10 +295,10 @@ static void keeps_the_base(void **state) {
     saved = aoei_strdup(r.output);
     r.o.args.force = 1;
     r.o.args.output = base;
-    refuse(&r, "which the adapters need");
+    expect_rejected(&r, "which the adapters need");
     aoe_lora_defaults(&r.o.lora);
     r.o.args.model = saved;
-    refuse(&r, "which the adapters need");
+    expect_rejected(&r, "which the adapters need");
     assert_true(aoei_entry_exists(base, "model.safetensors") && !aoei_entry_exists(base, AOEI_PEFT_CONFIG));
     aoe_context *ctx = tiny_context(1);
     aoe_convert_options o;
@@ -301,14 +307,14 @@ static void keeps_the_base(void **state) {
     o.force = o.merge = 1;
     assert_int_equal(aoe_convert(ctx, saved, base, &o, NULL, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "the adapters are for"));
-    /* a base below the output */
+    /* a base model in a subdirectory of the output */
     assert_int_equal(aoei_make_dir(inside, NULL), 0);
     merged = test_path(inside, "whole");
     assert_int_equal(aoe_convert(ctx, base, merged, NULL, NULL, &err), 0);
     aoe_context_destroy(ctx);
     r.o.args.model = merged;
     r.o.lora.r = 2;
-    refuse(&r, "which the adapters need");
+    expect_rejected(&r, "which the adapters need");
     assert_true(aoei_entry_exists(merged, "model.safetensors"));
     aoei_free(saved);
     free(merged);
@@ -317,8 +323,8 @@ static void keeps_the_base(void **state) {
     train_run_destroy(&r);
 }
 
-/* A run that goes on takes the base of its checkpoint, wherever its start says the base is. */
-static void goes_on_beside_its_base(void **state) {
+/* A resumed run uses the base model of its checkpoint, not the one recorded in the adapters from which the run started. */
+static void resumes_with_the_base_of_the_checkpoint(void **state) {
     (void)state;
     train_run r;
     aoe_error err = {0};
@@ -328,7 +334,7 @@ static void goes_on_beside_its_base(void **state) {
     char *base = test_path(r.dir, "model"), *other = test_path(r.dir, "other"), *adapters = test_path(r.dir, "out");
     train_run_ok(&r, 1);
     aoe_context *ctx = tiny_context(1);
-    assert_int_equal(aoe_convert(ctx, adapters, other, NULL, NULL, &err), 0); /* the same shape, other weights */
+    assert_int_equal(aoe_convert(ctx, adapters, other, NULL, NULL, &err), 0); /* equal shapes, different weights */
     aoe_context_destroy(ctx);
     aoe_lora_defaults(&r.o.lora);
     r.o.args.model = adapters;
@@ -355,13 +361,13 @@ static void goes_on_beside_its_base(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits),
-        cmocka_unit_test(stops_and_goes_on),
-        cmocka_unit_test(refuses_changed_options),
-        cmocka_unit_test(goes_on_from_saved_adapters),
-        cmocka_unit_test(takes_the_place_of_a_model),
-        cmocka_unit_test(keeps_the_base),
-        cmocka_unit_test(goes_on_beside_its_base),
+        cmocka_unit_test(results_are_bit_identical),
+        cmocka_unit_test(resumes_after_interruption),
+        cmocka_unit_test(rejects_changed_options),
+        cmocka_unit_test(continues_from_saved_adapters),
+        cmocka_unit_test(replaces_models_and_adapters),
+        cmocka_unit_test(never_replaces_the_base),
+        cmocka_unit_test(resumes_with_the_base_of_the_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Methods of training: each lowers its own loss and names it; the same bits for any
- * number of threads, in chunks, with recomputation and after a stop; every method with
- * every kind of encoder, adapters included; what is kept of a layer behind the vectors;
- * how labels are read; what is refused.
+ * Tests the training methods: each method reduces its own loss and logs it by name; results are bit-identical for any
+ * number of threads, with chunked batches, with recomputation, and after an interruption; every method trains every
+ * kind of encoder, and adapters; which layers after the pooling are saved; how labels are read; which options are
+ * rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,29 +25,29 @@ static const aoe_method all[] = {
     AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP, AOE_METHOD_CONTRASTIVE};
 enum { METHODS = sizeof all / sizeof *all };
 
-/* 18 triples of texts that all differ. */
-static char *triples(const char *dir) {
+/* Writes dir/triplets.tsv with 18 triplets of distinct texts. Returns its path, which the caller frees. */
+static char *write_triplets(const char *dir) {
     char text[18 * 200] = "query\tpositive\tnegative\n";
     size_t at = strlen(text);
     for (uint32_t i = 0; i < 18; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "the cat %c\tthe %c cat\ta %c house dog\n", 'a' + (char)i,
                                'a' + (char)i, 'a' + (char)i);
-    return test_write_text(dir, "triples.tsv", text);
+    return test_write_text(dir, "triplets.tsv", text);
 }
 
-/* A run of the method; simcse-sup and contrastive have triples with with_triples, else pairs. */
-static void begin(train_run *r, aoe_method method, int with_triples) {
+/* Prepares a run of the method with labelled pairs; with_triplets 1: simcse-sup and contrastive have triplets instead. */
+static void begin(train_run *r, aoe_method method, int with_triplets) {
     train_run_create(r);
     r->o.method = method;
-    if (with_triples && (method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE)) {
+    if (with_triplets && (method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE)) {
         free(r->data);
-        r->data = triples(r->dir);
+        r->data = write_triplets(r->dir);
         r->source.path = r->data;
         r->o.objective.hard_negative = 0.5;
     }
 }
 
-/* The files of an output that hold what was learned, end to end; free() it. */
+/* Returns the concatenated files of an output that contain trained values, `size` bytes; the caller frees them. */
 static char *result(const train_run *r, size_t *size) {
     static const char *const names[] = {"model.safetensors", "adapter_model.safetensors", "2_Dense/model.safetensors",
                                         "2_Dense/config.json", "aoe.json"};
@@ -66,7 +66,7 @@ static char *result(const train_run *r, size_t *size) {
     return out;
 }
 
-static void same_result(const train_run *r, const char *want, size_t size) {
+static void expect_result(const train_run *r, const char *want, size_t size) {
     size_t n;
     char *got = result(r, &n);
     assert_int_equal(n, size);
@@ -79,7 +79,7 @@ static void begin_again(train_run *r, const char *name) {
     r->n = r->evaluations = 0;
 }
 
-static void same_bits(void **state) {
+static void results_are_bit_identical(void **state) {
     (void)state;
     for (size_t i = 0; i < METHODS; i++) {
         train_run r;
@@ -91,7 +91,7 @@ static void same_bits(void **state) {
         begin_again(&r, "threads");
         r.o.args.recompute = 1;
         train_run_ok(&r, 3);
-        same_result(&r, want, size);
+        expect_result(&r, want, size);
         begin_again(&r, "stop");
         r.stop_kind = AOE_TRAIN_STEP;
         r.stop_step = 5;
@@ -99,10 +99,10 @@ static void same_bits(void **state) {
         r.stop_kind = -1;
         r.o.args.resume = 1;
         train_run_ok(&r, 2);
-        same_result(&r, want, size);
+        expect_result(&r, want, size);
         free(want);
         r.o.args.resume = 0;
-        begin_again(&r, "chunks"); /* which the record names, and the weights do not show */
+        begin_again(&r, "chunks"); /* aoe.json records the chunk size, so only weights are compared */
         r.o.cache_chunk = 3;
         train_run_ok(&r, 1);
         char *whole = train_run_read(&r, "model.safetensors", &size);
@@ -118,7 +118,7 @@ static void same_bits(void **state) {
     }
 }
 
-/* The part of a loss that a method is about. */
+/* Returns the sum of the loss terms that the method trains. */
 static double part_of(aoe_method m, const aoe_objective_result *l) {
     return m == AOE_METHOD_ANGLE                  ? l->cosine + l->ibn + l->angle
            : m == AOE_METHOD_COSENT               ? l->cosine
@@ -127,8 +127,8 @@ static double part_of(aoe_method m, const aoe_objective_result *l) {
                                                   : l->contrastive;
 }
 
-/* In 20 epochs the loss falls by a sixth at least; it is the method's part, which the log names. */
-static void learns(void **state) {
+/* The loss decreases by at least 17 % in 20 epochs, consists of the method's terms, and is logged by name. */
+static void loss_decreases(void **state) {
     (void)state;
     static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
                                        "contrastive", "contrastive", "contrastive"};
@@ -169,7 +169,7 @@ static char *path_in(const train_run *r, const char *name) {
     return test_path(r->dir, name);
 }
 
-/* The other kinds of encoders, of the tests' vocabulary. */
+/* Writes a LLaMA, a RAN and a static model with the vocabulary of the tests to paths[0] to paths[2]. The caller frees paths. */
 static void write_models(const train_run *r, char *paths[4]) {
     static const char *const names[] = {"llama", "ran", "static", "static/vocab.txt"};
     for (size_t i = 0; i < 4; i++)
@@ -202,7 +202,7 @@ static void write_models(const train_run *r, char *paths[4]) {
     free(vocab);
 }
 
-/* The vector of the probe text by the model in the output. */
+/* Computes the vector v of a fixed text with the model in the output. */
 static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     const aoe_text text = aoe_text_of("the old cat");
     const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
@@ -220,8 +220,8 @@ static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     aoe_context_destroy(ctx);
 }
 
-/* Three steps of every method on every encoder; the model that is left makes the vectors that were evaluated last, and was
- * moved. */
+/* Three steps of every method on every encoder: training changes the vectors, and the saved model gives the vectors of the last
+ * evaluation. */
 static void every_encoder(void **state) {
     (void)state;
     for (size_t i = 0; i < METHODS; i++)
@@ -237,7 +237,7 @@ static void every_encoder(void **state) {
             if (k == 5)
                 r.o.args.model = paths[0];
             r.o.args.max_steps = 3;
-            r.o.args.dropout = 0.1; /* which neither LLaMA nor tables of words have */
+            r.o.args.dropout = 0.1; /* ignored by LLaMA and by static models */
             r.o.args.eval_every = 1;
             static const double scores[] = {0.1, 0.2, 0.3};
             r.scores = scores;
@@ -255,14 +255,14 @@ static void every_encoder(void **state) {
 
 static int has(const train_run *r, const char *name) {
     char *path = test_path(r->output, name);
-    const int there = aoei_exists(path);
+    const int found = aoei_exists(path);
     free(path);
-    return there;
+    return found;
 }
 
-/* A layer that only training needs lies in checkpoints alone; that of simcse-sup is the model's, and goes on where the model
- * does. */
-static void what_is_kept(void **state) {
+/* A layer that is only needed for training is saved in checkpoints only. The projection of simcse-sup becomes the model's dense
+ * layer, and a second run trains it further. */
+static void saved_layers(void **state) {
     (void)state;
     static const struct {
         aoe_method method;
@@ -287,7 +287,7 @@ static void what_is_kept(void **state) {
         aoe_model_get_info(m, &info);
         assert_true(cases[i].dense ? !strcmp(info.dense, "tanh") : !info.dense);
         aoe_model_close(m);
-        if (cases[i].dense) { /* the same layer, not another one behind it */
+        if (cases[i].dense) { /* no second dense layer is added */
             free(r.model);
             r.model = r.output;
             r.output = test_path(r.dir, "again");
@@ -313,7 +313,7 @@ static void use_data(train_run *r, const char *name, const char *text) {
     r->o.args.epochs = 1;
 }
 
-/* The head of a run's first checkpoint: its number of classes. */
+/* Returns the number of classes of the head in a run's first checkpoint. */
 static size_t classes_of(const train_run *r) {
     aoei_safetensors *s;
     char *path = test_path(r->output, "checkpoints/step-1/head.safetensors");
@@ -330,7 +330,7 @@ static const char nli[] =
     "premise\thypothesis\tlabel\nthe cat\ta cat\tentailment\nthe dog\ta cat\tcontradiction\nthe house\tthe "
     "cat\tneutral\nthe\told\tentailment\n";
 
-/* Words of NLI are three classes, unless they are mapped otherwise; numbers are as they are. */
+/* The label names of NLI are three classes, unless a label map changes them. Numeric labels are the class numbers. */
 static void classes(void **state) {
     (void)state;
     static const char numbers[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t1\nc\td\t0\n";
@@ -356,8 +356,9 @@ static void classes(void **state) {
     }
 }
 
-/* Regression: labels are divided by the highest, or by what is said; at the cosine that a label asks for the loss is 0. */
-static void scales(void **state) {
+/* Regression divides labels by the highest label, or by options.label_max. The loss is 0 if every cosine equals its scaled
+ * label. */
+static void label_scales(void **state) {
     (void)state;
     static const char text[] = "text1\ttext2\tlabel\nthe cat\tthe cat\t5\nthe cat\tthe cat\t5\n";
     for (int i = 0; i < 2; i++) {
@@ -379,8 +380,8 @@ static void scales(void **state) {
     }
 }
 
-/* The number of examples of a run. */
-static size_t examples(train_run *r) {
+/* Returns the number of examples of a run. */
+static size_t count_examples(train_run *r) {
     r->o.args.max_steps = 1;
     train_run_ok(r, 1);
     for (size_t k = 0; k < r->n; k++)
@@ -389,8 +390,9 @@ static size_t examples(train_run *r) {
     return 0;
 }
 
-/* Of labelled pairs those from the threshold on are positives; simcse-unsup takes every text of any file, labels or not. */
-static void what_is_read(void **state) {
+/* For simcse-sup and contrastive, labelled pairs with a label of at least the threshold are positives. simcse-unsup uses every
+ * text of any file, with or without labels. */
+static void examples_by_method(void **state) {
     (void)state;
     static const char pairs[] = "text1\ttext2\tlabel\na\tb\t5\nb\tc\t4\nc\td\t3.9\nd\te\t0\n",
                       words[] = "sentence1\tsentence2\tlabel\na\tb\tmaybe\nb\tc\tno\n", plain[] = "the cat\na dog\nb c\n",
@@ -413,20 +415,21 @@ static void what_is_read(void **state) {
         use_data(&r, cases[i].name, cases[i].text);
         r.source.table.columns = cases[i].columns;
         r.o.objective.ibn_threshold = cases[i].threshold;
-        assert_int_equal(examples(&r), cases[i].want);
+        assert_int_equal(count_examples(&r), cases[i].want);
         train_run_destroy(&r);
     }
 }
 
-static void refuse(train_run *r, int code, const char *fragment) {
+/* Asserts that the run fails with this code and a message that contains fragment, and creates no output. */
+static void expect_rejected(train_run *r, int code, const char *fragment) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
     if (got != code || !strstr(err.message, fragment))
-        fail_msg("code %d, not %d with \"%s\": %s", got, code, fragment, err.message);
+        fail_msg("code %d: %s, expected code %d and \"%s\"", got, err.message, code, fragment);
     assert_false(aoei_exists(r->output));
 }
 
-static void refusals(void **state) {
+static void rejected_options(void **state) {
     (void)state;
     static const char scores[] = "text1\ttext2\tlabel\na\tb\t0.5\nb\tc\t1\n",
                       zeros[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t-1\n", positives[] = "query\tpositive\na\tb\nb\tc\n";
@@ -448,38 +451,38 @@ static void refusals(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin(&r, cases[i].method, 0);
         use_data(&r, "bad.tsv", cases[i].text);
-        refuse(&r, cases[i].code, cases[i].fragment);
+        expect_rejected(&r, cases[i].code, cases[i].fragment);
         train_run_destroy(&r);
     }
     begin(&r, AOE_METHOD_SIMCSE_UNSUP, 0);
     r.o.args.dropout = 0;
-    refuse(&r, AOE_EARG, "without dropout both vectors of a text are equal");
+    expect_rejected(&r, AOE_EARG, "without dropout both vectors of a text are equal");
     r.o.args.dropout = -1;
     r.source.kind = AOE_EXAMPLES_PAIRS;
-    refuse(&r, AOE_EARG, "do not give a kind of examples");
+    expect_rejected(&r, AOE_EARG, "do not give a kind of examples");
     r.source.kind = AOE_EXAMPLES_AUTO;
     r.o.teacher = r.model;
-    refuse(&r, AOE_EARG, "simcse-unsup trains on projected vectors");
+    expect_rejected(&r, AOE_EARG, "simcse-unsup trains on projected vectors");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SIMCSE_SUP, 0);
     r.o.objective.ibn_threshold = 6;
-    refuse(&r, AOE_EARG, "no label reaches options.ibn_threshold 6");
+    expect_rejected(&r, AOE_EARG, "no label reaches options.ibn_threshold 6");
     r.o.objective.hard_negative = INFINITY;
-    refuse(&r, AOE_EARG, "options.hard_negative must be finite");
+    expect_rejected(&r, AOE_EARG, "options.hard_negative must be finite");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SBERT_CLASSIFICATION, 0);
     r.o.classes = 1;
-    refuse(&r, AOE_EARG, "options.classes is 1; give 2 to");
+    expect_rejected(&r, AOE_EARG, "options.classes is 1; give 2 to");
     r.o.classes = 3;
-    refuse(&r, AOE_EFORMAT, "from 0 to options.classes - 1");
+    expect_rejected(&r, AOE_EFORMAT, "from 0 to options.classes - 1");
     r.o.classes = 0;
     r.o.label_max = -1;
-    refuse(&r, AOE_EARG, "options.label_max is -1");
+    expect_rejected(&r, AOE_EARG, "options.label_max is -1");
     train_run_destroy(&r);
 }
 
-/* A checkpoint of one method is none of another; without its head it is refused. */
-static void resume_refusals(void **state) {
+/* A run cannot resume with other options of its method or without the head of its checkpoint. */
+static void rejected_resume(void **state) {
     (void)state;
     train_run r;
     aoe_error err = {0};
@@ -516,7 +519,7 @@ static int run_failing(void *arg) {
     return code;
 }
 
-/* Methods with a layer of their own survive what fails to be allocated. */
+/* Methods with an additional layer report every failed allocation. */
 static void out_of_memory(void **state) {
     (void)state;
     static const aoe_method methods[] = {AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP};
@@ -548,10 +551,17 @@ static void names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits),     cmocka_unit_test(learns),   cmocka_unit_test(every_encoder),
-        cmocka_unit_test(what_is_kept),  cmocka_unit_test(classes),  cmocka_unit_test(scales),
-        cmocka_unit_test(what_is_read),  cmocka_unit_test(refusals), cmocka_unit_test(resume_refusals),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(names),
+        cmocka_unit_test(results_are_bit_identical),
+        cmocka_unit_test(loss_decreases),
+        cmocka_unit_test(every_encoder),
+        cmocka_unit_test(saved_layers),
+        cmocka_unit_test(classes),
+        cmocka_unit_test(label_scales),
+        cmocka_unit_test(examples_by_method),
+        cmocka_unit_test(rejected_options),
+        cmocka_unit_test(rejected_resume),
+        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(names),
     };
     return cmocka_run_group_tests_name("methods_train", tests, NULL, NULL);
 }

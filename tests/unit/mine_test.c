@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Mining hard negatives with a static model whose words lie on a circle, five degrees apart,
- * so that every cosine is known: what is never a negative, what is passed over, alternatives,
- * thresholds, candidates, drawing, bad input. With a BERT and thousands of rows against a
- * plain computation, for several numbers of threads.
+ * Tests the mining of hard negatives with a static model whose words are five degrees apart on a circle, so that
+ * every cosine is known: texts that are never negatives, skipped candidates, alternatives, thresholds, candidates,
+ * sampling, invalid input. Also compares a BERT model on thousands of rows with a direct computation, for several
+ * numbers of threads.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-enum { WORDS = 73, FIRST = 5, MOST = 20000 };
+enum { WORDS = 73, FIRST = 5, MAX_TRIPLETS = 20000 };
 
 static char *dir, *circle, *bert;
 static aoe_context *context;
 
-/* Words w00 to w72: w00 at 0 degrees, w72 at 360. */
+/* Writes a static model with the words w00 to w72: wNN is at 5 NN degrees, so that w72 is equal to w00. */
 static void write_circle(const char *path) {
     char vocab[8 * (WORDS + FIRST)] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", name[] = "embeddings";
     const aoei_st_entry e = {name, AOEI_ST_F32, 2, {FIRST + WORDS, 2}};
@@ -66,15 +66,16 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* What a run reports: "query|positive|negative" a triple, alternatives joined by '/'. */
+/* The results of a run. A triplet is a string "query|positive|negative", with alternatives joined by '/'. */
 typedef struct outcome {
-    char *triple[MOST]; /* [n] owned */
-    double positive_score[MOST], negative_score[MOST];
-    size_t n, most; /* the run is stopped after `most` */
+    char *triplet[MAX_TRIPLETS]; /* [n] triplets, owned */
+    double positive_score[MAX_TRIPLETS], negative_score[MAX_TRIPLETS];
+    size_t n;    /* number of triplets */
+    size_t most; /* triplets after which the run is stopped; 0: never */
     aoe_mine_result result;
     aoe_error err;
-    size_t done[2], total[2]; /* by stage */
-    int stop_stage;           /* 1 + the stage to stop in; 0: none */
+    size_t done[2], total[2]; /* newest progress of each stage */
+    int stop_stage;           /* 1 + the stage in which the run is stopped; 0: none */
 } outcome;
 
 static size_t add_texts(char *out, size_t size, const aoe_text *texts, size_t n) {
@@ -91,10 +92,10 @@ static int keep(void *user, const aoe_mined *m) {
     line[at++] = '|';
     at += add_texts(line + at, sizeof line - at, m->positive, m->n_positive);
     snprintf(line + at, sizeof line - at, "|%.*s", (int)m->negative.len, m->negative.data);
-    assert_true(o->n < MOST);
+    assert_true(o->n < MAX_TRIPLETS);
     o->positive_score[o->n] = m->positive_score;
     o->negative_score[o->n] = m->negative_score;
-    o->triple[o->n++] = strdup(line);
+    o->triplet[o->n++] = strdup(line);
     return o->n == o->most;
 }
 
@@ -108,11 +109,12 @@ static int progress(void *user, aoe_mine_stage stage, size_t done, size_t total)
 
 static void clear(outcome *o) {
     for (size_t i = 0; i < o->n; i++)
-        free(o->triple[i]);
+        free(o->triplet[i]);
     memset(o, 0, sizeof *o);
 }
 
-/* Mines with a model in a context; o's files are set. */
+/* Mines o->files with the model in model_dir and writes the results to out. Its fields most and stop_stage are inputs. Returns
+ * the error code. */
 static int mine_with(outcome *out, aoe_context *ctx, const char *model_dir, aoe_mine_options *o) {
     aoe_model *m;
     aoe_embedder *e;
@@ -139,7 +141,7 @@ static aoe_mine_options defaults(void) {
     return o;
 }
 
-/* One file of a name and a text. */
+/* Mines one file with this name and text with the circle model. */
 static int mine_text(outcome *out, const char *name, const char *text, aoe_mine_options o) {
     char *path = test_write_text(dir, name, text);
     const char *const files[] = {path};
@@ -150,15 +152,15 @@ static int mine_text(outcome *out, const char *name, const char *text, aoe_mine_
     return code;
 }
 
-/* The triples, separated by blanks, are these. */
-static void expect(const char *name, const char *text, aoe_mine_options o, const char *triples, size_t without) {
+/* Asserts that mining the text gives these triplets, separated by blanks, and this number of rows without a negative. */
+static void expect(const char *name, const char *text, aoe_mine_options o, const char *triplets, size_t without) {
     static outcome out;
     char got[4096] = "";
     if (mine_text(&out, name, text, o))
         fail_msg("%s", out.err.message);
     for (size_t i = 0, at = 0; i < out.n; i++)
-        at += (size_t)snprintf(got + at, sizeof got - at, "%s%s", i ? " " : "", out.triple[i]);
-    assert_string_equal(got, triples);
+        at += (size_t)snprintf(got + at, sizeof got - at, "%s%s", i ? " " : "", out.triplet[i]);
+    assert_string_equal(got, triplets);
     assert_int_equal(out.result.without, without);
     assert_int_equal(out.result.triplets, out.n);
     clear(&out);
@@ -169,14 +171,14 @@ static void expect_failure(const char *name, const char *text, aoe_mine_options 
     assert_int_equal(mine_text(&out, name, text, o), code);
     assert_int_equal(out.err.code, code);
     if (!strstr(out.err.message, message) || strchr(out.err.message, '\n'))
-        fail_msg("\"%s\" does not hold \"%s\"", out.err.message, message);
+        fail_msg("the message \"%s\" is not one line with \"%s\"", out.err.message, message);
     assert_int_equal(out.result.rows, 0);
     clear(&out);
 }
 
 static const char simple[] = "query\tpositive\nw00\tw10\nw30\tw33\nw50\tw53\nw20\tw24\n";
 
-/* Candidates are w10, w33, w53, w24; cosines go by the difference, around the circle. */
+/* The candidates are w10, w33, w53 and w24. A cosine depends on the number of steps between two words on the circle. */
 static void test_choice(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -195,13 +197,13 @@ static void test_choice(void **state) {
     o.range = 2;
     expect("a.tsv", simple, o, "w00|w10|w53 w30|w33|w10 w50|w53|w33 w20|w24|w10", 0);
     o = defaults();
-    o.min_score = cos(11 * 5 * acos(-1) / 180); /* w24 of w30, w10 of w20 are nearer */
+    o.min_score = cos(11 * 5 * acos(-1) / 180); /* only w24 (for w30) and w10 (for w20) are nearer */
     expect("a.tsv", simple, o, "w30|w33|w24 w20|w24|w10", 2);
     o.max_score = cos(9 * 5 * acos(-1) / 180);
     expect("a.tsv", simple, o, "w20|w24|w10", 3);
 }
 
-/* The positives stand 10, 2, 5 and 18 steps away: cosines 0.64, 0.98, 0.91 and 0. */
+/* The positives are 10, 2, 5 and 18 steps from their queries: cosines 0.64, 0.98, 0.91 and 0. */
 static void test_margin(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -220,26 +222,26 @@ static void test_margin(void **state) {
 static void test_known(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
-    /* w02, w03 are positives of w00, in other rows too; w05 stands with w00 though w00 is the positive there */
+    /* w02 and w03 are positives of w00 in all rows; w05 is not a negative of w00, because a row contains both */
     static const char rows[] = "query\tpositive\nw00\tw02\nw00\tw03\nw05\tw00\nw20\tw21\n";
     expect("a.tsv", rows, o, "w00|w02|w21 w00|w03|w21 w05|w00|w03 w20|w21|w03", 0);
     o.from_queries = 1;
     expect("a.tsv", rows, o, "w00|w02|w20 w00|w03|w20 w05|w00|w03 w20|w21|w05", 0);
-    /* upper case and unknown words are nothing to this model: the same text */
+    /* this model ignores case and unknown words: texts that differ only in them are equal */
     o = defaults();
-    static const char same[] = "query\tpositive\nw00\tw02\nW00\tw04\nw60\tW02 xyz\nw61\tw00 xyz\nw62\tw10\n";
-    expect("a.tsv", same, o, "w00|w02|w10 W00|w04|w10 w60|W02 xyz|w00 xyz w61|w00 xyz|w02 w62|w10|w00 xyz", 0);
-    /* a triple's own negative is a candidate like others; the row's is no positive of another row */
-    static const char triples[] = "query\tpositive\tnegative\nw00\tw05\tw08\nw09\tw12\tw01\n";
-    expect("a.tsv", triples, o, "w00|w05|w01 w09|w12|w08", 0);
-    /* nothing is left */
+    static const char equal[] = "query\tpositive\nw00\tw02\nW00\tw04\nw60\tW02 xyz\nw61\tw00 xyz\nw62\tw10\n";
+    expect("a.tsv", equal, o, "w00|w02|w10 W00|w04|w10 w60|W02 xyz|w00 xyz w61|w00 xyz|w02 w62|w10|w00 xyz", 0);
+    /* a triplet's own negative is a candidate like any other text */
+    static const char triplets[] = "query\tpositive\tnegative\nw00\tw05\tw08\nw09\tw12\tw01\n";
+    expect("a.tsv", triplets, o, "w00|w05|w01 w09|w12|w08", 0);
+    /* no candidate remains */
     expect("a.tsv", "query\tpositive\nw00\tw01\n", o, "", 1);
     expect("a.tsv", "query\tpositive\nw00\tw01\nw00\tw02\nw03\tW00\n", o, "w03|W00|w02", 2);
-    /* no word of the query is known; of the candidate none: cosine 0 */
+    /* a query without known words has no negative; a candidate without known words has cosine 0 */
     expect("a.tsv", "query\tpositive\nxyz\tw01\nw00\tw01\nw30\tzyx\nw36\tw37\n", o, "w00|w01|zyx w30|zyx|w37 w36|w37|zyx", 1);
 }
 
-/* The first of texts at one place, wherever it stands. */
+/* If candidates have equal vectors, the first one in the file is chosen. */
 static void test_ties(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -254,7 +256,7 @@ static void test_pairs(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
     static outcome out;
-    /* 4 of 0 to 5 is the threshold; text2 of the others is a candidate all the same */
+    /* for labels from 0 to 5 the default threshold is 4; text2 of pairs below the threshold is a candidate */
     static const char pairs[] = "text1\ttext2\tlabel\nw00\tw01\t5\nw10\tw11\t4\nw20\tw03\t3.9\nw30\tw31\t0\n";
     expect("a.tsv", pairs, o, "w00|w01|w03 w10|w11|w03", 0);
     o.threshold = 5;
@@ -267,7 +269,7 @@ static void test_pairs(void **state) {
     static const char words[] =
         "premise\thypothesis\tlabel\nw00\tw01\tentailment\nw00\tw02\tneutral\nw00\tw03\tcontradiction\n";
     assert_int_equal(mine_text(&out, "a.tsv", words, o), 0);
-    assert_string_equal(out.triple[0], "w00|w01|w03");
+    assert_string_equal(out.triplet[0], "w00|w01|w03");
     assert_true(out.result.dropped == 1 && out.result.below == 1 && out.result.rows == 1 && out.result.candidates == 2);
     assert_int_equal(out.result.texts, 3);
     assert_true(fabs(out.positive_score[0] - cos(acos(-1) / 36)) < 1e-6);
@@ -279,9 +281,9 @@ static void test_pairs(void **state) {
     o.table =
         (aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = "text1=b,text2=a,label=c", .skip_bad_rows = 1};
     assert_int_equal(mine_text(&out, "a.tsv", "a\tb\tc\nw00\tw01\t1\nw02\nw05\tw02\t0\n", o), 0);
-    assert_string_equal(out.triple[0], "w01|w00|w05");
+    assert_string_equal(out.triplet[0], "w01|w00|w05");
     assert_int_equal(out.result.skipped, 1);
-    /* columns of several forms: the one asked for */
+    /* columns for two kinds of examples: pairs, unless options.kind is set */
     o.table = (aoe_table_options){0};
     static const char both[] = "text1\ttext2\tlabel\tquery\tpositive\nw00\tw01\t1\tw20\tw21\nw00\tw03\t0\tw30\tw31\n";
     expect("a.tsv", both, o, "w00|w01|w03", 0);
@@ -290,7 +292,7 @@ static void test_pairs(void **state) {
     clear(&out);
 }
 
-/* A row with alternatives is as near to a text as the nearest of them, and none of them is its negative. */
+/* A row's cosine with a text is that of its nearest alternative. No alternative is a negative of its own row. */
 static void test_alternatives(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -301,19 +303,19 @@ static void test_alternatives(void **state) {
                                "{\"query\": [\"w50\"], \"positive\": [\"w51\", \"w60\"]}\n";
     expect("a.jsonl", rows, o, "w00/w10|w00/w10/w02|w60 w30|w29|w14 w10|w14|w29 w50|w51/w60|w29", 0);
     o.negatives = 3;
-    o.range = 2; /* of both alternatives together */
+    o.range = 2; /* counted over both alternatives */
     expect("a.jsonl", rows, o,
            "w00/w10|w00/w10/w02|w60 w00/w10|w00/w10/w02|w29 w30|w29|w14 w30|w29|w10 w10|w14|w29 w10|w14|w60 "
            "w50|w51/w60|w29 w50|w51/w60|w00",
            0);
-    /* the margin is against the best of w00-w10, w00-w02, w10-w00, w10-w02: 2 steps */
+    /* the margin is relative to the best pair of distinct texts, w00 and w02: 2 steps */
     o = defaults();
     o.margin = 0;
     assert_int_equal(mine_text(&out, "a.jsonl", rows, o), 0);
     assert_true(fabs(out.positive_score[0] - cos(2 * acos(-1) / 36)) < 1e-6);
     assert_true(fabs(out.positive_score[3] - cos(1 * acos(-1) / 36)) < 1e-6);
-    assert_string_equal(out.triple[0], "w00/w10|w00/w10/w02|w60");
-    /* a positive that is the query: 1 */
+    assert_string_equal(out.triplet[0], "w00/w10|w00/w10/w02|w60");
+    /* a positive that is equal to the query has cosine 1 */
     assert_int_equal(mine_text(&out, "a.jsonl",
                                "{\"query\": \"w00\", \"positive\": \"W00\"}\n{\"query\": \"w20\", \"positive\": "
                                "\"w22\"}\n",
@@ -347,7 +349,7 @@ static void test_corpus(void **state) {
     assert_int_equal(mine_text(&out, "a.tsv", simple, o), 0);
     assert_int_equal(out.result.candidates, 2);
     assert_int_equal(out.result.texts, 10);
-    /* known texts of a corpus are known */
+    /* texts of the corpus that are equal to a query or its positive are not its negatives */
     expect("a.tsv", "query\tpositive\nw00\tw12\nw12\tw02\nw20\tw02 w02\n", o,
            "w00|w12|w02, w02 w12|w02|w02, w02 w20|w02 w02|w12", 0);
     free(test_write_text(dir, "corpus.txt", " \n\n"));
@@ -359,14 +361,15 @@ static void test_corpus(void **state) {
     clear(&out);
 }
 
-/* Drawn texts are of the range, behind those passed over, each once, nearest first; by seed and row. */
+/* Samples are drawn from the range after the skipped candidates, each text at most once per row, and reported nearest first.
+ * They depend on the seed and the row. */
 static void test_sample(void **state) {
     (void)state;
     static outcome a, b;
     aoe_mine_options o = defaults();
     char text[4096] = "query\tpositive\n";
     size_t at = strlen(text), seen[WORDS] = {0};
-    for (int i = 0; i < 36; i++) /* queries at w00; positives w36 to w71 that w00 does not know; w02 its own */
+    for (int i = 0; i < 36; i++) /* 36 rows of the query w00; the rows of w35 add the candidates w36 to w71 */
         at += (size_t)snprintf(text + at, sizeof text - at, "%s\t%s%02d\n", "w00", i ? "w01 w" : "w", i ? 0 : 2);
     for (int i = 36; i < 72; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "w35\tw%02d\n", i);
@@ -378,26 +381,26 @@ static void test_sample(void **state) {
     assert_int_equal(mine_text(&b, "a.tsv", text, o), 0);
     assert_true(a.n == b.n && a.n >= 36 * 3);
     for (size_t i = 0; i < a.n; i++)
-        assert_string_equal(a.triple[i], b.triple[i]);
+        assert_string_equal(a.triplet[i], b.triplet[i]);
     for (size_t i = 0; i < 36 * 3; i++) {
-        const int word = atoi(strrchr(a.triple[i], '|') + 2);
-        assert_true(word >= 60 && word <= 69); /* w71 and w70 are passed over, w59 is the thirteenth */
+        const int word = atoi(strrchr(a.triplet[i], '|') + 2);
+        assert_true(word >= 60 && word <= 69); /* w71 and w70 are skipped, w59 is the thirteenth */
         seen[word]++;
         assert_true(i % 3 == 0 || a.negative_score[i] < a.negative_score[i - 1]);
     }
     for (size_t w = 60; w <= 69; w++)
-        assert_in_range(seen[w], 2, 25); /* 10.8 each */
+        assert_in_range(seen[w], 2, 25); /* 10.8 expected */
     o.seed++;
     assert_int_equal(mine_text(&b, "a.tsv", text, o), 0);
     size_t differ = 0;
     for (size_t i = 0; i < 36 * 3; i++)
-        differ += strcmp(a.triple[i], b.triple[i]) != 0;
+        differ += strcmp(a.triplet[i], b.triplet[i]) != 0;
     assert_true(differ > 36);
     clear(&a);
     clear(&b);
 }
 
-static void test_bad_input(void **state) {
+static void test_invalid_input(void **state) {
     (void)state;
     static outcome out;
     aoe_mine_options o = defaults();
@@ -417,7 +420,7 @@ static void test_bad_input(void **state) {
     expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
     expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
     expect_failure("a.xls", simple, o, AOE_EARG, "no known extension");
-    /* what a .tsv cannot hold, wherever it would end up */
+    /* texts that a .tsv file cannot contain, as query, positive or negative */
     o.for_tsv = 1;
     expect("a.jsonl", "{\"query\": \"w00\", \"positive\": [\"w01\"]}\n{\"query\": \"w09\", \"positive\": \"w10\"}\n", o,
            "w00|w01|w10 w09|w10|w01", 0);
@@ -427,7 +430,7 @@ static void test_bad_input(void **state) {
     expect_failure("a.jsonl", "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w0\\t9\", \"positive\": \"w08\"}\n",
                    o, AOE_EFORMAT, "a.jsonl:2: a text with a TAB");
     expect_failure("a.csv", "query,positive\nw00,\"w0\n1\"\n", o, AOE_EFORMAT, "a.csv:2: a text with a TAB or a line end");
-    /* stopped */
+    /* stopped by a callback */
     o = defaults();
     for (out.stop_stage = 1; out.stop_stage <= 2; out.stop_stage++) {
         assert_int_equal(mine_text(&out, "a.tsv", simple, o), AOE_ECANCELLED);
@@ -444,6 +447,7 @@ typedef struct row {
     char *query, *positive;
 } row;
 
+/* Returns 1 if a row contains both texts. */
 static int related(const row *rows, size_t n, const char *a, const char *b) {
     for (size_t i = 0; i < n; i++)
         if ((!strcmp(rows[i].query, a) || !strcmp(rows[i].positive, a)) &&
@@ -452,7 +456,7 @@ static int related(const row *rows, size_t n, const char *a, const char *b) {
     return 0;
 }
 
-/* Every row of a large file has the best candidate there is, up to the rounding of a cosine. */
+/* Asserts for every 37th row that the negative has the highest cosine of all unrelated candidates, up to rounding. */
 static void check_best(const outcome *out, const row *rows, size_t n, const aoe_model_options *options) {
     aoe_model *m;
     aoe_embedder *e;
@@ -468,7 +472,7 @@ static void check_best(const outcome *out, const row *rows, size_t n, const aoe_
     assert_int_equal(out->n, n);
     for (size_t i = 0; i < n; i += 37) {
         double best = -1;
-        const char *negative = strrchr(out->triple[i], '|') + 1;
+        const char *negative = strrchr(out->triplet[i], '|') + 1;
         assert_false(related(rows, n, rows[i].query, negative));
         assert_true(fabs(out->positive_score[i] - aoe_cosine(v + i * 16, v + (n + i) * 16, 16)) < 2e-6);
         for (size_t k = 0; k < n; k++) {
@@ -486,7 +490,7 @@ static void check_best(const outcome *out, const row *rows, size_t n, const aoe_
     free(texts);
 }
 
-/* More rows, queries and candidates than a window or a block has, some queries in many rows, for 1 to 3 threads. */
+/* More rows, queries and candidates than are processed at once, with queries that occur in many rows, for 1 to 3 threads. */
 static void test_large(void **state) {
     (void)state;
     enum { N = 5000 };
@@ -517,7 +521,7 @@ static void test_large(void **state) {
         assert_memory_equal(again.negative_score, out.negative_score, out.n * sizeof *out.negative_score);
         assert_memory_equal(again.positive_score, out.positive_score, out.n * sizeof *out.positive_score);
         for (size_t i = 0; i < out.n; i++)
-            assert_string_equal(again.triple[i], out.triple[i]);
+            assert_string_equal(again.triplet[i], out.triplet[i]);
     }
     check_best(&out, rows, N, &options);
     for (size_t i = 0; i < N; i++) {
@@ -532,10 +536,10 @@ static void test_large(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),    cmocka_unit_test(test_margin),
-                                       cmocka_unit_test(test_known),     cmocka_unit_test(test_ties),
-                                       cmocka_unit_test(test_pairs),     cmocka_unit_test(test_alternatives),
-                                       cmocka_unit_test(test_corpus),    cmocka_unit_test(test_sample),
-                                       cmocka_unit_test(test_bad_input), cmocka_unit_test(test_large)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),        cmocka_unit_test(test_margin),
+                                       cmocka_unit_test(test_known),         cmocka_unit_test(test_ties),
+                                       cmocka_unit_test(test_pairs),         cmocka_unit_test(test_alternatives),
+                                       cmocka_unit_test(test_corpus),        cmocka_unit_test(test_sample),
+                                       cmocka_unit_test(test_invalid_input), cmocka_unit_test(test_large)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
