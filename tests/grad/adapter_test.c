@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests adapters of linear layers, with frozen weights of every type, against a double-precision implementation of y
+ * = x W^T + b + scale (mask x) A^T B^T and its derivatives. Also tests that results do not depend on the number of
+ * threads.
  * tags: numbers threads
- * Adapters of linear layers, and weights in the forms of a frozen model, against double
- * precision written straight from y = x W^T + b + scale (mask x) A^T B^T and its derivatives;
- * the promise about threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,10 +22,10 @@ enum { N = 75, I = 40, O = 70, R = 5 };
 #define SCALE 0.75
 
 typedef struct layer {
-    aoei_tensor x, w, b, dy, gate;  /* w of the frozen type */
-    aoei_tensor y, pre, dx, dw, db; /* results; dx starts as a gradient that is added to */
+    aoei_tensor x, w, b, dy, gate;  /* w has the type of the frozen weights */
+    aoei_tensor y, pre, dx, dw, db; /* results; dx initially contains a gradient that the backward pass adds to */
     aoei_tensor down, up, ddown, dup, low, dropped, workspace;
-    aoei_tensor w32; /* what w stands for */
+    aoei_tensor w32; /* w converted to float32 */
     float *scales;
     aoei_batch batch;
     aoei_adapter adapter;
@@ -96,7 +96,7 @@ static double gelu(double x) {
     return x * 0.5 * erfc(-x / sqrt(2));
 }
 
-static double gelu_slope(double x) {
+static double gelu_derivative(double x) {
     return 0.5 * erfc(-x / sqrt(2)) + x * exp(-x * x / 2) / sqrt(2 * acos(-1));
 }
 
@@ -104,8 +104,9 @@ typedef struct expected {
     double pre[N * O], y[N * O], dx[N * I], dw[O * I], db[O], ddown[R * I], dup[O * R];
 } expected;
 
-/* Everything in double from the operands as they are; dx, dw and the like start from what the tensors hold. mask [N,I]. */
-static void oracle(expected *e, const layer *l, const double *mask, aoei_activation activation, int accumulate) {
+/* Computes everything in double from the same operands; gradients are added to the current values of the tensors. mask: [N,
+ * I]. */
+static void compute_expected(expected *e, const layer *l, const double *mask, aoei_activation activation, int accumulate) {
     static double x[N * I], w[O * I], b[O], dy[N * O], gate[N * I], down[R * I], up[O * R];
     double low[R], dlow[R];
     test_to_double(x, l->x);
@@ -152,12 +153,12 @@ static void oracle(expected *e, const layer *l, const double *mask, aoei_activat
             for (size_t r = 0; r < R; r++)
                 sum += dlow[r] * down[r * I + i] * m[i];
             e->dx[n * I + i] =
-                (accumulate ? e->dx[n * I + i] : 0) + sum * (activation == AOEI_GELU ? gelu_slope(gate[n * I + i]) : 1);
+                (accumulate ? e->dx[n * I + i] : 0) + sum * (activation == AOEI_GELU ? gelu_derivative(gate[n * I + i]) : 1);
         }
     }
 }
 
-/* The mask that dropout applies to x, with its scale. */
+/* Reads the dropout mask of x, including its scale. */
 static void read_mask(const aoe_context *ctx, const layer *l, double *mask) {
     aoei_tensor ones = test_tensor_poisoned(N, I, 0);
     for (size_t i = 0; i < N * I; i++)
@@ -192,13 +193,13 @@ static void check(const aoe_context *ctx, aoei_dtype type, aoei_dtype weights, a
     static double mask[N * I];
     const int accumulate = type == AOEI_F32 && !activation;
     layer l = layer_create(ctx, type, weights, dropout);
-    if (type == AOEI_BF16) { /* what the products see */
+    if (type == AOEI_BF16) { /* the rounded operands of the products */
         test_round(l.w32);
         test_round(l.down);
         test_round(l.up);
     }
     read_mask(ctx, &l, mask);
-    oracle(&e, &l, mask, activation, accumulate);
+    compute_expected(&e, &l, mask, activation, accumulate);
     run(ctx, &l, activation, accumulate);
     test_close(l.y, e.y, tolerance);
     if (activation)
@@ -223,7 +224,7 @@ static void test_float32(void **state) {
     test_each_tier(float32);
 }
 
-/* Roundings to bf16: of low products, of results, of the layer's own part before the adapter's is added. */
+/* Tests bf16, where low-rank products, results and the layer's own part before the adapter's part are rounded. */
 static void bf16(const aoe_context *ctx) {
     for (int weights = AOEI_F32; weights <= AOEI_I8; weights++)
         for (int a = AOEI_IDENTITY; a <= AOEI_GELU; a++)

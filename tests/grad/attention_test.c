@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
+ * Tests attention: forward against double precision, and backward against finite differences (causal, with windows,
+ * with grouped heads, with a fixed dropout mask). In bf16, both directions are compared with double precision element
+ * by element, with a bound for the roundings. Results must have the assert_equal_runs bits for any number of threads, and for a
+ * text alone and in a batch.
  * tags: numbers
- * Attention forward against double precision, backward against finite differences (causal,
- * windows, grouped heads, dropout with its mask fixed by the key); in bf16 both against double
- * precision with the bound that the roundings give, element by element; the same bits for any number of
- * threads and for a text alone and in a batch.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 typedef struct problem {
     const aoei_batch *batch;
     aoei_attention a;
-    const double *weight; /* [N, H d] of the loss: sum of weight * out */
-    unsigned char *kept;  /* [texts, H, longest, longest] dropout masks by query and key; owned */
+    const double *weight; /* [N, H d] weights of the loss: sum of weight * out */
+    unsigned char *kept;  /* [texts, H, longest, longest] 1 for elements that dropout keeps, by query and key; owned */
 } problem;
 
 static size_t mask_index(const problem *p, size_t text, size_t head, size_t query, size_t key) {
@@ -43,8 +43,8 @@ static problem problem_create(const aoei_batch *batch, aoei_attention a, const d
     return p;
 }
 
-/* The keys [*begin, *end) that query i of T sees. */
-static void seen(const aoei_attention *a, size_t i, size_t T, size_t *begin, size_t *end) {
+/* Computes the keys [*begin, *end) that query i of T attends to. */
+static void visible_keys(const aoei_attention *a, size_t i, size_t T, size_t *begin, size_t *end) {
     *begin = 0;
     *end = a->causal ? i + 1 : T;
     while (a->window && i - *begin >= a->window && *begin < i)
@@ -53,7 +53,7 @@ static void seen(const aoei_attention *a, size_t i, size_t T, size_t *begin, siz
         --*end;
 }
 
-/* out[N, H d] of in = q [N, H d], k, v [N, kv_heads d] one after the other. */
+/* out[N, H d] = attention of `in`, which is the concatenation of q [N, H d], k and v [N, kv_heads d]. */
 static void reference(double *out, const double *in, const problem *p) {
     const aoei_attention *a = &p->a;
     const size_t N = p->batch->n_tokens, d = a->head_dim, Q = a->heads * d, K = a->kv_heads * d;
@@ -66,12 +66,12 @@ static void reference(double *out, const double *in, const problem *p) {
             for (size_t i = 0; i < T; i++) {
                 size_t begin, end;
                 double sum = 0;
-                seen(a, i, T, &begin, &end);
+                visible_keys(a, i, T, &begin, &end);
                 for (size_t j = begin; j < end; j++) {
                     double s = 0;
                     for (size_t c = 0; c < d; c++)
                         s += q[(first + i) * Q + qc + c] * k[(first + j) * K + kc + c];
-                    w[j] = exp(s * a->scale); /* small by construction: no maximum needed */
+                    w[j] = exp(s * a->scale); /* the scores are small, so subtracting the maximum is unnecessary */
                     sum += w[j];
                 }
                 double *o = out + (first + i) * Q + qc;
@@ -97,7 +97,7 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* Inputs and results of one call of each direction. q, k, v are columns of one matrix, as the encoder has them. */
+/* Inputs and results of one forward and one backward call. q, k and v are columns of one matrix, as in the encoder. */
 typedef struct run {
     aoei_tensor in, grad;  /* [N, (H + 2 kv_heads) d] */
     aoei_tensor out, dout; /* [N, H d] */
@@ -125,7 +125,7 @@ static void run_free(run r) {
     test_tensor_free(r.dout);
 }
 
-/* Both directions of rows [first, first + batch->n_tokens) of r, with a scratch full of NaN. */
+/* Runs both directions for rows [first, first + batch->n_tokens) of r, with a workspace full of NaN. */
 static void execute(const aoe_context *ctx, const run *r, size_t first, const aoei_batch *batch, const aoei_attention *a) {
     const size_t n = batch->n_tokens;
     const size_t bytes = aoei_attention_scratch(ctx, a, r->in.type, batch->longest);
@@ -196,7 +196,7 @@ static void gradients(const aoe_context *ctx) {
             check(ctx, few, 3, windowed(options(2, 2, 4, causal, p), 1));
             check(ctx, blocks, 3, windowed(options(2, 1, 8, causal, p), 66));
         }
-    static const size_t edges[] = {150}; /* the last block begins behind the first edge of keys */
+    static const size_t edges[] = {150}; /* the last block of queries begins after the first block boundary of keys */
     check(ctx, edges, 1, windowed(options(1, 1, 4, 1, 0.3), 3));
     check(ctx, edges, 1, windowed(options(1, 1, 4, 0, 0), 20));
 }
@@ -206,7 +206,7 @@ static void test_gradients(void **state) {
     test_each_tier(gradients);
 }
 
-/* A text of several forward tasks, forward only. */
+/* Tests the forward pass of a text that needs several tasks. */
 static void long_text(int causal, size_t window) {
     static const size_t lengths[] = {3, 520};
     aoei_batch batch = test_batch(lengths, 2, 10);
@@ -240,7 +240,7 @@ static void test_long_text(void **state) {
     long_text(1, 130);
 }
 
-static void same(const run *a, const run *b) {
+static void assert_equal_runs(const run *a, const run *b) {
     test_same_bits(a->out, b->out);
     test_same_bits(a->grad, b->grad);
 }
@@ -260,7 +260,7 @@ static void test_threads(void **state) {
             aoe_context *ctx = test_context(tier, threads);
             run got = run_create(type, batch.n_tokens, &a);
             execute(ctx, &got, 0, &batch, &a);
-            same(&want, &got);
+            assert_equal_runs(&want, &got);
             run_free(got);
             aoe_context_destroy(ctx);
         }
@@ -276,16 +276,16 @@ static void alone(const aoe_context *ctx) {
     for (int k = 0; k < 8; k++) {
         const aoei_attention a = windowed(options(2, 1, 24, k & 1, 0.2), k & 4 ? 50 : 0);
         const aoei_dtype type = k & 2 ? AOEI_BF16 : AOEI_F32;
-        run together = run_create(type, batch.n_tokens, &a), apart = run_create(type, batch.n_tokens, &a);
+        run together = run_create(type, batch.n_tokens, &a), separate = run_create(type, batch.n_tokens, &a);
         execute(ctx, &together, 0, &batch, &a);
         for (size_t text = 0; text < batch.n_texts; text++) {
             aoei_batch single = test_batch_text(&batch, text);
-            execute(ctx, &apart, batch.offsets[text], &single, &a);
+            execute(ctx, &separate, batch.offsets[text], &single, &a);
             test_batch_free(single, 1);
         }
-        same(&together, &apart);
+        assert_equal_runs(&together, &separate);
         run_free(together);
-        run_free(apart);
+        run_free(separate);
     }
     test_batch_free(batch, 0);
 }
@@ -295,7 +295,7 @@ static void test_alone(void **state) {
     test_each_tier(alone);
 }
 
-/* Scores far apart and masks that drop a whole row give finite, exact results. */
+/* Tests that very different scores, and masks that drop a whole row, give finite and exact results. */
 static void extreme(const aoe_context *ctx, aoei_dtype type) {
     static const size_t lengths[] = {2};
     aoei_batch batch = test_batch(lengths, 1, 10);
@@ -304,11 +304,11 @@ static void extreme(const aoe_context *ctx, aoei_dtype type) {
     const float rows[2][6] = {{1e4f, 0, 1e4f, 0, 1, 2}, {-1e4f, 0, -1e4f, 0, 3, 4}};
     aoei_tensor_write(ctx, r.in, rows[0]);
     execute(ctx, &r, 0, &batch, &a);
-    for (size_t i = 0; i < 2; i++) { /* each token sees itself alone */
+    for (size_t i = 0; i < 2; i++) { /* each token attends only to itself */
         assert_float_equal(test_at(r.out, i, 0), rows[i][4], 0);
         assert_float_equal(test_at(r.out, i, 1), rows[i][5], 0);
     }
-    a.drop.p = 0.999999; /* nothing is kept */
+    a.drop.p = 0.999999; /* every element is dropped */
     execute(ctx, &r, 0, &batch, &a);
     for (size_t i = 0; i < 2; i++)
         for (size_t c = 0; c < 2; c++)
@@ -329,25 +329,27 @@ static void test_extremes(void **state) {
     test_each_tier(extremes);
 }
 
-/* ---- bf16. A value x with the error e that it may have. */
+/* ---- bf16 */
+
+/* A value x with a bound e of its error. */
 typedef struct value {
     double x, e;
 } value;
 
-#define ROUNDOFF32 0x1p-23 /* of a float32 operation in either way of rounding a multiply-add */
+#define ROUNDOFF32 0x1p-23 /* of a float32 operation, with a fused or separately rounded multiply-add */
 
-/* Rounded to bf16. */
+/* Returns v rounded to bf16. */
 static value rounded(value v) {
     return (value){v.x, v.e + TEST_BF16_ROUNDOFF * (fabs(v.x) + v.e)};
 }
 
-/* One (text, head) in double, with bounds; q, k, v, dout of T rows of d numbers. */
+/* Reference in double for one head of a text, with error bounds. q, k, v and dout have T rows of d numbers. */
 typedef struct head_reference {
     const problem *p;
     size_t text, head, T, d;
     double *q, *k, *v, *dout; /* [T, d] */
-    value *kept, *ds;         /* [T, T] probabilities after dropout and the gradient of the scores, as operands */
-    value *used;              /* [T] probabilities of a row */
+    value *kept, *ds;         /* [T, T] probabilities after dropout and gradient of the scores, as operands of products */
+    value *used;              /* [T] probabilities of one row */
 } head_reference;
 
 static void read_head(double *out, aoei_tensor t, const aoei_batch *b, size_t text, size_t col, size_t d) {
@@ -365,12 +367,12 @@ static double dot(const double *a, const double *b, size_t n, double *size) {
     return sum;
 }
 
-/* Row i of the probabilities and of the gradient of the scores. */
+/* Computes row i of the probabilities and of the gradient of the scores. */
 static void reference_row(head_reference *h, size_t i) {
     const aoei_attention *a = &h->p->a;
     const size_t T = h->T;
     size_t begin, n;
-    seen(a, i, T, &begin, &n);
+    visible_keys(a, i, T, &begin, &n);
     double total = 0, largest = 0, size, share = 1 / (1 - a->drop.p);
     for (size_t j = begin; j < n; j++) {
         const double s = a->scale * dot(h->q + i * h->d, h->k + j * h->d, h->d, &size);
@@ -378,7 +380,8 @@ static void reference_row(head_reference *h, size_t i) {
         total += h->used[j].x;
         largest = fmax(largest, a->scale * size);
     }
-    /* an error of the scores is a relative one of the probabilities, twice for numerator and sum; the sum has n roundings */
+    /* an error of the scores is a relative error of the probabilities, once for the numerator and once for the sum; the sum
+     * has n roundings */
     const double relative = ROUNDOFF32 * (2 * (double)(h->d + 2) * largest + (double)n + 16);
     value mean = {0, 0};
     for (size_t j = begin; j < n; j++) {
@@ -403,7 +406,7 @@ static void reference_row(head_reference *h, size_t i) {
             h->kept[i * T + j] = h->ds[i * T + j] = (value){0, 0};
 }
 
-/* sum[T, d] += m[T, T] x[T, d], or its transpose's product; terms: how many additions each sum has in all. */
+/* sum[T, d] += m[T, T] x[T, d], or m^T x if `transposed` is set; terms: total number of additions per sum. */
 static void add_product(value *sum, const value *m, int transposed, const double *x, size_t T, size_t d, size_t terms) {
     for (size_t i = 0; i < T; i++)
         for (size_t j = 0; j < T; j++)
@@ -414,7 +417,7 @@ static void add_product(value *sum, const value *m, int transposed, const double
             }
 }
 
-/* The tensor's rows of the text and columns of the head are the sums, rounded. */
+/* Asserts that the text's rows and the head's columns of t are the rounded sums. */
 static void check_sums(aoei_tensor t, const value *sum, const aoei_batch *b, size_t text, size_t col, size_t d,
                        const char *what) {
     const size_t first = b->offsets[text], T = b->offsets[text + 1] - first;
@@ -423,7 +426,7 @@ static void check_sums(aoei_tensor t, const value *sum, const aoei_batch *b, siz
     for (size_t i = 0; i < T * d; i++) {
         const value r = rounded(sum[i]);
         want[i] = r.x;
-        bound[i] = 1.01 * r.e + 1e-30; /* subnormal sums may be flushed */
+        bound[i] = 1.01 * r.e + 1e-30; /* subnormal sums may be flushed to zero */
     }
     test_within(aoei_tensor_cols(aoei_tensor_rows(t, first, T), col, d), want, bound, what);
     free(want);

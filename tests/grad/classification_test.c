@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests classification of pairs: its value against a direct computation, the gradients of vectors, weights and biases
+ * against finite differences, float vectors, threads, equal vectors, and invalid arguments.
  * tags: numbers threads
- * Classification of pairs: its value against a plain computation, its gradients (of
- * vectors, weights and biases) against finite differences; float vectors and threads;
- * equal vectors; refusals.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,7 +19,7 @@
 
 enum {
     MAX_B = 37,
-    MAX_D = 70, /* more than a block of components */
+    MAX_D = 70, /* more than one block of components */
     MAX_C = 4,
     MAX_CELLS = 2 * MAX_B * MAX_D,
     MAX_WEIGHTS = MAX_C * (3 * MAX_D + 1),
@@ -29,14 +28,14 @@ enum {
 
 static const size_t shapes[][3] = {{1, 1, 1}, {1, 4, 2}, {2, 3, 3}, {5, 8, 3}, {37, 70, 4}}; /* B, D, classes */
 
-/* x: vectors [2 B, D], then weights [C, 3 D], then biases [C]: what the loss is a function of. */
+/* The loss is a function of x: vectors [2 B, D], then weights [C, 3 D], then biases [C]. */
 typedef struct problem {
     size_t B, D, C, vectors, weights;
     double label[MAX_B];
     double x[MAX_CELLS + MAX_WEIGHTS], grad[MAX_CELLS + MAX_WEIGHTS];
 } problem;
 
-static problem p; /* of the test at hand */
+static problem p; /* problem of the current test */
 static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
 
 static aoei_classifier classifier(const double *x, double *grad) {
@@ -78,7 +77,7 @@ static void set_up(const size_t shape[3]) {
         p.x[i] = (i < p.vectors ? 1.5 : 0.4) * aoei_rng_normal(&rng);
 }
 
-/* The mean of -log softmax(W [u; v; |u - v|] + b) at the label. */
+/* Returns the mean of -log softmax(W [u; v; |u - v|] + b) at the label. */
 static double plain(void) {
     double sum = 0, z[MAX_C];
     for (size_t i = 0; i < p.B; i++) {
@@ -116,7 +115,7 @@ static void finite_differences(void **state) {
     (void)state;
     for (size_t s = 1; s < sizeof shapes / sizeof *shapes; s++) {
         set_up(shapes[s]);
-        for (size_t i = 0; i < p.B; i++) /* away from where |u - v| has no slope */
+        for (size_t i = 0; i < p.B; i++) /* avoids u - v = 0, where |u - v| is not differentiable */
             for (size_t k = 0; k < p.D; k++) {
                 const double *u = p.x + 2 * i * p.D + k;
                 p.x[(2 * i + 1) * p.D + k] += fabs(*u - u[p.D]) < 0.3 ? 0.7 : 0;
@@ -126,7 +125,8 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Float vectors give the figures of the same numbers in double, gradients of vectors rounded once; threads change no bit. */
+/* Tests that float vectors give the values of the same numbers in double, that gradients of vectors are rounded once, and
+ * that the number of threads changes no bit. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[MAX_CELLS];
@@ -155,8 +155,8 @@ static void floats(void **state) {
     }
 }
 
-/* Equal vectors: |u - v| is 0 and passes no gradient on, so that u and v get that of their own weights alone. Large logits are
- * no trouble. */
+/* Tests equal vectors: |u - v| is 0 and has no gradient, so u and v receive only the gradient through their own weights.
+ * Also tests large logits. */
 static void extremes(void **state) {
     (void)state;
     set_up(shapes[2]);
@@ -176,12 +176,12 @@ static void extremes(void **state) {
             want += (exp(error[c]) / all - (c == 0)) / (double)p.B * p.x[p.vectors + c * 3 * p.D + k];
         assert_true(fabs(p.grad[k] - want) <= 1e-15 + 1e-13 * fabs(want));
     }
-    p.x[p.vectors + p.weights] = -4000; /* the label's logit of pair 0 */
+    p.x[p.vectors + p.weights] = -4000; /* logit of the label of pair 0 */
     assert_true(isfinite(evaluate(p.x, p.grad, NULL)));
     assert_true(fabs(p.grad[p.vectors + p.weights] + 0.5) < 1e-12);
 }
 
-static void refusals(void **state) {
+static void invalid_arguments(void **state) {
     (void)state;
     aoe_objective_result r;
     aoe_error err = {0};
@@ -213,7 +213,7 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values),   cmocka_unit_test(finite_differences), cmocka_unit_test(floats),
-        cmocka_unit_test(extremes), cmocka_unit_test(refusals),
+        cmocka_unit_test(extremes), cmocka_unit_test(invalid_arguments),
     };
     return cmocka_run_group_tests_name("classification", tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the objective of queries with positives and negatives: the gradient against finite differences in double, the
+ * value with negatives of the query, and that the gradient along each vector is zero.
  * tags: numbers threads
- * The gradient of the objective of queries with positives and negatives against
- * finite differences in double, and what its value alone implies: nothing along
- * a vector, unless the phase of the angle takes part.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -42,8 +41,8 @@ static double loss(void *arg, const double *v) {
 
 static const double weights[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 0, 0}, {1, 2, 0.3, 0.4}, {0.5, 0, 0, 2}};
 
-/* Vectors as complex components whose arguments, between a query and its two texts, stay away from the kinks of both forms of
- * the angle: 0.2 to 1.8 for the positive, -2.8 to -1.2 for the negative. */
+/* Fills v with complex components. The differences between the arguments of a query and its two texts avoid the points where
+ * the angle, in both forms, is not differentiable: 0.2 to 1.8 for the positive, -2.8 to -1.2 for the negative. */
 static void set_up(problem *p, double *v, size_t w, size_t B, size_t D, size_t arity) {
     aoei_rng rng;
     *p = (problem){.B = B, .D = D, .arity = arity};
@@ -56,11 +55,11 @@ static void set_up(problem *p, double *v, size_t w, size_t B, size_t D, size_t a
     p->o.tau_cosine = 0.3;
     p->o.hard_negative = w == 1 ? 1.5 : w == 3 ? -0.7 : 0;
     aoei_rng_init(&rng, 100 * B + D, AOEI_STREAM_TEST, (uint32_t)w);
-    static const double turn[] = {0.0, -1.0, 2.0};
+    static const double offset[] = {0.0, -1.0, 2.0};
     const size_t h = D / 2;
     for (size_t u = 0; u < arity * B; u++)
         for (size_t k = 0; k < h; k++) {
-            const double radius = 0.5 + aoei_rng_uniform(&rng), t = turn[u % arity] + 0.8 * aoei_rng_uniform(&rng) - 0.4;
+            const double radius = 0.5 + aoei_rng_uniform(&rng), t = offset[u % arity] + 0.8 * aoei_rng_uniform(&rng) - 0.4;
             v[u * D + k] = radius * cos(t);
             v[u * D + h + k] = radius * sin(t);
         }
@@ -78,9 +77,9 @@ static void finite_differences(void **state) {
                 for (int form = AOE_ANGLE_REFERENCE; form <= AOE_ANGLE_PHASE; form++) {
                     set_up(&p, v, w, shapes[i][0], shapes[i][1], arity);
                     if (w == 0 && p.B == 1)
-                        continue; /* one candidate: no gradient to compare */
+                        continue; /* with a single candidate there is no gradient to compare */
                     if (w == 1 && arity == 2)
-                        continue; /* no weight that counts */
+                        continue; /* every weight is zero */
                     p.o.angle_form = (aoe_angle_form)form;
                     evaluate(&p, v, p.grad);
                     test_gradient(loss, &p, v, p.grad, arity * p.B * p.D, 1e-7);
@@ -97,8 +96,8 @@ static double cosine_of(const double *x, const double *y, size_t D) {
     return xy / sqrt(xx) / sqrt(yy);
 }
 
-/* The cross entropy of the positives among all texts, the score of a query with its own negative raised. Without negatives
- * nothing is raised. */
+/* Compares the value with the cross entropy of the positives among all texts, where hard_negative is added to the score of
+ * the query's own negative. Without negatives, hard_negative has no effect. */
 static void own_negatives(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;
@@ -117,7 +116,7 @@ static void own_negatives(void **state) {
                     own = i == j ? s : own;
                     all += exp(s) + exp(t + (i == j ? p.o.hard_negative : 0));
                 }
-                want += (log(all) - own) / (double)B / 2; /* halved, as beside the contrast of the positives */
+                want += (log(all) - own) / (double)B / 2; /* halved, as in the presence of the contrast between positives */
             }
             assert_true(fabs(evaluate(&p, v, NULL) - want) <= 1e-13 * (1 + want));
             set_up(&p, v, 0, B, D, 2);
@@ -127,7 +126,7 @@ static void own_negatives(void **state) {
         }
 }
 
-/* Scores depend on directions alone: gradient . vector = 0. */
+/* Tests that scores depend only on the directions of the vectors: gradient . vector = 0. */
 static void scale_invariance(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;

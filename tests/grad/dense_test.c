@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests dense layers over pooled vectors: forward against double precision, gradients against finite differences of a
+ * double-precision forward pass, accumulation of weight gradients, the same bits for any number of rows and threads,
+ * and dx in the memory of x.
  * tags: numbers threads
- * Dense layers over pooled vectors: forward against double, every gradient against
- * finite differences of a double-precision forward pass, gradients of weights added to
- * what is there; the same bits for any number of rows and threads; dx in the memory of x.
  */
 #include <math.h>
 #include <string.h>
@@ -17,12 +17,12 @@ enum { MAX_N = 9, MAX_SIDE = 40, MAX_CELLS = MAX_N * MAX_SIDE + MAX_SIDE * MAX_S
 typedef struct problem {
     size_t N, in, out;
     int bias, with_tanh;
-    double pick[MAX_N * MAX_SIDE]; /* [N, out] the loss is <pick, y> */
+    double pick[MAX_N * MAX_SIDE]; /* [N, out] weights of the loss: sum of pick * y */
 } problem;
 
-static problem p; /* of the test at hand */
+static problem p; /* problem of the current test */
 
-/* y [N, out] in double of x [N, in], w [out, in], b [out] laid end to end. */
+/* y[N, out] = layer in double; `at` is the concatenation of x [N, in], w [out, in] and b [out]. */
 static void plain(const double *at, double *y) {
     const double *x = at, *w = x + p.N * p.in, *b = w + p.out * p.in;
     for (size_t i = 0; i < p.N; i++)
@@ -43,7 +43,7 @@ static double loss(void *arg, const double *at) {
     return sum;
 }
 
-/* Forward and backward of the problem on a context; at: [cells] where, grad: [cells] what came out. */
+/* Tests the forward and the backward pass on a context. */
 static void check(const aoe_context *ctx) {
     static double at[MAX_CELLS], grad[MAX_CELLS], y64[MAX_N * MAX_SIDE];
     const size_t n_x = p.N * p.in, n_w = p.out * p.in;
@@ -66,7 +66,7 @@ static void check(const aoe_context *ctx) {
     for (size_t i = 0; i < p.out; i++)
         grad[n_x + n_w + i] = p.bias ? (double)aoei_f32(db)[i] - (double)aoei_f32(before_b)[i] : 0;
     test_gradient(loss, NULL, at, grad, n_x + n_w + p.out, 4 * TEST_GRAD_TOLERANCE);
-    /* a row alone has the same bits, and dx may lie where x is */
+    /* one row alone has the same bits, and dx may be in the memory of x */
     aoei_tensor row = test_tensor_poisoned(1, p.out, 0), dy2 = test_tensor(p.N, p.out, 0, 1, 4);
     aoei_dense_forward(ctx, row, aoei_tensor_rows(x, p.N - 1, 1), w, p.bias ? b : none, p.with_tanh);
     test_same_bits(row, aoei_tensor_rows(y, p.N - 1, 1));
@@ -87,7 +87,7 @@ static void gradients(void **state) {
         }
 }
 
-/* The number of threads changes no bit. */
+/* Tests that the number of threads changes no bit. */
 static void threads(void **state) {
     (void)state;
     enum { N = 33, SIDE = 40 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the distillation loss in both forms: its value against a direct computation, its gradient against finite
+ * differences, accumulation of both, a student that equals its teacher, scaled vectors and zero vectors, threads, and
+ * invalid arguments.
  * tags: numbers threads
- * The teacher's term, both forms: its value against a plain computation, its gradient
- * against finite differences; that both come on top of what is there; what a student
- * that equals its teacher, scale and zero vectors imply; threads; refusals.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,14 +25,14 @@ static const size_t shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {5, 8}, {40, 26}}; /*
 typedef struct problem {
     size_t B, D, arity;
     aoei_distill d;
-    float t[MAX_CELLS]; /* [arity B, d.dims] */
+    float t[MAX_CELLS]; /* [arity B, d.dims] vectors of the teacher */
     const float *rows[MAX_ROWS];
-    double v[MAX_CELLS], grad[MAX_CELLS]; /* [arity B, D] */
+    double v[MAX_CELLS], grad[MAX_CELLS]; /* [arity B, D] vectors of the student and their gradient */
 } problem;
 
-static problem p; /* of the test at hand */
+static problem p; /* problem of the current test */
 
-/* Runs with double vectors; returns the total. *grad is added to. */
+/* Computes the loss of double vectors and returns the total. Adds to *grad. */
 static double evaluate(const double *v, double *grad, aoe_objective_result *r) {
     static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
     const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = p.arity, .v64 = v, .grad64 = grad};
@@ -49,7 +49,7 @@ static double loss(void *arg, const double *v) {
     return evaluate(v, NULL, NULL);
 }
 
-/* The teacher's width is another one where the form allows it. */
+/* Fills the problem with random vectors. The teacher's vectors have another size than the student's if the form allows it. */
 static void set_up(aoe_distill form, size_t B, size_t D, size_t arity, double weight) {
     aoei_rng rng;
     memset(&p, 0, sizeof p);
@@ -68,7 +68,7 @@ static void set_up(aoe_distill form, size_t B, size_t D, size_t arity, double we
     }
 }
 
-/* ------------------------------------------------- the plain computation */
+/* ---- direct computation */
 
 static double cosine_of(const double *x, const double *y, size_t D) {
     double xy = 0, xx = 0, yy = 0;
@@ -80,31 +80,31 @@ static double cosine_of(const double *x, const double *y, size_t D) {
     return xy / sqrt(xx) / sqrt(yy);
 }
 
-/* Text u of the teacher, in double. */
-static void widen(double *out, size_t u) {
+/* Copies the teacher's vector of text u to double. */
+static void copy_teacher(double *out, size_t u) {
     for (size_t k = 0; k < p.d.dims; k++)
         out[k] = (double)p.t[u * p.d.dims + k];
 }
 
-static double plain_cosines(void) {
+static double expected_cosines(void) {
     double sum = 0, x[MAX_D], y[MAX_D];
     size_t n = 0;
     for (size_t i = 0; i < p.B; i++)
         for (size_t other = 1; other < p.arity; other++, n++) {
             const size_t u = i * p.arity;
-            widen(x, u);
-            widen(y, u + other);
+            copy_teacher(x, u);
+            copy_teacher(y, u + other);
             sum += pow(cosine_of(p.v + u * p.D, p.v + (u + other) * p.D, p.D) - cosine_of(x, y, p.d.dims), 2);
         }
     return sum / (double)n;
 }
 
-static double plain_divergence(void) {
+static double expected_divergence(void) {
     double sum = 0, t[MAX_D];
     for (size_t u = 0; u < p.arity * p.B; u++) {
         const double *s = p.v + u * p.D;
         double all_s = 0, all_t = 0;
-        widen(t, u);
+        copy_teacher(t, u);
         for (size_t k = 0; k < p.D; k++) {
             all_s += exp(s[k]);
             all_t += exp(t[k]);
@@ -115,8 +115,8 @@ static double plain_divergence(void) {
     return sum / (double)(p.arity * p.B);
 }
 
-/* fn(form) for every shape and arity. */
-static void each(void (*fn)(void), double weight) {
+/* Calls fn for every shape, arity and form. */
+static void for_each_case(void (*fn)(void), double weight) {
     assert_true(aoei_distill_objective_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t arity = 2; arity <= 3; arity++)
@@ -128,7 +128,7 @@ static void each(void (*fn)(void), double weight) {
 
 static void check_value(void) {
     aoe_objective_result r = {.total = 3, .cosine = 1, .ordered_pairs = 4};
-    const double want = p.d.form == AOE_DISTILL_COSINE ? plain_cosines() : plain_divergence();
+    const double want = p.d.form == AOE_DISTILL_COSINE ? expected_cosines() : expected_divergence();
     evaluate(p.v, NULL, &r);
     assert_true(fabs(r.teacher - want) <= 1e-13 * (1 + want));
     assert_true(fabs(r.total - (3 + 0.7 * r.teacher)) <= 1e-14 * r.total);
@@ -137,22 +137,22 @@ static void check_value(void) {
 
 static void values(void **state) {
     (void)state;
-    each(check_value, 0.7);
+    for_each_case(check_value, 0.7);
 }
 
 static void check_gradient(void) {
     if (p.D == 1)
-        return; /* cosines of +-1 and distributions of one value: nothing changes */
+        return; /* cosines of +-1 and distributions with one value are constant */
     evaluate(p.v, p.grad, NULL);
     test_gradient(loss, NULL, p.v, p.grad, p.arity * p.B * p.D, 1e-7);
 }
 
 static void finite_differences(void **state) {
     (void)state;
-    each(check_gradient, 1.3);
+    for_each_case(check_gradient, 1.3);
 }
 
-/* Cosines do not change along a vector, distributions not along (1, 1, ..., 1); with one component nothing changes. */
+/* Tests that cosines do not change along a vector and distributions do not change along (1, 1, ..., 1). */
 static void check_directions(void) {
     evaluate(p.v, p.grad, NULL);
     for (size_t u = 0; u < p.arity * p.B; u++) {
@@ -168,11 +168,11 @@ static void check_directions(void) {
 
 static void directions(void **state) {
     (void)state;
-    each(check_directions, 1);
+    for_each_case(check_directions, 1);
 }
 
-/* Float vectors: the values are those of the same numbers in double, the gradient comes on top of what is there and is rounded
- * once, and the number of threads changes no bit. */
+/* Tests that float vectors give the values of the same numbers in double, that the gradient is added to the stored one and
+ * rounded once, and that the number of threads changes no bit. */
 static void check_float(void) {
     static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
     static float v[MAX_CELLS], grad[2][MAX_CELLS];
@@ -199,11 +199,11 @@ static void check_float(void) {
 
 static void floats(void **state) {
     (void)state;
-    each(check_float, 1);
+    for_each_case(check_float, 1);
 }
 
-/* A student that says what its teacher says has nothing to learn, exactly; for cosines it may say so in other lengths. */
-static void same_vectors(void **state) {
+/* Tests that a student equal to its teacher has a loss and a gradient of exactly 0; for cosines, its vectors may be scaled. */
+static void equal_vectors(void **state) {
     (void)state;
     for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
         set_up((aoe_distill)form, 5, 8, 3, 1);
@@ -221,7 +221,8 @@ static void same_vectors(void **state) {
     }
 }
 
-/* A zero vector has cosine 0, which may be wrong, and takes no gradient. Components beyond the range of exp are no trouble. */
+/* Tests that a zero vector has cosine 0 and no gradient, even if the teacher's cosine differs, and that components may
+ * exceed the range of exp. */
 static void extremes(void **state) {
     (void)state;
     aoe_objective_result r = {0};
@@ -239,11 +240,11 @@ static void extremes(void **state) {
     memcpy(p.t, t, sizeof t);
     r = (aoe_objective_result){0};
     evaluate(p.v, p.grad, &r);
-    assert_true(r.teacher == 1500); /* log 1 - log exp(-3000), and 0, over two texts */
+    assert_true(r.teacher == 1500); /* mean over two texts of log 1 - log exp(-3000) and 0 */
     assert_true(p.grad[0] == 0.5 && p.grad[1] == -0.5 && p.grad[2] == 0 && p.grad[3] == 0);
 }
 
-static void refusals(void **state) {
+static void invalid_arguments(void **state) {
     static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
     (void)state;
     aoe_objective_result r = {0};
@@ -270,9 +271,13 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),   cmocka_unit_test(finite_differences), cmocka_unit_test(directions),
-        cmocka_unit_test(floats),   cmocka_unit_test(same_vectors),       cmocka_unit_test(extremes),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(values),
+        cmocka_unit_test(finite_differences),
+        cmocka_unit_test(directions),
+        cmocka_unit_test(floats),
+        cmocka_unit_test(equal_vectors),
+        cmocka_unit_test(extremes),
+        cmocka_unit_test(invalid_arguments),
     };
     return cmocka_run_group_tests_name("distill", tests, NULL, NULL);
 }

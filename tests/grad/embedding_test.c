@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests embedding sums and their gradients exactly: the expected sums are computed in the same order, token after
+ * token, starting from the stored value. A bf16 sum is the rounded float32 sum.
  * tags: numbers threads
- * Embedding sums and their gradients: exact, because the expected sums are formed in the
- * same order, token after token onto what is stored; a bf16 sum is the float32 one, rounded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,10 +96,10 @@ static void test_exact(void **state) {
         }
 }
 
-/* The sum is linear in the tables: its gradient is a matter of indices, and finite differences see all of them. */
+/* The sum is linear in the tables, so finite differences detect every wrong index. */
 typedef struct problem {
     const aoei_batch *batch;
-    const double *weight; /* [N, D] */
+    const double *weight; /* [N, D] weights of the loss */
     size_t D;
 } problem;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The gradient of the whole training step (encoder, pooling, objective) against
- * finite differences of a double-precision model: every pooling, every objective,
- * both angle forms, both forms of GELU, the options of every architecture, with dropout (masks fixed by the key) and without,
- * for every weight tensor along its own gradient and along a random direction.
+ * Tests the gradient of the whole training step (encoder, pooling, objective) against finite differences of a
+ * double-precision model: every pooling, every objective, both angle forms, both forms of GELU, and the options of
+ * every architecture, with dropout (fixed masks) and without. Each weight tensor is tested along its own gradient and
+ * along a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,12 +21,13 @@
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
-/* Two layers forward and backward are about 60 roundings of 6e-8 that follow one another. A tensor whose gradient is the
- * small rest of large terms (the key biases': zero in exact arithmetic) is held to a tenth of that of the whole gradient. */
+/* Two layers forward and backward amount to about 60 consecutive roundings of 6e-8. If the gradient of a tensor is the small
+ * difference of large terms (key biases: zero in exact arithmetic), the bound is a tenth of that of the whole gradient. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
-#define STEP             1e-5 /* of the differences, over directions of length 1: truncation and rounding are both below 1e-9 */
+#define STEP                                                                                                                   \
+    1e-5 /* step of the difference quotients, along directions of length 1; truncation and rounding errors are below 1e-9 */
 
 static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6};
 static const double labels[PAIRS] = {5, 1, 3.5, 4, 0};
@@ -45,7 +46,7 @@ static const objective_case objectives[] = {{"cosine", 1, 0, 0, AOE_ANGLE_REFERE
                                             {"all", 1, 0.5, 2, AOE_ANGLE_REFERENCE}};
 enum { OBJECTIVES = sizeof objectives / sizeof *objectives };
 
-/* The step under test and the model in double beside it. */
+/* The step under test and the reference model in double. */
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config config;
@@ -115,8 +116,8 @@ static double loss(problem *p) {
     return result.total;
 }
 
-/* d loss / d direction of one weight tensor w[n]; |direction| = 1. */
-static double slope(problem *p, double *w, const double *direction, size_t n) {
+/* Returns the derivative of the loss along `direction` (of length 1) for one weight tensor w[n]. */
+static double directional_derivative(problem *p, double *w, const double *direction, size_t n) {
     double *base = malloc(n * sizeof *base), side[2];
     assert_non_null(base);
     memcpy(base, w, n * sizeof *base);
@@ -130,8 +131,8 @@ static double slope(problem *p, double *w, const double *direction, size_t n) {
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* direction[n] = the gradient (which 0) or random (which 1), of length 1; its length before. */
-static double choose(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
+/* direction[n] = the gradient (which 0) or random numbers (which 1), scaled to length 1. Returns the original length. */
+static double choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
     aoei_rng_init(&r, 6, AOEI_STREAM_TEST, substream);
@@ -158,10 +159,10 @@ static void check_tensor(problem *p, size_t slot, double whole, const char *what
     const double bound = fmax(TENSOR_TOLERANCE * norm, WHOLE_TOLERANCE * whole);
     for (int which = norm > 0 ? 0 : 1; which < 2; which++) {
         double expected = 0;
-        choose(direction, grad, n, which, (uint32_t)slot);
+        choose_direction(direction, grad, n, which, (uint32_t)slot);
         for (size_t i = 0; i < n; i++)
             expected += direction[i] * (double)grad[i];
-        const double measured = slope(p, p->reference.weights[slot], direction, n);
+        const double measured = directional_derivative(p, p->reference.weights[slot], direction, n);
         if (!(fabs(measured - expected) <= bound))
             fail_msg("%s, slot %zu, direction %d: gradient %.9g, difference quotient %.9g, bound %g", what, slot, which,
                      expected, measured, bound);
@@ -189,7 +190,7 @@ static void check(problem *p, aoe_pooling pooling, const objective_case *c, int 
                      0);
     const double want = loss(p), whole = sqrt(aoei_sum_squares(p->ctx, params->grad));
     if (!(fabs(result.total - want) <= LOSS_TOLERANCE * fabs(want)))
-        fail_msg("%s: the loss is %.9g, not %.9g", what, result.total, want);
+        fail_msg("%s: the loss is %.9g, expected %.9g", what, result.total, want);
     assert_true(whole > 1e-3 && whole < 1e3);
     for (size_t s = 0; s < params->n_slots; s++)
         if (params->grads[s].data)
@@ -228,8 +229,8 @@ static void test_tanh_gelu(void **state) {
     }
 }
 
-/* Each architecture's options: norms before the layers, RMSNorm, rotary positions in every scaling, grouped heads, gates,
- * biases or none, windows, causal attention and attention that is causal in some layers only. */
+/* Tests the options of every architecture: norms before the layers, RMSNorm, every RoPE scaling, grouped heads, gated
+ * activations, layers with and without biases, windows, causal attention, and attention that is causal in some layers only. */
 static void test_architectures(void **state) {
     (void)state;
     static void (*const options[])(aoei_encoder_config * c) = {tiny_roberta, tiny_llama, tiny_mistral,
@@ -246,7 +247,7 @@ static void test_architectures(void **state) {
         }
 }
 
-/* scale multiplies the gradient, and a second call adds to the first. */
+/* Tests that `scale` multiplies the gradient, and that a second call adds to the gradient of the first. */
 static void test_scale_and_sum(void **state) {
     (void)state;
     problem p;
@@ -280,7 +281,8 @@ static double norm_of(const problem *p, aoei_tensor t) {
     return sqrt(aoei_sum_squares(p->ctx, t));
 }
 
-/* Clipping to a norm, seen in the first moment; the gradient is zero afterwards; what is not finite updates nothing. */
+/* Tests that an update clips the gradient (measured with the first moment) and clears it, and that a gradient with NaN or
+ * infinity updates nothing. */
 static void test_update(void **state) {
     (void)state;
     static const double bounds[] = {0, 1e9, 0.5};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests GELU in both forms: values in both types against double precision, also in place, the gradient (part of the
+ * backward pass of a linear layer) against finite differences in every tier, and the same bits for any number of
+ * threads.
  * tags: numbers threads
- * GELU in both forms: values in both types against double precision, in place; its
- * gradient (the gate of a linear layer's backward) against finite differences in every tier, and the same
- * bits for any number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "nn/linear.h"
 
 typedef struct weights {
-    const double *weight; /* [n] of the loss: sum of weight * gelu(x) */
+    const double *weight; /* [n] weights of the loss: sum of weight * gelu(x) */
     size_t n;
     aoei_activation form;
 } weights;
@@ -34,7 +34,7 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* dx = (dy w) * gelu'(x) of a layer with one output: row, scale of the row. */
+/* Computes dx = (dy w) * gelu'(x) with a linear layer of one output: dy is a column, w a row. */
 static void backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor w, aoei_tensor x,
                      aoei_activation form) {
     const aoei_linear_grads g = {.dx = dx, .activation = form, .gate = x};
@@ -85,7 +85,7 @@ static void check_values(const aoe_context *ctx, aoei_dtype type, aoei_activatio
     for (size_t i = 0; i < ROWS * COLS; i++) {
         const double v = (double)test_at(x, i / COLS, i % COLS);
         want[i] = gelu(v, form);
-        /* x Phi(x): a few roundings of either factor, whose product is small far left; then that of the type */
+        /* x Phi(x): a few roundings of both factors, whose product is small for negative x; then the rounding to the type */
         bound[i] = 8 * 0x1p-24 * fabs(want[i]) + 4 * 0x1p-24 * fabs(v) * 0.5 * (v < 0 ? 1 : 0);
         bound[i] += type == AOEI_BF16 ? TEST_BF16_ROUNDOFF * fabs(want[i]) : 0;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests gated linear units with every activation: values and gradients in both types against double precision,
+ * results in the memory of their inputs, and the same bits for any number of threads.
  * tags: numbers threads
- * Gated linear units with every activation: values and gradients in both types against double precision, results over
- * their inputs, the same bits for any number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,24 +12,24 @@
 
 #include "nn/glu.h"
 
-enum { ROWS = 13, COLS = 2731, N = ROWS * COLS /* more than two tasks, and an odd end */ };
+enum { ROWS = 13, COLS = 2731, N = ROWS * COLS /* more than two tasks and an odd number of elements */ };
 
 static const aoei_activation activations[] = {AOEI_SILU, AOEI_GELU, AOEI_GELU_TANH};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
-/* The activation at x, and its slope. */
-static double value_of(aoei_activation a, double x, double *slope) {
+/* Returns the activation at x and its derivative. */
+static double value_of(aoei_activation a, double x, double *derivative) {
     const double phi = exp(-x * x / 2) / sqrt(2 * acos(-1)), Phi = 0.5 * erfc(-x / sqrt(2));
     const double root = sqrt(2 / acos(-1)), t = tanh(root * (x + 0.044715 * x * x * x)), s = 1 / (1 + exp(-x));
     if (a == AOEI_GELU) {
-        *slope = Phi + x * phi;
+        *derivative = Phi + x * phi;
         return x * Phi;
     }
     if (a == AOEI_GELU_TANH) {
-        *slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
+        *derivative = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
         return 0.5 * x * (1 + t);
     }
-    *slope = s + x * s * (1 - s);
+    *derivative = s + x * s * (1 - s);
     return x * s;
 }
 
@@ -52,21 +52,21 @@ static void destroy(tensors t) {
 static void check(const aoe_context *ctx, aoei_dtype type, aoei_activation a) {
     tensors t = create(type);
     double *in = malloc(6 * N * sizeof *in), *up = in + N, *dy = in + 2 * N, *y = in + 3 * N, *dgate = in + 4 * N,
-           *dup = in + 5 * N, slope;
+           *dup = in + 5 * N, derivative;
     const double bound = 1e-6 + (type == AOEI_BF16 ? TEST_BF16_ROUNDOFF : 0);
     assert_non_null(in);
     test_to_double(in, t.gate);
     test_to_double(up, t.up);
     test_to_double(dy, t.dy);
     for (size_t i = 0; i < N; i++) {
-        const double v = value_of(a, in[i], &slope);
+        const double v = value_of(a, in[i], &derivative);
         y[i] = v * up[i];
         dup[i] = dy[i] * v;
-        dgate[i] = dy[i] * up[i] * slope;
+        dgate[i] = dy[i] * up[i] * derivative;
     }
     aoei_glu_forward(ctx, t.y, t.gate, t.up, a);
     test_close(t.y, y, bound);
-    for (int over_up = 0; over_up < 2; over_up++) { /* into an input's memory */
+    for (int over_up = 0; over_up < 2; over_up++) { /* result in the memory of an input */
         tensors own = create(type);
         const aoei_tensor to = over_up ? own.up : own.gate;
         aoei_glu_forward(ctx, to, own.gate, own.up, a);

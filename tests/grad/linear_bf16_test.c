@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests linear layers in bf16: every part of the epilogue and every gradient against double precision on the rounded
+ * operands, element by element, with a bound for float32 sums and one rounding of the result. Also tests that
+ * threads, rows alone and parts of the tokens give the assert_equal_layers bits.
  * tags: numbers threads
- * Linear layers in bf16: every part of the epilogue and every gradient against double
- * precision on the rounded operands, element by element, with the bound that one rounding
- * of the result and float32 sums give; and the promises about bits.
  */
 #include <float.h>
 #include <math.h>
@@ -16,14 +16,13 @@
 #include "nn/gemm.h"
 #include "nn/linear.h"
 
-/* Error of a float32 sum of n terms whose magnitudes add up to `sum`: n roundings, in either of two orders of rounding
- * (native instructions round each product's addition, emulated ones each multiply-add); sums that the native
- * instructions flush to zero. */
+/* Bounds the error of a float32 sum of n terms whose absolute values add up to `sum`: n roundings (native instructions round
+ * each addition of a product, emulated ones each multiply-add), and sums that the native instructions flush to zero. */
 static double sum_error(size_t n, double sum) {
     return (double)(n + 4) * 0x1p-23 * sum + (double)n * (double)FLT_MIN;
 }
 
-/* Error of an activation in float32 (GELU is four units of eps) and of the sums around it. */
+/* Error of an activation in float32 (GELU: four units of eps) and of the sums before and after it. */
 #define ACTIVATION_ERROR 1e-6
 
 static double activate(double x, aoei_activation form) {
@@ -32,7 +31,7 @@ static double activate(double x, aoei_activation form) {
     return form == AOEI_GELU ? x * 0.5 * erfc(-x / sqrt(2)) : x;
 }
 
-static double slope(double x, aoei_activation form) {
+static double derivative(double x, aoei_activation form) {
     if (form == AOEI_GELU_TANH) {
         const double k = sqrt(2 / acos(-1)), t = tanh(k * (x + 0.044715 * x * x * x));
         return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
@@ -40,12 +39,12 @@ static double slope(double x, aoei_activation form) {
     return form == AOEI_GELU ? 0.5 * erfc(-x / sqrt(2)) + x * exp(-x * x / 2) / sqrt(2 * acos(-1)) : 1;
 }
 
-/* A layer [O, I] over N tokens. Rows of x, y, dy and dx are `gap` elements further apart than they are long. */
+/* A layer [O, I] for N tokens. The row strides of x, y, dy and dx exceed the row lengths by `gap`. */
 typedef struct layer {
-    aoei_tensor x, w, b, y, pre, residual; /* w and b float32 */
-    aoei_tensor dy, dx, dw, db, gate;      /* dw and db float32, with numbers that the gradients add to */
+    aoei_tensor x, w, b, y, pre, residual; /* w and b are float32 */
+    aoei_tensor dy, dx, dw, db, gate;      /* dw and db are float32, with initial values that the gradients are added to */
     aoei_tensor workspace;
-    double *rounded; /* [O, I] w in bf16 */
+    double *rounded; /* [O, I] w rounded to bf16 */
 } layer;
 
 static layer layer_create(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap) {
@@ -75,7 +74,7 @@ static void layer_free(layer *l) {
     free(l->rounded);
 }
 
-/* The weight with its packed form; aoei_aligned_free packed. */
+/* Returns the weight with its packed copy; free packed with aoei_aligned_free. */
 static aoei_tensor with_packed(const aoe_context *ctx, aoei_tensor w) {
     void *memory = aoei_aligned(aoei_weight_packed_size(ctx, AOEI_BF16, w.rows, w.cols));
     assert_non_null(memory);
@@ -83,7 +82,7 @@ static aoei_tensor with_packed(const aoe_context *ctx, aoei_tensor w) {
     return w;
 }
 
-/* y, and pre where it was kept, of one call with these parts. */
+/* Checks y and, if stored, pre of one call with this epilogue. */
 static void check_forward(const layer *l, const aoei_linear_epilogue *e, int biased) {
     const size_t N = l->x.rows, I = l->x.cols, O = l->y.cols;
     double *want = malloc(4 * N * O * sizeof *want), *bound = want + N * O, *pre = bound + N * O, *pre_bound = pre + N * O;
@@ -102,7 +101,8 @@ static void check_forward(const layer *l, const aoei_linear_epilogue *e, int bia
             pre[k] = sum;
             pre_bound[k] = TEST_BF16_ROUNDOFF * fabs(sum) + 1.01 * sum_error(I, size);
             double f = sum, error = sum_error(I, size);
-            if (e->activation != AOEI_IDENTITY) { /* of the rounded argument, which is in pre or as far from sum as it may be */
+            if (e->activation !=
+                AOEI_IDENTITY) { /* the argument is the rounded one; without pre, it may differ from sum by the bound of pre */
                 const double v = e->pre.data ? (double)test_at(l->pre, n, o) : sum;
                 f = activate(v, e->activation);
                 error = ACTIVATION_ERROR * (fabs(f) + 1e-3) + (e->pre.data ? 0 : 1.13 * pre_bound[k]); /* |gelu'| <= 1.13 */
@@ -133,7 +133,7 @@ static void forward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t
             aoei_linear_forward(ctx, l.y, l.x, packed, biased ? l.b : none, &e);
             check_forward(&l, &e, biased);
             aoei_tensor_copy(ctx, first, l.y);
-            e.workspace = l.workspace; /* not packed beforehand: the same bits */
+            e.workspace = l.workspace; /* packed during the call: the assert_equal_layers bits */
             aoei_linear_forward(ctx, l.y, l.x, l.w, biased ? l.b : none, &e);
             test_same_bits(first, l.y);
         }
@@ -161,7 +161,7 @@ static void test_forward(void **state) {
     test_each_tier(forwards);
 }
 
-/* got = start + dy w, or its product with the activation's derivative at gate. */
+/* Checks that got = start + dy w, multiplied by the activation's derivative at gate if there is a gate. */
 static void check_dx(const layer *l, aoei_tensor got, const double *start, aoei_activation activation, aoei_tensor gate) {
     const size_t N = l->x.rows, I = l->x.cols, O = l->y.cols;
     double *want = malloc(2 * N * I * sizeof *want), *bound = want + N * I;
@@ -175,7 +175,7 @@ static void check_dx(const layer *l, aoei_tensor got, const double *start, aoei_
                 sum += term;
                 size += fabs(term);
             }
-            const double factor = gate.data ? slope((double)test_at(gate, n, i), activation) : 1;
+            const double factor = gate.data ? derivative((double)test_at(gate, n, i), activation) : 1;
             want[k] = sum * factor;
             const double error = sum_error(O, size) * fabs(factor) + (gate.data ? ACTIVATION_ERROR * fabs(sum) : 0);
             bound[k] = (got.type == AOEI_BF16 ? TEST_BF16_ROUNDOFF * fabs(want[k]) : 0) + 1.01 * error;
@@ -227,11 +227,11 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
     aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
     check_dx(&l, l.dx, NULL, AOEI_IDENTITY, none);
     check_parameters(&l, l.x);
-    /* dw and db need no workspace; their bits are the same without */
+    /* dw and db need no workspace; their bits do not depend on it */
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = again.dw, .db = again.db}, l.dy, l.x, l.w);
     test_same_bits(l.dw, again.dw);
     test_same_bits(l.db, again.db);
-    /* float32, added to */
+    /* float32, added to the stored values */
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .accumulate = 1, .workspace = l.workspace}, l.dy, l.x, l.w);
     check_dx(&l, wide, start, AOEI_IDENTITY, none);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .workspace = l.workspace}, l.dy, l.x, l.w);
@@ -241,7 +241,7 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
         aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
         check_dx(&l, l.dx, NULL, g.activation, l.gate);
     }
-    /* dx in the memory of x, after dw was made from it */
+    /* dx in the memory of x, after dw was computed from x */
     g.dx = again.x;
     g.dw = again.dw;
     aoei_tensor_copy(ctx, again.dw, l.dw);
@@ -267,7 +267,7 @@ static void test_backward(void **state) {
 
 enum { N = 300, I = 70, O = 450 };
 
-/* Both directions with everything in them. */
+/* Runs both directions with all options. */
 static void run(const aoe_context *ctx, layer *l, aoei_tensor w) {
     const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l->pre, .residual = l->residual, .workspace = l->workspace};
     const aoei_linear_grads g = {
@@ -276,7 +276,7 @@ static void run(const aoe_context *ctx, layer *l, aoei_tensor w) {
     aoei_linear_backward(ctx, &g, l->dy, l->x, w);
 }
 
-static void same(const layer *a, const layer *b) {
+static void assert_equal_layers(const layer *a, const layer *b) {
     test_same_bits(a->y, b->y);
     test_same_bits(a->pre, b->pre);
     test_same_bits(a->dx, b->dx);
@@ -296,7 +296,7 @@ static void test_threads(void **state) {
             layer many = layer_create(ctx, N, I, O, 3);
             const aoei_tensor packed = with_packed(ctx, many.w);
             run(ctx, &many, packed);
-            same(&one, &many);
+            assert_equal_layers(&one, &many);
             aoei_aligned_free(packed.packed);
             layer_free(&many);
             aoe_context_destroy(ctx);
@@ -305,7 +305,7 @@ static void test_threads(void **state) {
     }
 }
 
-/* A row of y, pre or dx does not depend on how many other rows there are. */
+/* Tests that a row of y, pre or dx does not depend on the number of other rows. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(ctx, N, I, O, 3);
     const aoei_tensor packed = with_packed(ctx, l.w);
@@ -337,7 +337,7 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Gradients of parameters over parts of the tokens continue the chain where the parts are multiples of 32 tokens. */
+/* Tests that parameter gradients over parts of the tokens have the bits of one call if the parts are multiples of 32 tokens. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(ctx, N, I, O, 3);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = whole.dw, .db = whole.db}, whole.dy, whole.x, whole.w);

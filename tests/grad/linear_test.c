@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
+ * Tests linear layers in float32, alone and with GELU: forward against double precision and backward against finite
+ * differences. Also tests that the bits do not depend on the number of threads, other rows, packed weights, the
+ * packing workspace, fusion with other operations, and the division into parts over which gradients are accumulated.
+ * linear_bf16_test.c tests bf16.
  * tags: numbers threads
- * Linear layers in float32, alone and with GELU: forward against double precision,
- * backward against finite differences, and the promises about bits: any number of
- * threads, rows alone, packed weights, packing workspace or none, what is fused as in passes
- * of its own, gradients continued over parts. linear_bf16_test.c has the other type.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 #include "nn/gemm.h"
 #include "nn/linear.h"
 
-/* Relative error of a forward pass in the Euclidean norm: sqrt(K) roundings of 6e-8 at most, K a few hundred. */
+/* Relative error of a forward pass in the Euclidean norm: at most sqrt(K) roundings of 6e-8, with K of a few hundred. */
 #define FORWARD_TOLERANCE 1e-6
 
 typedef struct shape {
     size_t N, I, O;
     aoei_activation activation;
-    const double *weight; /* [N, O] of the loss: sum of weight * y */
+    const double *weight; /* [N, O] weights of the loss: sum of weight * y */
 } shape;
 
 static double activate(double x, aoei_activation form) {
@@ -33,7 +33,7 @@ static double activate(double x, aoei_activation form) {
     return form == AOEI_GELU ? x * 0.5 * erfc(-x / sqrt(2)) : x;
 }
 
-/* x [N, I], w [O, I] and b [O] one after the other; y [N, O] */
+/* y[N, O] = layer in double; `in` is the concatenation of x [N, I], w [O, I] and b [O]. */
 static void reference(double *y, const double *in, const shape *s) {
     const double *x = in, *w = x + s->N * s->I, *b = w + s->O * s->I;
     for (size_t n = 0; n < s->N; n++)
@@ -56,13 +56,13 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* One layer with everything its passes touch. */
+/* One layer with all inputs and outputs of its passes. */
 typedef struct layer {
-    aoei_tensor x, w, b, y, pre;      /* [N,I] [O,I] [1,O] [N,O] [N,O] */
-    aoei_tensor dx, dw, db, dy, dpre; /* likewise */
+    aoei_tensor x, w, b, y, pre;      /* [N, I], [O, I], [1, O], [N, O], [N, O] */
+    aoei_tensor dx, dw, db, dy, dpre; /* [N, I], [O, I], [1, O], [N, O], [N, O] */
 } layer;
 
-/* Rows of x, y, dx and dy are `gap` floats further apart than they are long. */
+/* Creates a layer. The row strides of x, y, dx and dy exceed the row lengths by `gap`. */
 static layer layer_create(size_t N, size_t I, size_t O, size_t gap) {
     layer l = {.x = test_tensor(N, I, I + gap, 1, 1),
                .w = test_tensor(O, I, 0, 0.3, 2),
@@ -85,7 +85,7 @@ static void layer_free(layer *l) {
         test_tensor_free(all[i]);
 }
 
-/* dpre = dy * activation'(pre) in a pass of its own; rows may lie apart. */
+/* dpre = dy * activation'(pre), without fusion; rows may have padding. */
 static void activation_backward(const aoe_context *ctx, aoei_tensor dpre, aoei_tensor dy, aoei_tensor pre,
                                 aoei_activation activation) {
     const aoei_kernels *k = aoei_kernels_of(ctx);
@@ -151,7 +151,7 @@ static void test_gradients(void **state) {
 
 enum { N = 300, I = 70, O = 450 };
 
-/* Several tasks in every product: forward 300 x 450, dx 300 x 70, dw 450 x 70. */
+/* Tests sizes with several tasks in every product: forward 300 x 450, dx 300 x 70, dw 450 x 70. */
 static void test_threads(void **state) {
     (void)state;
     for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512 && tier <= test_best_tier(); tier++)
@@ -175,7 +175,7 @@ static void test_threads(void **state) {
         }
 }
 
-/* A row of the output does not depend on the other rows, nor on whether the weight is packed. */
+/* Tests that a row of the output depends neither on the other rows nor on whether the weight is packed. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(N, I, O, 3);
     run(ctx, &l, AOEI_GELU);
@@ -208,7 +208,7 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Gradients of parameters over parts of the tokens, and dx over parts of the outputs, continue the chain. */
+/* Tests that parameter gradients over parts of the tokens, and dx over parts of the outputs, have the bits of one call. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(N, I, O, 3);
     run(ctx, &whole, AOEI_IDENTITY);
@@ -236,7 +236,7 @@ static void test_parts(void **state) {
     test_each_tier(parts);
 }
 
-/* What is absent is left out, and no tokens change nothing. */
+/* Tests that absent tensors are skipped, and that a call without tokens changes nothing. */
 static void absent(const aoe_context *ctx) {
     const aoei_tensor none = {0};
     layer want = layer_create(20, 12, 40, 0), l = layer_create(20, 12, 40, 0);
@@ -267,7 +267,7 @@ static void test_absent(void **state) {
     test_each_tier(absent);
 }
 
-/* What is fused into the store has the bits of passes of its own. */
+/* Tests that a fused epilogue has the bits of separate operations. */
 static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer l = layer_create(n, I, O, 0);
     aoei_tensor residual = test_tensor(n, O, 0, 1, 5), want = test_tensor_poisoned(n, O, 0),
@@ -295,7 +295,8 @@ static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation acti
     layer_free(&l);
 }
 
-/* The derivative of the activation likewise; dx may be x, whose use in dw comes before it. */
+/* Tests that a fused derivative of the activation has the bits of a separate operation. dx may be in the memory of x,
+ * because dw is computed first. */
 static void fused_backward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer want = layer_create(n, I, O, 0), l = layer_create(n, I, O, 0);
     aoei_tensor gate = test_tensor(n, I, 0, 1, 6);
@@ -337,7 +338,7 @@ static void test_fused(void **state) {
     test_each_tier(fused);
 }
 
-/* The packing workspace changes nothing, however many rows there are. It is NaN at first. */
+/* Tests that the packing workspace, initially NaN, does not change the result for any number of rows. */
 static void with_workspace(const aoe_context *ctx) {
     static const size_t rows[] = {1, 33, 63, 64, N};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

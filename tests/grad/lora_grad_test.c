@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests a whole training step through adapters against a step over weights with the adapters merged in. The losses
+ * agree and, by the chain rule, dB = scale dW A^T and dA = scale B^T dW. Covers all and some linear layers as
+ * targets, LayerNorm before and after the blocks, chunks, recomputation, and the same bits for any number of threads.
  * tags: numbers threads
- * A whole training step through adapters against one without them: over weights with the
- * adapters merged in, losses agree, and by the chain rule dB = scale dW A^T, dA = scale B^T dW.
- * Every linear layer and some of them, both places of the norms, chunks, recomputation, bits
- * for any number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 40, MOST = 1 << 16 };
 static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7};
 static const double labels[PAIRS] = {5, 1, 3.5, 0};
 
-/* BERT, or a LLaMA with grouped heads. */
+/* Returns a BERT, or a LLaMA with grouped heads. */
 static aoei_encoder_config config_of(int llama, unsigned targets) {
     aoei_encoder_config c;
     const tiny_model shape = tiny_defaults();
@@ -45,7 +44,7 @@ static aoei_encoder_config config_of(int llama, unsigned targets) {
     return c;
 }
 
-/* weights[slots] of the configuration; test_tensor_free each. */
+/* Returns weights[slots] of the configuration; free them with weights_free. */
 static aoei_tensor *weights_create(const aoei_encoder_config *c) {
     static float host[MOST];
     const size_t n = aoei_slot_count(c);
@@ -71,7 +70,7 @@ static void weights_free(aoei_tensor *w, const aoei_encoder_config *c) {
     free(w);
 }
 
-/* The adapters' part added to the weights beside which they are. */
+/* Adds the product of the adapters to the weights that they adapt. */
 static void merge(aoei_tensor *w, const aoei_encoder_config *c) {
     const double scale = c->lora.alpha / (double)c->lora.r;
     for (size_t layer = 0; layer < c->layers; layer++)
@@ -129,7 +128,7 @@ static double relative(const double *got, const double *want, size_t n) {
     return norm > 1e-20 ? sqrt(error / norm) : sqrt(error);
 }
 
-/* The gradients of one adapter against those that the merged weight's gradient dw implies. */
+/* Compares the gradients of one adapter with those that follow from the gradient dw of the merged weight. */
 static void check_adapter(const aoei_encoder_config *c, aoei_tensor dw, const aoei_tensor *adapter, const aoei_tensor *grad,
                           double tolerance) {
     const double scale = c->lora.alpha / (double)c->lora.r;
@@ -147,7 +146,8 @@ static void check_adapter(const aoei_encoder_config *c, aoei_tensor dw, const ao
         test_to_double(got, grad[up]);
         const double error = relative(got, want, rows * cols);
         if (!(error < tolerance))
-            fail_msg("%s of [%zu, %zu] differs by %g", up ? "lora_B" : "lora_A", dw.rows, dw.cols, error);
+            fail_msg("gradient of %s of a weight [%zu, %zu]: relative difference %g", up ? "lora_B" : "lora_A", dw.rows,
+                     dw.cols, error);
     }
 }
 
@@ -214,7 +214,7 @@ static void test_threads_and_dropout(void **state) {
     aoei_tensor *w = weights_create(&c);
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
         run r[3];
-        for (size_t i = 0; i < 3; i++) { /* one thread; three, and chunks with recomputation; no dropout */
+        for (size_t i = 0; i < 3; i++) { /* one thread; three threads, with chunks and recomputation; without dropout */
             const aoei_pair_step_options o = {.pairs = PAIRS,
                                               .tokens = TOKENS,
                                               .longest = LONGEST,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Masked-language-model steps against a double-precision model: values, the gradient of
- * every weight tensor along itself and along a random direction (the tied word table
- * included), in every tier; both forms of GELU; logits in several blocks; bf16;
- * chunks that add up.
+ * Tests masked-language-model steps against a double-precision model: values, and the gradient of every weight tensor
+ * along itself and along a random direction (including the tied token embeddings), in every tier; both forms of GELU,
+ * logits in several blocks, bf16, and accumulation over chunks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,12 +18,12 @@
 
 enum { TEXTS = 6, LONGEST = 19, TOKENS = 60 };
 
-/* As for the encoder alone (encoder_grad_test.c): two layers and the head are some 70 roundings of 6e-8. */
+/* As in encoder_grad_test.c: two layers and the head amount to some 70 consecutive roundings of 6e-8. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
 #define STEP             1e-5
-/* Rounding to bf16, 2^-9 each, some dozens of times. */
+/* Some dozens of roundings to bf16 of 2^-9 each. */
 #define BF16_TOLERANCE 0.03
 
 static const size_t lengths[TEXTS] = {1, 19, 8, 12, 14, 6};
@@ -38,7 +37,7 @@ typedef struct problem {
     int with_dropout;
 } problem;
 
-/* Texts [first, last) with every `every`-th token masked. */
+/* Fills the batch with texts [first, last) and masks every `every`-th token. */
 static void fill(aoei_mlm_step *s, size_t first, size_t last, size_t every) {
     int32_t ids[LONGEST];
     aoei_batch_clear(&s->buffer);
@@ -94,7 +93,7 @@ static double gelu(double x, int tanh_form) {
     return x * 0.5 * erfc(-x * sqrt(0.5));
 }
 
-/* h[D] = norm(gelu(W x + b)) */
+/* h[D] = norm(gelu(W x + b)). */
 static void head(const problem *p, const double *x, double *h) {
     const size_t D = p->config.hidden;
     double *const *w = p->reference.weights + aoei_head_slot(&p->config, 0);
@@ -112,7 +111,7 @@ static void head(const problem *p, const double *x, double *h) {
         h[i] = (h[i] - mean) / sqrt(variance + p->config.norm_eps) * w[AOEI_HW_NORM][i] + w[AOEI_HW_NORM_BIAS][i];
 }
 
-/* The summed loss of the masked tokens; *correct: those whose target has the largest logit. */
+/* Returns the summed loss of the masked tokens. *correct: number of tokens whose target has the largest logit. */
 static double loss(problem *p, size_t *correct) {
     const size_t D = p->config.hidden, V = p->config.vocab;
     const double *words = p->reference.weights[AOEI_W_WORD],
@@ -141,7 +140,7 @@ static double loss(problem *p, size_t *correct) {
     return total;
 }
 
-static double slope(problem *p, double *w, const double *direction, size_t n) {
+static double directional_derivative(problem *p, double *w, const double *direction, size_t n) {
     double *base = malloc(n * sizeof *base), side[2];
     size_t correct;
     assert_non_null(base);
@@ -160,7 +159,7 @@ static double slope(problem *p, double *w, const double *direction, size_t n) {
 static void check_tensor(problem *p, size_t slot, double whole, double share) {
     const aoei_tensor g = p->step.params.grads[slot];
     const size_t n = g.rows * g.cols;
-    if (!n) /* this configuration has no such weight */
+    if (!n) /* this configuration does not have the weight */
         return;
     float *grad = malloc(n * sizeof *grad);
     double *direction = malloc(n * sizeof *direction), norm = 0;
@@ -183,7 +182,7 @@ static void check_tensor(problem *p, size_t slot, double whole, double share) {
             direction[i] /= sqrt(length);
             expected += direction[i] * (double)grad[i];
         }
-        const double measured = slope(p, p->reference.weights[slot], direction, n);
+        const double measured = directional_derivative(p, p->reference.weights[slot], direction, n);
         if (!(fabs(measured - expected) <= bound))
             fail_msg("tier %s, slot %zu, direction %d: gradient %.9g, difference quotient %.9g, bound %g",
                      aoe_context_tier(p->ctx), slot, which, expected, measured, bound);
@@ -192,7 +191,7 @@ static void check_tensor(problem *p, size_t slot, double whole, double share) {
     free(grad);
 }
 
-/* share: of the tolerances, for types other than float32. */
+/* Compares a step with the reference. share: factor of the tolerances for types other than float32. */
 static void check(problem *p, double loss_tolerance, double share) {
     aoei_mlm_sums sums = {0};
     size_t correct;
@@ -202,7 +201,7 @@ static void check(problem *p, double loss_tolerance, double share) {
     if (share <= 1)
         assert_int_equal(sums.correct, correct);
     if (!(fabs(sums.loss - want) <= loss_tolerance * fabs(want)))
-        fail_msg("tier %s: the loss is %.9g, not %.9g", aoe_context_tier(p->ctx), sums.loss, want);
+        fail_msg("tier %s: the loss is %.9g, expected %.9g", aoe_context_tier(p->ctx), sums.loss, want);
     assert_true(whole > 1e-3 && whole < 1e3);
     for (size_t s = 0; s < p->step.params.n_slots; s++)
         check_tensor(p, s, whole, share);
@@ -221,8 +220,8 @@ static void test_gradients(void **state) {
         }
 }
 
-/* 60 masked tokens and so many words that their logits come in two blocks. A lane's sum of V / 8 exponentials strays by
- * about sqrt(V / 8) roundings of 6e-8, 8e-6 of it: the share of the tolerance. */
+/* Factor of the tolerance for a vocabulary so large that the logits of 60 masked tokens need two blocks. A lane's sum of V /
+ * 8 exponentials has an error of about sqrt(V / 8) roundings of 6e-8, or 8e-6 relative. */
 #define BLOCKS_SHARE 4
 static void test_blocks(void **state) {
     (void)state;
@@ -253,7 +252,8 @@ static void test_bf16(void **state) {
     }
 }
 
-/* Two chunks give the bits of one, scale multiplies, scale 0 leaves the gradients alone. */
+/* Tests that two chunks have the bits of one, that `scale` multiplies the gradients, and that a scale of 0 leaves them
+ * unchanged. */
 static void test_chunks(void **state) {
     (void)state;
     problem p;
@@ -280,7 +280,7 @@ static void test_chunks(void **state) {
         difference += ((double)once[i] - (double)twice[i]) * ((double)once[i] - (double)twice[i]);
         norm += (double)once[i] * (double)once[i];
     }
-    /* the word table has two chains, the decoder's and the embedding's, which chunks take in turns */
+    /* the head and the embedding both add to the gradient of the token embeddings, and with chunks they alternate */
     assert_true(norm > 0 && sqrt(difference) <= WHOLE_TOLERANCE * sqrt(norm));
     const aoei_tensor g = p.step.params.grads[aoei_layer_slot(1, AOEI_LW_UP)];
     const size_t at = (size_t)(aoei_f32(g) - aoei_f32(p.step.params.grad));

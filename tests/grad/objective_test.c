@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the gradients of every objective, of both angle forms and of the weighted sum against fourth-order finite
+ * differences in double, identities that the gradients satisfy, and the values defined at zeros and at points without
+ * a derivative.
  * tags: numbers threads
- * Gradients of every objective, both angle forms and the weighted sum against
- * fourth-order finite differences in double; identities the gradients must
- * satisfy; and what is defined at kinks and zeros.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ enum { MAX_B = 7, MAX_D = 64, MAX_WORKSPACE = 1 << 18 };
 
 typedef struct problem {
     size_t B, D;
-    double v[2 * MAX_B * MAX_D]; /* [2, B, D] x then y */
+    double v[2 * MAX_B * MAX_D]; /* [2, B, D] vectors x, then y */
     double grad[2 * MAX_B * MAX_D];
     double label[MAX_B];
     uint32_t group[2 * MAX_B];
@@ -50,7 +50,8 @@ static double evaluate(problem *p, int with_grad) {
     return r.total;
 }
 
-/* Labels 0..3 with ties, and texts that recur, so that every branch of every term is taken when B allows. */
+/* Fills the problem with labels from 0 to 3 with ties and with texts that occur repeatedly, so that every branch of every
+ * term is executed if B is large enough. */
 static void fill(problem *p, size_t B, size_t D, uint64_t seed) {
     aoei_rng rng;
     *p = (problem){.B = B, .D = D};
@@ -87,11 +88,11 @@ static void check(problem *p, const char *name) {
     }
     norm = sqrt(norm);
     error = sqrt(error);
-    /* differences of losses of order 10 round to about 1e-15 * 10 / h = 5e-11 a component */
+    /* differences of losses of order 10 have a rounding error of about 1e-15 * 10 / h = 5e-11 per component */
     if (!(error <= 1e-7 * norm + 1e-9))
-        fail_msg("%s, B %zu, D %zu: gradient %g, off by %g", name, p->B, p->D, norm, error);
+        fail_msg("%s, B %zu, D %zu: the gradient has norm %g and error %g", name, p->B, p->D, norm, error);
     if (p->B > 2 && !(norm > 1e-3))
-        fail_msg("%s, B %zu, D %zu: gradient %g is too small to tell anything", name, p->B, p->D, norm);
+        fail_msg("%s, B %zu, D %zu: a gradient of norm %g is too small for the test", name, p->B, p->D, norm);
 }
 
 typedef struct variant {
@@ -133,7 +134,7 @@ static void finite_differences(void **state) {
             }
 }
 
-/* Equal labels everywhere leave in-batch negatives alone. */
+/* Tests that in-batch negatives contribute even if all labels are equal. */
 static void one_label(void **state) {
     static problem p;
     (void)state;
@@ -148,7 +149,8 @@ static void one_label(void **state) {
     check(&p, "one label");
 }
 
-/* All scores but the phase form's depend on directions alone, the phase form on common scale: gradient . vector = 0. */
+/* Tests that gradient . vector = 0: scores depend only on directions, except that the phase form of the angle depends on the
+ * common scale. */
 static void scale_invariance(void **state) {
     static problem p;
     (void)state;
@@ -168,7 +170,7 @@ static void scale_invariance(void **state) {
     }
 }
 
-/* Exchanging x and y exchanges the gradients: cosine, in-batch negatives and the phase are symmetric. */
+/* Tests that exchanging x and y exchanges the gradients: cosine, in-batch negatives and phase are symmetric. */
 static void symmetry(void **state) {
     static const size_t symmetric[] = {0, 1, 4, 6};
     static problem p, q;
@@ -189,7 +191,7 @@ static void symmetry(void **state) {
     }
 }
 
-/* The phase of a pair with equal vectors: every argument is 0, the kink's gradient is 0. */
+/* Tests the phase of a pair with equal vectors: every argument is 0, where the gradient is defined as 0. */
 static void phase_at_zero_argument(void **state) {
     static problem p;
     (void)state;
@@ -208,7 +210,7 @@ static void phase_at_zero_argument(void **state) {
     assert_true(other > 0.0);
 }
 
-/* A component that is zero on one side has weight 0 and takes and gives no gradient; the others are exact. */
+/* Tests that a component that is zero in one vector has weight 0 and no gradient, and that the other components are exact. */
 static void phase_with_zero_components(void **state) {
     static problem p;
     (void)state;
@@ -227,7 +229,7 @@ static void phase_with_zero_components(void **state) {
     }
 }
 
-/* re + im = 0: the kink of the absolute value has gradient 0. */
+/* Tests re + im = 0, where the gradient of the absolute value is defined as 0. */
 static void reference_at_zero(void **state) {
     static problem p;
     static const double values[] = {1, 0, /* x1 */ 1, 0.5, /* y0 */ 1, 1, /* y1 */ 0.25, 1};
@@ -240,7 +242,7 @@ static void reference_at_zero(void **state) {
     assert_true(p.grad[2] != 0.0 && p.grad[6] != 0.0);
 }
 
-/* A zero vector: finite value, no gradient for its pair from the scores, the other pairs as before. */
+/* Tests a zero vector: the value is finite, the scores give its pair no gradient, and the other pairs are unaffected. */
 static void zero_vectors(void **state) {
     static problem p;
     (void)state;

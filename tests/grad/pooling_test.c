@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the six poolings: forward against double precision (one rounding), backward against finite differences, ties
+ * and NaN in the maximum, texts of one token, threads, and normalization. The result for bf16 states must be that of
+ * the same numbers in float32.
  * tags: numbers threads
- * The six poolings: forward against double precision (one rounding), backward against
- * finite differences, ties and NaN in the maximum, texts of one token, threads, unit length;
- * of bf16 states what they give of the same numbers in float32.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@ typedef struct problem {
     const aoei_batch *batch;
     aoe_pooling pooling;
     size_t D;
-    const double *weight; /* [n_texts, D] of the loss: sum of weight * out */
+    const double *weight; /* [n_texts, D] weights of the loss: sum of weight * out */
 } problem;
 
-/* out[n_texts, D] of in = first [N, D], last [N, D] */
+/* out[n_texts, D] = pooled vectors; `in` is the concatenation of the first states [N, D] and the last states [N, D]. */
 static void reference(double *out, const double *in, const problem *p) {
     const size_t D = p->D;
     const double *first = in, *last = in + p->batch->n_tokens * D;
@@ -58,7 +58,8 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* Numbers at least 0.01 apart within a column, so that finite differences do not change which token is the maximum. */
+/* Makes the numbers of a column differ by at least 0.01, so that finite differences do not change which token has the
+ * maximum. */
 static void spread_out(aoei_tensor t) {
     for (size_t r = 0; r < t.rows; r++)
         for (size_t c = 0; c < t.cols; c++)
@@ -83,7 +84,7 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
     aoei_pool_forward(ctx, out, pooling, both ? first : none, last, &b);
     reference(want, in, &p);
     for (size_t text = 0; text < TEXTS; text++)
-        for (size_t c = 0; c < D; c++) { /* half an ulp, and what double loses */
+        for (size_t c = 0; c < D; c++) { /* half an ulp, and the rounding errors of the sums in double */
             const double w = want[text * D + c];
             assert_true(fabs((double)aoei_f32(out)[text * out.ld + c] - w) <= 0x1p-24 * fabs(w) + 1e-14);
         }
@@ -93,7 +94,7 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
         test_to_double(grad, dfirst);
     else
         for (size_t i = 0; i < N * D; i++)
-            assert_true(isnan(aoei_f32(dfirst)[i])); /* left alone */
+            assert_true(isnan(aoei_f32(dfirst)[i])); /* unchanged */
     test_to_double(grad + N * D, dlast);
     test_gradient(loss, &p, in, grad, 2 * N * D, 1e-7);
 
@@ -119,7 +120,7 @@ static void test_poolings(void **state) {
     }
 }
 
-/* The first token that has the maximum gets the gradient; a NaN is not lost. */
+/* Tests that the first token with the maximum gets the gradient, and that a NaN propagates. */
 static void test_ties(void **state) {
     (void)state;
     enum { T = 4, D = 4 };
@@ -146,7 +147,7 @@ static void test_ties(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Both directions over states of a type; all results are float32. */
+/* Runs both directions over states of a type; all results are float32. */
 static void pool(const aoe_context *ctx, aoei_dtype type, aoe_pooling pooling, size_t D, aoei_tensor results[3]) {
     aoei_batch b = test_batch(lengths, TEXTS, 10);
     aoei_tensor first = test_tensor_typed(type, N, D, D + 1, 1, 1), last = test_tensor_typed(type, N, D, D + 2, 1, 2);
@@ -188,8 +189,8 @@ static void test_unit_length(void **state) {
     aoe_context *ctx = test_context(AOEI_TIER_C, 2);
     aoei_tensor t = test_tensor(5, 33, 40, 1, 1), original = test_tensor(5, 33, 40, 1, 1);
     for (size_t c = 0; c < 33; c++) {
-        aoei_f32(t)[t.ld + c] = 0;           /* a zero row stays zero */
-        aoei_f32(t)[2 * t.ld + c] *= 1e-30f; /* squares that vanish in float32; under the floor of 1e-12 */
+        aoei_f32(t)[t.ld + c] = 0;           /* a zero row remains zero */
+        aoei_f32(t)[2 * t.ld + c] *= 1e-30f; /* squares that underflow in float32; the norm is below the minimum of 1e-12 */
         aoei_f32(t)[3 * t.ld + c] *= 1e30f;  /* squares that overflow in float32 */
     }
     aoei_l2_normalize(ctx, t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The gradient of whole training steps of the recurrent encoder (pairs with every pooling, and masked words) against finite
- * differences of a double-precision model: both norms, with dropout (masks fixed by the key) and without, for every weight
- * tensor along its own gradient and along a random direction.
+ * Tests the gradient of whole training steps of the recurrent encoder (pairs with every pooling, and masked tokens)
+ * against finite differences of a double-precision model: both norms, with dropout (fixed masks) and without. Each
+ * weight tensor is tested along its own gradient and along a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 
-/* Two layers with their windows one after the other are some 100 roundings of 6e-8 that follow one another. A tensor whose
- * gradient is the small rest of large terms (the key biases') is held to a tenth of that of the whole gradient. */
+/* Two layers with their consecutive windows amount to some 100 consecutive roundings of 6e-8. If the gradient of a tensor is
+ * the small difference of large terms (key biases), the bound is a tenth of that of the whole gradient. */
 #define TENSOR_TOLERANCE 1e-5
 #define WHOLE_TOLERANCE  1e-6
 #define LOSS_TOLERANCE   2e-6
@@ -33,14 +33,14 @@ enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 static const size_t lengths[TEXTS] = {1, 9, 5, 4, 15, 3, 13, 6};
 static const double labels[PAIRS] = {5, 1, 3.5, 0};
 
-/* A step of either kind and the model in double beside it. */
+/* A step of either kind and the reference model in double. */
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config config;
     aoei_encoder_dropout drop;
     aoei_pair_step pair;
     aoei_mlm_step mlm;
-    int masked; /* 1: the latter */
+    int masked; /* 1: the masked-token step; 0: the pair step */
     ran_reference reference;
     aoe_objective_options objective;
     aoe_pooling pooling;
@@ -65,7 +65,7 @@ static void fill_batch(aoei_batch_buffer *buffer, size_t vocab) {
     }
 }
 
-/* Every third token is to be predicted. */
+/* Selects every third token for prediction. */
 static void mask(problem *p) {
     const aoei_batch *b = &p->mlm.buffer.batch;
     for (size_t i = 0; i < b->n_tokens; i += 3) {
@@ -127,8 +127,8 @@ static double loss(problem *p) {
     return result.total;
 }
 
-/* d loss / d direction of one weight tensor w[n]; |direction| = 1. */
-static double slope(problem *p, double *w, const double *direction, size_t n) {
+/* Returns the derivative of the loss along `direction` (of length 1) for one weight tensor w[n]. */
+static double directional_derivative(problem *p, double *w, const double *direction, size_t n) {
     double *base = malloc(n * sizeof *base), side[2];
     assert_non_null(base);
     memcpy(base, w, n * sizeof *base);
@@ -142,8 +142,8 @@ static double slope(problem *p, double *w, const double *direction, size_t n) {
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* direction[n] = the gradient (which 0) or random (which 1), of length 1. */
-static void choose(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
+/* direction[n] = the gradient (which 0) or random numbers (which 1), scaled to length 1. */
+static void choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
     aoei_rng_init(&r, 6, AOEI_STREAM_TEST, substream);
@@ -170,10 +170,10 @@ static void check_tensor(problem *p, size_t slot, double whole, const char *what
     const double bound = fmax(TENSOR_TOLERANCE * norm, WHOLE_TOLERANCE * whole);
     for (int which = norm > 0 ? 0 : 1; which < 2; which++) {
         double expected = 0;
-        choose(direction, grad, n, which, (uint32_t)slot);
+        choose_direction(direction, grad, n, which, (uint32_t)slot);
         for (size_t i = 0; i < n; i++)
             expected += direction[i] * (double)grad[i];
-        const double measured = slope(p, p->reference.weights[slot], direction, n);
+        const double measured = directional_derivative(p, p->reference.weights[slot], direction, n);
         aoei_slot d;
         aoei_slot_describe(&p->config, slot, &d);
         if (!(fabs(measured - expected) <= bound))
@@ -184,7 +184,7 @@ static void check_tensor(problem *p, size_t slot, double whole, const char *what
     free(grad);
 }
 
-/* The step's loss, its gradient in place. */
+/* Runs the step and returns its loss; the gradient is in the parameters. */
 static double step(problem *p, int with_dropout) {
     const aoei_encoder_dropout *drop = with_dropout ? &p->drop : NULL;
     aoei_tensor_zero(p->ctx, params_of(p)->grad);
@@ -205,7 +205,7 @@ static void check(problem *p, aoe_pooling pooling, int with_dropout) {
     p->pooling = pooling;
     const double got = step(p, with_dropout), want = loss(p), whole = sqrt(aoei_sum_squares(p->ctx, params_of(p)->grad));
     if (!(fabs(got - want) <= LOSS_TOLERANCE * fabs(want)))
-        fail_msg("%s: the loss is %.9g, not %.9g", what, got, want);
+        fail_msg("%s: the loss is %.9g, expected %.9g", what, got, want);
     assert_true(whole > 1e-3 && whole < 1e4);
     for (size_t s = 0; s < params_of(p)->n_slots; s++)
         check_tensor(p, s, whole, what);

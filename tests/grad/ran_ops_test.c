@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the operations of the recurrent encoder other than matrix products against double precision: swish with RoPE,
+ * gated linear units with a residual sum and dropout, and the uncentred norm; backward against finite differences;
+ * column views, bf16, and any number of threads. Attention by spans must have the bits of attention by batches and
+ * add to the stored gradients.
  * tags: numbers threads
- * What the recurrent encoder has beside its products, each against double precision: swish with rotary positions, gated
- * linear units in a sum with dropout, the norm of langml; backward against finite differences; column views, bf16, any number
- * of threads. Attention by spans has the bits of attention by batches, and adds to what is stored.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,25 +19,25 @@
 #include "nn/rows.h"
 #include "nn/uncentred_norm.h"
 
-enum { ROWS = 9, DIM = 6, HEADS = 3, WIDE = HEADS * DIM, TOTAL = 3 * ROWS * WIDE + 2 * WIDE };
+enum { ROWS = 9, DIM = 6, HEADS = 3, WIDTH = HEADS * DIM, TOTAL = 3 * ROWS * WIDTH + 2 * WIDTH };
 
 static const uint32_t positions[ROWS] = {0, 1, 2, 3, 0, 1, 5, 7, 2};
 static const size_t lengths[] = {2, 1, 6};
 
-/* A function of inputs one after the other, and the weights of the loss sum(weight * y). */
+/* A function of concatenated inputs, and the weights of the loss sum(weight * y). */
 typedef struct problem {
     void (*run)(double *y, const double *in, const struct problem *p);
-    double weight[ROWS * WIDE];
-    int option; /* rotated; swish; none */
-    double kept[ROWS * WIDE];
+    double weight[ROWS * WIDTH];
+    int option; /* 1: swish with rotation, sum with swish; otherwise 0 */
+    double kept[ROWS * WIDTH];
     double eps;
 } problem;
 
 static double loss(void *arg, const double *in) {
     const problem *p = arg;
-    double y[ROWS * WIDE], sum = 0;
+    double y[ROWS * WIDTH], sum = 0;
     p->run(y, in, p);
-    for (size_t i = 0; i < ROWS * WIDE; i++)
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
         sum += p->weight[i] * y[i];
     return sum;
 }
@@ -46,36 +47,36 @@ static double logistic(double x) {
 }
 
 static void swish_reference(double *y, const double *in, const problem *p) {
-    for (size_t i = 0; i < ROWS * WIDE; i++)
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
         y[i] = in[i] * logistic(in[i]);
-    for (size_t i = 0; i < ROWS * WIDE && p->option; i += 2) {
-        const double angle = (double)positions[i / WIDE] * pow(10000, -(double)(i % DIM) / DIM), a = y[i], b = y[i + 1];
+    for (size_t i = 0; i < ROWS * WIDTH && p->option; i += 2) {
+        const double angle = (double)positions[i / WIDTH] * pow(10000, -(double)(i % DIM) / DIM), a = y[i], b = y[i + 1];
         y[i] = a * cos(angle) - b * sin(angle);
         y[i + 1] = b * cos(angle) + a * sin(angle);
     }
 }
 
-/* in: gated [ROWS, 2 WIDE], x */
+/* `in` is the concatenation of gated [ROWS, 2 WIDTH] and x. */
 static void sum_reference(double *y, const double *in, const problem *p) {
-    const double *x = in + 2 * ROWS * WIDE;
-    for (size_t i = 0; i < ROWS * WIDE; i++) {
-        const double *row = in + i / WIDE * 2 * WIDE;
+    const double *x = in + 2 * ROWS * WIDTH;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        const double *row = in + i / WIDTH * 2 * WIDTH;
         const double branch = p->option ? x[i] * logistic(x[i]) * p->kept[i] : x[i];
-        y[i] = branch + row[i % WIDE] * logistic(row[WIDE + i % WIDE]);
+        y[i] = branch + row[i % WIDTH] * logistic(row[WIDTH + i % WIDTH]);
     }
 }
 
-/* in: x, gamma, beta */
+/* `in` is the concatenation of x, gamma and beta. */
 static void norm_reference(double *y, const double *in, const problem *p) {
     for (size_t r = 0; r < ROWS; r++) {
-        const double *x = in + r * WIDE;
+        const double *x = in + r * WIDTH;
         double mean = 0, square = 0;
-        for (size_t c = 0; c < WIDE; c++) {
-            mean += x[c] / WIDE;
-            square += x[c] * x[c] / WIDE;
+        for (size_t c = 0; c < WIDTH; c++) {
+            mean += x[c] / WIDTH;
+            square += x[c] * x[c] / WIDTH;
         }
-        for (size_t c = 0; c < WIDE; c++)
-            y[r * WIDE + c] = (x[c] - mean) / sqrt(square + p->eps) * in[ROWS * WIDE + c] + in[(ROWS + 1) * WIDE + c];
+        for (size_t c = 0; c < WIDTH; c++)
+            y[r * WIDTH + c] = (x[c] - mean) / sqrt(square + p->eps) * in[ROWS * WIDTH + c] + in[(ROWS + 1) * WIDTH + c];
     }
 }
 
@@ -88,12 +89,12 @@ static double gradient_roundoff(aoei_dtype type) {
 }
 
 static void check_swish(const aoe_context *ctx, aoei_dtype type, int rotated) {
-    aoei_tensor all = test_tensor_typed(type, ROWS, 2 * WIDE, 0, 2, 1), x = aoei_tensor_cols(all, WIDE, WIDE);
-    aoei_tensor y = test_poisoned_typed(type, ROWS, WIDE, WIDE + 3), dx = test_poisoned_typed(type, ROWS, WIDE, 0);
-    aoei_tensor dy = test_tensor(ROWS, WIDE, WIDE + 5, 1, 2), table = test_tensor_poisoned(8, DIM, 0);
+    aoei_tensor all = test_tensor_typed(type, ROWS, 2 * WIDTH, 0, 2, 1), x = aoei_tensor_cols(all, WIDTH, WIDTH);
+    aoei_tensor y = test_poisoned_typed(type, ROWS, WIDTH, WIDTH + 3), dx = test_poisoned_typed(type, ROWS, WIDTH, 0);
+    aoei_tensor dy = test_tensor(ROWS, WIDTH, WIDTH + 5, 1, 2), table = test_tensor_poisoned(8, DIM, 0);
     const aoei_rotation rotation = {.position = rotated ? positions : NULL, .table = table};
     problem p = {.run = swish_reference, .option = rotated};
-    double in[TOTAL], want[ROWS * WIDE], grad[ROWS * WIDE];
+    double in[TOTAL], want[ROWS * WIDTH], grad[ROWS * WIDTH];
     aoei_rotation_table(ctx, table, 10000);
     aoei_swish_forward(ctx, y, x, &rotation);
     test_to_double(in, x);
@@ -102,7 +103,7 @@ static void check_swish(const aoe_context *ctx, aoei_dtype type, int rotated) {
     test_close(y, want, roundoff(type));
     aoei_swish_backward(ctx, dx, dy, x, &rotation);
     test_to_double(grad, dx);
-    test_gradient(loss, &p, in, grad, ROWS * WIDE, gradient_roundoff(type));
+    test_gradient(loss, &p, in, grad, ROWS * WIDTH, gradient_roundoff(type));
     aoei_swish_forward(ctx, x, x, &rotation); /* in place */
     test_to_double(want, y);
     test_close(x, want, 0);
@@ -113,43 +114,43 @@ static void check_swish(const aoe_context *ctx, aoei_dtype type, int rotated) {
     test_tensor_free(table);
 }
 
-/* kept[ROWS * WIDE]: 0, or 1 / (1 - p), by the generator's definition. */
+/* kept[ROWS * WIDTH] = 0 or 1 / (1 - p), by the generator's definition. */
 static void masks(double *kept, const aoei_batch *b, const aoei_dropout *drop) {
     for (size_t text = 0; text < b->n_texts; text++)
         for (size_t r = b->offsets[text]; r < b->offsets[text + 1]; r++)
-            for (size_t c = 0; c < WIDE; c++) {
+            for (size_t c = 0; c < WIDTH; c++) {
                 const uint32_t counter[4] = {(uint32_t)(c / 64 * 16 + c % 16),
                                              (uint32_t)(r - b->offsets[text]) + b->first[text], b->text_index[text],
                                              drop->site << 16};
                 uint32_t word[4];
                 aoei_philox(word, counter, drop->key);
-                kept[r * WIDE + c] = word[c % 64 / 16] >= (uint32_t)(drop->p * 4294967296.0) ? 1 / (1 - drop->p) : 0;
+                kept[r * WIDTH + c] = word[c % 64 / 16] >= (uint32_t)(drop->p * 4294967296.0) ? 1 / (1 - drop->p) : 0;
             }
 }
 
 static void check_sum(const aoe_context *ctx, aoei_dtype type, int swish) {
     static const uint32_t numbers[] = {4, 0, 11};
-    aoei_tensor gated = test_tensor_typed(type, ROWS, 2 * WIDE, 0, 2, 1),
-                x = test_tensor_typed(type, ROWS, WIDE, WIDE + 1, 2, 2);
-    aoei_tensor y = test_poisoned_typed(type, ROWS, WIDE, WIDE + 3), dy = test_tensor(ROWS, WIDE, 0, 1, 3);
-    aoei_tensor dgated = test_poisoned_typed(type, ROWS, 2 * WIDE, 0), dx = test_poisoned_typed(type, ROWS, WIDE, 0);
+    aoei_tensor gated = test_tensor_typed(type, ROWS, 2 * WIDTH, 0, 2, 1),
+                x = test_tensor_typed(type, ROWS, WIDTH, WIDTH + 1, 2, 2);
+    aoei_tensor y = test_poisoned_typed(type, ROWS, WIDTH, WIDTH + 3), dy = test_tensor(ROWS, WIDTH, 0, 1, 3);
+    aoei_tensor dgated = test_poisoned_typed(type, ROWS, 2 * WIDTH, 0), dx = test_poisoned_typed(type, ROWS, WIDTH, 0);
     aoei_batch b = test_batch(lengths, 3, 10);
     b.first = numbers;
     const aoei_gated_sum s = {
         .gated = gated, .x = x, .swish = swish, .batch = swish ? &b : NULL, .drop = {.p = 0.3, .key = {5, 6}, .site = 9}};
     problem p = {.run = sum_reference, .option = swish};
-    double in[TOTAL], want[ROWS * WIDE], grad[3 * ROWS * WIDE];
+    double in[TOTAL], want[ROWS * WIDTH], grad[3 * ROWS * WIDTH];
     masks(p.kept, &b, &s.drop);
     test_to_double(in, gated);
-    test_to_double(in + 2 * ROWS * WIDE, x);
+    test_to_double(in + 2 * ROWS * WIDTH, x);
     test_to_double(p.weight, dy);
     aoei_gated_sum_forward(ctx, y, &s);
     p.run(want, in, &p);
     test_close(y, want, roundoff(type));
     aoei_gated_sum_backward(ctx, dgated, dx, dy, &s);
     test_to_double(grad, dgated);
-    test_to_double(grad + 2 * ROWS * WIDE, swish ? dx : dy);
-    test_gradient(loss, &p, in, grad, 3 * ROWS * WIDE, gradient_roundoff(type));
+    test_to_double(grad + 2 * ROWS * WIDTH, swish ? dx : dy);
+    test_gradient(loss, &p, in, grad, 3 * ROWS * WIDTH, gradient_roundoff(type));
     const aoei_tensor all[] = {gated, x, y, dy, dgated, dx};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         test_tensor_free(all[i]);
@@ -158,16 +159,16 @@ static void check_sum(const aoe_context *ctx, aoei_dtype type, int swish) {
 }
 
 static void check_norm(const aoe_context *ctx, aoei_dtype type, double eps) {
-    aoei_tensor x = test_tensor_typed(type, ROWS, WIDE, WIDE + 2, 1, 1), gamma = test_tensor(1, WIDE, 0, 1, 2),
-                beta = test_tensor(1, WIDE, 0, 1, 3), dy = test_tensor(ROWS, WIDE, 0, 1, 4), none = {0};
-    aoei_tensor y = test_poisoned_typed(type, ROWS, WIDE, 0), stats = test_tensor_poisoned(ROWS, 2, 0);
-    aoei_tensor dx = test_tensor_poisoned(ROWS, WIDE, 0), only = test_tensor_poisoned(ROWS, WIDE, 0),
-                dgamma = test_tensor_poisoned(1, WIDE, 0), dbeta = test_tensor_poisoned(1, WIDE, 0);
+    aoei_tensor x = test_tensor_typed(type, ROWS, WIDTH, WIDTH + 2, 1, 1), gamma = test_tensor(1, WIDTH, 0, 1, 2),
+                beta = test_tensor(1, WIDTH, 0, 1, 3), dy = test_tensor(ROWS, WIDTH, 0, 1, 4), none = {0};
+    aoei_tensor y = test_poisoned_typed(type, ROWS, WIDTH, 0), stats = test_tensor_poisoned(ROWS, 2, 0);
+    aoei_tensor dx = test_tensor_poisoned(ROWS, WIDTH, 0), only = test_tensor_poisoned(ROWS, WIDTH, 0),
+                dgamma = test_tensor_poisoned(1, WIDTH, 0), dbeta = test_tensor_poisoned(1, WIDTH, 0);
     problem p = {.run = norm_reference, .eps = eps};
-    double in[TOTAL], want[ROWS * WIDE], grad[(ROWS + 2) * WIDE];
+    double in[TOTAL], want[ROWS * WIDTH], grad[(ROWS + 2) * WIDTH];
     test_to_double(in, x);
-    test_to_double(in + ROWS * WIDE, gamma);
-    test_to_double(in + (ROWS + 1) * WIDE, beta);
+    test_to_double(in + ROWS * WIDTH, gamma);
+    test_to_double(in + (ROWS + 1) * WIDTH, beta);
     test_to_double(p.weight, dy);
     aoei_uncentred_norm_forward(ctx, y, stats, x, gamma, beta, eps);
     p.run(want, in, &p);
@@ -176,10 +177,10 @@ static void check_norm(const aoe_context *ctx, aoei_dtype type, double eps) {
     aoei_tensor_zero(ctx, dbeta);
     aoei_uncentred_norm_backward(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
     test_to_double(grad, dx);
-    test_to_double(grad + ROWS * WIDE, dgamma);
-    test_to_double(grad + (ROWS + 1) * WIDE, dbeta);
-    test_gradient(loss, &p, in, grad, (ROWS + 2) * WIDE, TEST_GRAD_TOLERANCE);
-    aoei_uncentred_norm_backward(ctx, only, none, none, dy, x, stats, gamma); /* each part alone */
+    test_to_double(grad + ROWS * WIDTH, dgamma);
+    test_to_double(grad + (ROWS + 1) * WIDTH, dbeta);
+    test_gradient(loss, &p, in, grad, (ROWS + 2) * WIDTH, TEST_GRAD_TOLERANCE);
+    aoei_uncentred_norm_backward(ctx, only, none, none, dy, x, stats, gamma); /* each output alone */
     test_same_bits(only, dx);
     const aoei_tensor all[] = {x, gamma, beta, dy, y, stats, dx, only, dgamma, dbeta};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -200,7 +201,8 @@ static void test_values(void **state) {
     test_each_tier(on_tier);
 }
 
-/* The batch's texts as spans, in two pieces of queries each: the same bits forward; backward adds to dk and dv. */
+/* Tests the texts of a batch as spans, with the queries in two parts: the forward pass has the same bits, and the backward
+ * pass adds to dk and dv. */
 static void test_spans(void **state) {
     (void)state;
     static const size_t texts[] = {5, 70, 3};
@@ -229,7 +231,7 @@ static void test_spans(void **state) {
         aoei_tensor_zero(ctx, whole);
         aoei_attention_backward(ctx, aoei_tensor_cols(whole, 0, H), aoei_tensor_cols(whole, H, H),
                                 aoei_tensor_cols(whole, 2 * H, H), dout, q, k, v, &b, &a, scratch);
-        for (int half = 0; half < 2; half++) { /* first pieces, then second ones: the chains go on */
+        for (int half = 0; half < 2; half++) { /* first and second parts; the gradients continue the accumulation */
             aoei_attention_span part[3] = {spans[half], spans[2 + half], spans[4 + half]};
             aoei_attention_spans_backward(ctx, aoei_tensor_cols(grad, 0, H), aoei_tensor_cols(grad, H, H),
                                           aoei_tensor_cols(grad, 2 * H, H), dout, q, k, v, part, 3, &a, scratch);

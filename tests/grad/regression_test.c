@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the regression of cosines: its value against a direct computation, its gradient against finite differences,
+ * float vectors, threads, zero vectors, and invalid arguments.
  * tags: numbers threads
- * Regression of cosines: its value against a plain computation, its gradient against
- * finite differences; float vectors and threads; zero vectors; refusals.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ typedef struct problem {
     double v[MAX_CELLS], grad[MAX_CELLS]; /* [2 B, D] */
 } problem;
 
-static problem p; /* of the test at hand */
+static problem p; /* problem of the current test */
 static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
 
 static double evaluate(const double *v, double *grad, aoe_objective_result *r) {
@@ -90,7 +90,8 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Float vectors give the figures of the same numbers in double, the gradient rounded once; threads change no bit. */
+/* Tests that float vectors give the values of the same numbers in double, that the gradient is rounded once, and that the
+ * number of threads changes no bit. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[2][MAX_CELLS];
@@ -113,7 +114,7 @@ static void floats(void **state) {
     assert_memory_equal(grad[0], grad[1], sizeof grad[0]);
 }
 
-/* A zero vector has cosine 0 and takes and gives no gradient; a pair that is right has none either. */
+/* Tests that a zero vector has cosine 0 and no gradient, and that a pair whose cosine equals its target has no gradient. */
 static void extremes(void **state) {
     (void)state;
     set_up(1, 4);
@@ -130,7 +131,7 @@ static void extremes(void **state) {
         assert_true(p.grad[i] == 0);
 }
 
-static void refusals(void **state) {
+static void invalid_arguments(void **state) {
     (void)state;
     aoe_objective_result r;
     aoe_error err = {0};
@@ -152,7 +153,7 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values),   cmocka_unit_test(finite_differences), cmocka_unit_test(floats),
-        cmocka_unit_test(extremes), cmocka_unit_test(refusals),
+        cmocka_unit_test(extremes), cmocka_unit_test(invalid_arguments),
     };
     return cmocka_run_group_tests_name("regression", tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
- * RMSNorm of both types: forward against double precision, backward against finite differences, the
- * same bits for any number of threads, and gradients that add to what is stored.
+ * Tests RMSNorm in both types: forward against double precision, backward against finite differences, the assert_equal_results
+ * bits for any number of threads, and accumulation of gradients. tags: numbers threads
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 typedef struct shape {
     size_t rows, cols;
-    const double *weight; /* [rows, cols] of the loss: sum of weight * y */
+    const double *weight; /* [rows, cols] weights of the loss: sum of weight * y */
     double eps;
 } shape;
 
@@ -31,7 +30,7 @@ static void reference(double *y, const double *x, const double *gamma, const sha
     }
 }
 
-/* x, gamma one after the other */
+/* `in` is the concatenation of x and gamma. */
 static double loss(void *arg, const double *in) {
     const shape *s = arg;
     const size_t n = s->rows * s->cols;
@@ -90,7 +89,7 @@ static void test_gradients(void **state) {
     test_each_tier(gradients);
 }
 
-/* Forward and backward of one input. */
+/* Results of the forward and the backward pass for one input. */
 typedef struct result {
     aoei_tensor y, stats, dx, dgamma;
 } result;
@@ -110,7 +109,7 @@ static void run_free(result r) {
     test_tensor_free(r.dgamma);
 }
 
-static void same(result a, result b) {
+static void assert_equal_results(result a, result b) {
     test_same_bits(a.y, b.y);
     test_same_bits(a.stats, b.stats);
     test_same_bits(a.dx, b.dx);
@@ -128,7 +127,7 @@ static void test_threads(void **state) {
         for (size_t threads = 2; threads <= 3; threads++) {
             aoe_context *ctx = test_context((aoei_tier)(k / 2), threads);
             result got = run(ctx, x, dy, gamma);
-            same(want, got);
+            assert_equal_results(want, got);
             run_free(got);
             aoe_context_destroy(ctx);
         }
@@ -140,7 +139,8 @@ static void test_threads(void **state) {
     }
 }
 
-/* Rows in two calls give the bits of one call, and the forms that share memory those of the forms that do not. */
+/* Tests that rows computed in two calls, and outputs in the memory of inputs, have the bits of one call with separate
+ * outputs. */
 static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     aoei_tensor x = test_tensor_typed(type, 20, 75, 0, 1, 1), dy = test_tensor(20, 75, 0, 1, 2);
     aoei_tensor gamma = test_tensor(1, 75, 0, 1, 3);
@@ -151,7 +151,7 @@ static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
         aoei_rmsnorm_backward(ctx, aoei_tensor_rows(parts.dx, first, n), parts.dgamma, aoei_tensor_rows(dy, first, n),
                               aoei_tensor_rows(x, first, n), aoei_tensor_rows(parts.stats, first, n), gamma);
     }
-    same(whole, parts);
+    assert_equal_results(whole, parts);
 
     aoei_tensor none = {0};
     memcpy(parts.y.data, x.data, 20 * 75 * aoei_dtype_size(type));
@@ -160,7 +160,7 @@ static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     memcpy(parts.dx.data, dy.data, 20 * 75 * sizeof(float));
     aoei_rmsnorm_backward(ctx, parts.dx, parts.dgamma, parts.dx, x, whole.stats, gamma);
     test_same_bits(whole.dx, parts.dx);
-    aoei_rmsnorm_backward(ctx, none, parts.dgamma, dy, x, whole.stats, gamma); /* dx not wanted */
+    aoei_rmsnorm_backward(ctx, none, parts.dgamma, dy, x, whole.stats, gamma); /* without dx */
     run_free(whole);
     run_free(parts);
     test_tensor_free(x);

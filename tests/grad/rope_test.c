@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests rotary position embeddings (RoPE): angles of every scaling against the formulas in double, rotated columns in
+ * both types, that the inverse rotation restores the input, and the same bits for any number of threads and for a
+ * text alone.
  * tags: numbers threads
- * Rotary positions: angles of every scaling against the formulas in double, turned columns of both types, a turn back that
- * takes a turn away, the same bits for any number of threads and for a text alone.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "nn/batch.h"
 #include "nn/rope.h"
 
-enum { TEXTS = 4, D = 12, HEADS = 3, LEFT = 5 /* columns beside the heads */ };
+enum { TEXTS = 4, D = 12, HEADS = 3, LEFT = 5 /* columns to the left of the heads */ };
 
 static const size_t lengths[TEXTS] = {1, 40, 7, 70};
 
@@ -22,7 +23,7 @@ static const aoei_rope linear = {.theta = 100, .scaling = AOEI_ROPE_LINEAR, .fac
 static const aoei_rope dynamic = {.theta = 100, .scaling = AOEI_ROPE_DYNAMIC, .factor = 3, .positions = 16};
 static const aoei_rope llama3 = {.theta = 100, .scaling = AOEI_ROPE_LLAMA3, .factor = 3, .low = 1, .high = 4, .positions = 16};
 
-/* Radians that pair i turns from token to token in a text of T tokens. */
+/* Returns the angle in radians by which pair i rotates from one token to the next in a text of T tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t T) {
     const double f = pow(r->theta, -2.0 * (double)i / D), old = (double)r->positions, wavelength = 2 * acos(-1) / f;
     if (r->scaling == AOEI_ROPE_LINEAR)
@@ -63,8 +64,9 @@ static void test_scalings(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Heads in the middle of a matrix turn, the columns beside them stay; turned back they are what they were. */
-static void turns_of(const aoe_context *ctx, aoei_dtype type) {
+/* Tests heads in the middle of a matrix: their columns rotate, the other columns stay unchanged, and the inverse rotation
+ * restores the input. */
+static void check_rotation(const aoe_context *ctx, aoei_dtype type) {
     aoei_batch b = test_batch(lengths, TEXTS, 10);
     const size_t N = b.n_tokens, cols = LEFT + HEADS * D + 2;
     const double bound = type == AOEI_BF16 ? TEST_BF16_ROUNDOFF : 3e-7;
@@ -98,14 +100,14 @@ static void turns_of(const aoe_context *ctx, aoei_dtype type) {
     test_batch_free(b, 0);
 }
 
-static void turns(const aoe_context *ctx) {
-    turns_of(ctx, AOEI_F32);
-    turns_of(ctx, AOEI_BF16);
+static void rotations(const aoe_context *ctx) {
+    check_rotation(ctx, AOEI_F32);
+    check_rotation(ctx, AOEI_BF16);
 }
 
-static void test_turns(void **state) {
+static void test_rotations(void **state) {
     (void)state;
-    test_each_tier(turns);
+    test_each_tier(rotations);
 }
 
 static void test_bits(void **state) {
@@ -139,7 +141,7 @@ static void test_bits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scalings), cmocka_unit_test(test_turns),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scalings), cmocka_unit_test(test_rotations),
                                        cmocka_unit_test(test_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the layers of a training step after the pooling: the model's dense layer, the projection layer of a method,
+ * and the weights of a classifier. The encoder is a table of token embeddings. The whole step is recomputed in
+ * double, and the gradient of every parameter is compared with finite differences of it. Two batches must add up, and
+ * chunks and threads must not change the result.
  * tags: numbers threads
- * What a step has behind the pooling: the model's dense layer, the layer that a method
- * projects through, and the weights of classes. A table of words is the encoder; the
- * whole step is computed again in double, and the gradient of every parameter held to
- * finite differences of that; two batches add up; chunks and threads do not show.
  */
 #include <math.h>
 #include <string.h>
@@ -23,22 +23,22 @@ typedef struct problem {
     aoei_encoder_config c;
     aoei_pair_step step;
     aoe_context *ctx;
-    size_t n;                                        /* parameters */
-    size_t word, dense, dense_bias, head, head_bias; /* where they begin */
-    size_t dims, seen;                               /* of the vectors, and of what is contrasted */
+    size_t n;                                        /* number of parameters */
+    size_t word, dense, dense_bias, head, head_bias; /* index of the first parameter of each weight */
+    size_t dims, compared;                           /* size of the vectors, and of the vectors that the method compares */
     double x[CELLS], grad[CELLS];
 } problem;
 
 static const double labels[PAIRS] = {0, 2, 1, 2, 0};
 
-/* Tokens of text u. */
+/* Writes the token ids of text u to ids and returns their number. */
 static size_t text_of(int32_t ids[MOST_TOKENS], size_t u) {
     for (size_t t = 0; t < MOST_TOKENS; t++)
         ids[t] = (int32_t)((5 * u + 3 * t * t + u * t) % V);
     return 1 + u % MOST_TOKENS;
 }
 
-/* y = x w^T + b, then tanh. */
+/* y = x w^T + b, then tanh if with_tanh is set. */
 static void layer(double *y, const double *x, const double *w, const double *b, size_t in, size_t out, int with_tanh) {
     for (size_t o = 0; o < out; o++) {
         double sum = b ? b[o] : 0;
@@ -48,22 +48,23 @@ static void layer(double *y, const double *x, const double *w, const double *b, 
     }
 }
 
-/* The vectors, and what a method sees of them. */
+/* Computes the vectors that the method compares, after all layers. */
 static void vectors_of(const problem *p, const double *x, double v[TEXTS][MOST_DIMS]) {
     for (size_t u = 0; u < TEXTS; u++) {
         int32_t ids[MOST_TOKENS];
-        double pooled[MOST_DIMS] = {0}, behind[MOST_DIMS];
+        double pooled[MOST_DIMS] = {0}, after_dense[MOST_DIMS];
         const size_t T = text_of(ids, u);
         for (size_t t = 0; t < T; t++)
             for (size_t k = 0; k < D; k++)
                 pooled[k] += x[p->word + (size_t)ids[t] * D + k] / (double)T;
-        memcpy(behind, pooled, sizeof pooled);
+        memcpy(after_dense, pooled, sizeof pooled);
         if (p->c.dense)
-            layer(behind, pooled, x + p->dense, p->c.dense_no_bias ? NULL : x + p->dense_bias, D, p->c.dense, p->c.dense_tanh);
-        if (p->seen != p->dims || p->c.head_cols == p->dims)
-            layer(v[u], behind, x + p->head, x + p->head_bias, p->dims, p->seen, 1);
+            layer(after_dense, pooled, x + p->dense, p->c.dense_no_bias ? NULL : x + p->dense_bias, D, p->c.dense,
+                  p->c.dense_tanh);
+        if (p->compared != p->dims || p->c.head_cols == p->dims)
+            layer(v[u], after_dense, x + p->head, x + p->head_bias, p->dims, p->compared, 1);
         else
-            memcpy(v[u], behind, sizeof behind);
+            memcpy(v[u], after_dense, sizeof after_dense);
     }
 }
 
@@ -94,7 +95,7 @@ static double loss(void *arg, const double *x) {
                 all += exp(z);
             }
         for (size_t j = 0; j < PAIRS && p->step.loss != AOEI_STEP_CLASSES; j++) {
-            const double s = cosine_of(v[2 * i], v[2 * j + 1], p->seen) / 0.05;
+            const double s = cosine_of(v[2 * i], v[2 * j + 1], p->compared) / 0.05;
             own = i == j ? s : own;
             all += exp(s);
         }
@@ -103,7 +104,8 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* The slot's values, random, as floats in the step and in x. */
+/* Fills a weight with random values, as floats in the step and as doubles from x[at]. Returns the index after the last
+ * value. */
 static size_t fill(problem *p, size_t slot, size_t at) {
     const aoei_tensor w = p->step.params.values[slot];
     float host[CELLS];
@@ -132,7 +134,7 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
                                  .head_rows = head_rows,
                                  .head_cols = head_cols};
     p->dims = aoei_vector_dims(&p->c);
-    p->seen = head_cols == p->dims ? head_rows : p->dims;
+    p->compared = head_cols == p->dims ? head_rows : p->dims;
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
                                       .tokens = TEXTS * MOST_TOKENS,
@@ -140,14 +142,14 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
                                       .chunk_pairs = chunk,
                                       .chunk_tokens = 2 * chunk * MOST_TOKENS};
     assert_int_equal(aoei_pair_step_create(&p->step, p->ctx, &p->c, &o, NULL), 0);
-    const size_t behind = aoei_pooled_slot(&p->c, 0);
+    const size_t first_slot = aoei_pooled_slot(&p->c, 0);
     aoei_tensor_zero(p->ctx, p->step.params.value);
     aoei_tensor_zero(p->ctx, p->step.params.grad);
     p->dense = fill(p, AOEI_W_WORD, 0);
-    p->dense_bias = fill(p, behind + AOEI_PW_DENSE, p->dense);
-    p->head = fill(p, behind + AOEI_PW_DENSE_BIAS, p->dense_bias);
-    p->head_bias = fill(p, behind + AOEI_PW_HEAD, p->head);
-    p->n = fill(p, behind + AOEI_PW_HEAD_BIAS, p->head_bias);
+    p->dense_bias = fill(p, first_slot + AOEI_PW_DENSE, p->dense);
+    p->head = fill(p, first_slot + AOEI_PW_DENSE_BIAS, p->dense_bias);
+    p->head_bias = fill(p, first_slot + AOEI_PW_HEAD, p->head);
+    p->n = fill(p, first_slot + AOEI_PW_HEAD_BIAS, p->head_bias);
     p->step.loss = head_rows && head_cols != p->dims ? AOEI_STEP_CLASSES : AOEI_STEP_BY_LABEL;
 }
 
@@ -176,11 +178,11 @@ static double run(problem *p, double scale) {
 }
 
 static void read_gradient(problem *p, double *grad) {
-    const size_t behind = aoei_pooled_slot(&p->c, 0);
-    const size_t slots[] = {AOEI_W_WORD, behind, behind + 1, behind + 2, behind + 3},
+    const size_t first_slot = aoei_pooled_slot(&p->c, 0);
+    const size_t slots[] = {AOEI_W_WORD, first_slot, first_slot + 1, first_slot + 2, first_slot + 3},
                  at[] = {0, p->dense, p->dense_bias, p->head, p->head_bias};
     for (size_t s = 0; s < 5; s++)
-        if (s == 0 || aoei_slot_count(&p->c) > behind)
+        if (s == 0 || aoei_slot_count(&p->c) > first_slot)
             if (p->step.params.grads[slots[s]].data)
                 test_to_double(grad + at[s], p->step.params.grads[slots[s]]);
 }
@@ -193,12 +195,12 @@ typedef struct layers {
 
 static const layers cases[] = {
     {0, 0, 0, D, D},     /* simcse-unsup */
-    {5, 1, 1, 0, 0},     /* simcse-sup; a dense layer of the model's */
-    {8, 0, 1, 0, 0},     /* one that is linear */
-    {4, 0, 0, 0, 0},     /* without bias */
-    {0, 0, 0, 3, 3 * D}, /* classes */
-    {4, 1, 1, 7, 4},     /* both kinds of layers */
-    {4, 0, 1, 3, 3 * 4}, /* classes behind a dense layer */
+    {5, 1, 1, 0, 0},     /* simcse-sup, or a dense layer of the model */
+    {8, 0, 1, 0, 0},     /* a linear dense layer */
+    {4, 0, 0, 0, 0},     /* a dense layer without bias */
+    {0, 0, 0, 3, 3 * D}, /* a classifier */
+    {4, 1, 1, 7, 4},     /* a dense layer and a projection layer */
+    {4, 0, 1, 3, 3 * 4}, /* a classifier after a dense layer */
 };
 
 static void gradients(void **state) {
@@ -209,10 +211,10 @@ static void gradients(void **state) {
         set_up(&p, l->dense, l->with_tanh, l->bias, l->head_rows, l->head_cols, 0, 1);
         const double want = loss(&p, p.x), got = run(&p, 1);
         if (!(fabs(got - want) <= 1e-5 * (1 + want)))
-            fail_msg("case %zu: loss %g, not %g", i, got, want);
+            fail_msg("case %zu: the loss is %g, expected %g", i, got, want);
         read_gradient(&p, p.grad);
         test_gradient(loss, &p, p.x, p.grad, p.n, 2e-5);
-        run(&p, 0.5); /* comes on top */
+        run(&p, 0.5); /* adds to the gradient */
         double twice[CELLS];
         read_gradient(&p, twice);
         for (size_t k = 0; k < p.n; k++)
