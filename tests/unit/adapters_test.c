@@ -134,7 +134,7 @@ static void opens_and_merges(void **state) {
                 assert_true(distance(&without, &whole) > 1e-2);
                 const double error = distance(&separate, &whole);
                 if (!(error < (dtype == AOE_DTYPE_F32 ? 1e-5 : 0.05)))
-                    fail_msg("kind %zu, type %d: %g", kind, dtype, error);
+                    fail_msg("kind %zu, type %d: the relative error %g is too large", kind, dtype, error);
             }
             aoe_model *m = open_as(adapters, AOE_DTYPE_F32, &inference);
             aoe_model_get_info(m, &info);
@@ -267,7 +267,7 @@ static void quantizes_frozen_weights(void **state) {
 }
 
 /* Tokenizer and settings come from the adapter directory if it has them, otherwise from the base directory. */
-static void finds_tokenizer_settings_and_base(void **state) {
+static void finds_tokenizer_and_base(void **state) {
     (void)state;
     char *base, *adapters, *elsewhere = test_path(test_dir, "elsewhere");
     static const char *const own[] = {"aoe.json", "vocab.txt", "tokenizer_config.json"};
@@ -369,7 +369,7 @@ static void rejects_damaged_adapters(void **state) {
         rewrite(adapters, cases[i].left_out, cases[i].extra, cases[i].misshapen, cases[i].value);
         const int code = aoe_model_open(&m, test_model_context, adapters, NULL, &err);
         if (code != cases[i].code)
-            fail_msg("case %zu: %d %s", i, code, err.message);
+            fail_msg("case %zu: expected code %d, found %d: %s", i, cases[i].code, code, err.message);
         if (code)
             FRAGMENT(err, cases[i].fragment);
         aoe_model_close(m);
@@ -552,7 +552,7 @@ int main(void) {
         cmocka_unit_test(writes_peft_files),
         cmocka_unit_test(accepts_any_storage_type),
         cmocka_unit_test(quantizes_frozen_weights),
-        cmocka_unit_test(finds_tokenizer_settings_and_base),
+        cmocka_unit_test(finds_tokenizer_and_base),
         cmocka_unit_test(rejects_damaged_adapters),
         cmocka_unit_test(rejects_invalid_options),
         cmocka_unit_test(new_adapters_change_nothing),

@@ -38,7 +38,7 @@ typedef struct fixture {
 } fixture;
 
 /* Appends the output of a run to b->out. */
-static int keep(void *user, size_t part, const char *data, size_t len) {
+static int append_output(void *user, size_t part, const char *data, size_t len) {
     fixture *b = user;
     assert_int_equal(part, 0);
     assert_true(b->len + len < MAX_OUTPUT);
@@ -102,7 +102,7 @@ static int set_up(void **state) {
     b->a.files = &b->file;
     b->a.n_files = 1;
     b->a.name = b->s.name = "out.tsv";
-    b->a.write = b->s.write = keep;
+    b->a.write = b->s.write = append_output;
     b->a.user = b->s.user = b;
     b->s.file = b->pairs;
     return 0;
@@ -154,7 +154,7 @@ static void annotate_ok(fixture *b) {
 }
 
 /* Removes the cache and resets the server's counts. */
-static void forget(fixture *b) {
+static void clear_cache(fixture *b) {
     static const char *const files[] = {"answers.sqlite", "answers.sqlite-wal", "answers.sqlite-shm"};
     for (size_t i = 0; i < 3; i++) {
         char *path = test_path(b->dir, files[i]);
@@ -265,7 +265,7 @@ static void any_concurrency_despite_errors(void **state) {
     set_models(b, 2, "numbered", "stream");
     for (size_t t = 0; t < 3; t++)
         for (size_t c = 0; c < (t == 2 ? 1 : 3); c++) {
-            forget(b);
+            clear_cache(b);
             b->behaviour.trouble = troubles[t];
             b->a.chat.concurrency = concurrency[t == 2 ? 2 : c];
             annotate_ok(b);
@@ -278,7 +278,7 @@ static void any_concurrency_despite_errors(void **state) {
     free(want);
 }
 
-static void paid_once(void **state) {
+static void calls_once(void **state) {
     fixture *b = *state;
     annotate_ok(b);
     char *want = strdup(b->out);
@@ -298,7 +298,7 @@ static void stopped_and_resumed(void **state) {
     fixture *b = *state;
     annotate_ok(b);
     char *want = strdup(b->out);
-    forget(b);
+    clear_cache(b);
     b->stop_after = 2;
     b->a.chat.concurrency = 2;
     assert_int_equal(annotate(b), AOE_ECANCELLED);
@@ -321,7 +321,7 @@ static void limits(void **state) {
     char *want = NULL;
     b->a.chat.max_tokens = 200;
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
-        forget(b);
+        clear_cache(b);
         b->a.chat.concurrency = concurrency;
         b->a.chat.max_total_tokens = 600; /* a call may use about 270 tokens, but uses 90: four calls fit */
         annotate_ok(b);
@@ -354,7 +354,7 @@ static void malformed_responses_are_counted(void **state) {
     b->a.chat.max_tokens = 200;
     b->a.chat.max_total_tokens = 1700; /* about 2 * 270 (malformed) + 90 per call: two calls and one attempt */
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
-        forget(b);
+        clear_cache(b);
         b->a.chat.concurrency = concurrency;
         annotate_ok(b);
         assert_int_equal(b->r.chat.asked, 2);
@@ -366,7 +366,7 @@ static void malformed_responses_are_counted(void **state) {
         assert_true(concurrency == 1 || tokens == spent);
         spent = tokens;
     }
-    forget(b);
+    clear_cache(b);
     b->behaviour.trouble = CHAT_MALFORMED;
     b->a.chat.max_total_tokens = 0;
     b->a.chat.attempts = 1;
@@ -672,7 +672,7 @@ int main(void) {
         TEST(ensemble),
         TEST(answers_without_sentences),
         TEST(any_concurrency_despite_errors),
-        TEST(paid_once),
+        TEST(calls_once),
         TEST(stopped_and_resumed),
         TEST(limits),
         TEST(malformed_responses_are_counted),

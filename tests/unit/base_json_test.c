@@ -165,7 +165,7 @@ static void test_save_and_load(void **state) {
 }
 
 /* Each real number is written with the fewest digits that parse as the same value; one of these numbers needs 17 digits. */
-static void reals_are_short_and_exact(void **state) {
+static void test_shortest_reals(void **state) {
     (void)state;
     const double x[] = {0.1, 5e-5, 3.9200000000000004, 1.0, 1e16, 1e20, -2.5e-300, 1.7976931348623157e308, 5e-324, 1.0 / 3.0};
     json_t *list = json_array(), *back = NULL;
@@ -255,7 +255,7 @@ int main(void) {
         cmocka_unit_test(test_big_integers),
         cmocka_unit_test(test_typed_lookups),
         cmocka_unit_test(test_save_and_load),
-        cmocka_unit_test(reals_are_short_and_exact),
+        cmocka_unit_test(test_shortest_reals),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_long_tokens_without_memory),
     };

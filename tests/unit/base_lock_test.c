@@ -17,7 +17,7 @@
 #include "base/path.h"
 
 /* Tries to take the lock in a child process. Returns the negated error code, or 0 if the child got the lock. */
-static int code_in_child(const char *dir) {
+static int lock_in_child(const char *dir) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -38,11 +38,11 @@ static void one_holder_at_a_time(void **state) {
     assert_int_equal(aoei_lock_dir(&lock, dir, &err), 0);
     assert_int_equal(aoei_lock_dir(&second, dir, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run"));
-    assert_int_equal(code_in_child(dir), -AOE_EEXIST);
+    assert_int_equal(lock_in_child(dir), -AOE_EEXIST);
     aoei_unlock(&second); /* not held: no effect */
-    assert_int_equal(code_in_child(dir), -AOE_EEXIST);
+    assert_int_equal(lock_in_child(dir), -AOE_EEXIST);
     aoei_unlock(&lock);
-    assert_int_equal(code_in_child(dir), 0);
+    assert_int_equal(lock_in_child(dir), 0);
     assert_int_equal(aoei_lock_dir(&lock, dir, &err), 0);
     aoei_unlock(&lock);
     test_dir_remove(dir);

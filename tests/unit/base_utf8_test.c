@@ -18,7 +18,7 @@ static void test_every_code_point(void **state) {
         int is_scalar = cp <= 0x10ffff && !(cp >= 0xd800 && cp <= 0xdfff);
         size_t want = !is_scalar ? 0 : cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
         if (n != want)
-            fail_msg("U+%04X is encoded in %zu bytes, not %zu", cp, n, want);
+            fail_msg("U+%04X: expected %zu bytes, found %zu", cp, want, n);
         if (n == 0)
             continue;
         uint32_t back = 0;
@@ -64,7 +64,7 @@ static void test_invalid(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t at = aoei_utf8_valid(cases[i].s, cases[i].len);
         if (at != cases[i].at)
-            fail_msg("case %zu: first invalid byte %zu, not %zu", i, at, cases[i].at);
+            fail_msg("case %zu: expected the first invalid byte at %zu, found %zu", i, cases[i].at, at);
         uint32_t cp;
         assert_int_equal(aoei_utf8_decode(cases[i].s + at, cases[i].len - at, &cp), 0);
     }

@@ -77,12 +77,12 @@ static void round_trip(const char *name, const char *text, const char *const *na
 static void test_round_trips(void **state) {
     (void)state;
     static const char *const all[] = {"a.csv", "b.jsonl", "c.tsv", "d.jsonl.gz", "e.csv.zst", "f.tsv.gz", "g.jsonl.zst"};
-    static const char *const wide[] = {"a.jsonl", "b.csv.gz", "c.jsonl.zst"};
+    static const char *const lossless[] = {"a.jsonl", "b.csv.gz", "c.jsonl.zst"};
     round_trip("in.tsv", "text1\tb \"c\"\tlabel\n\"a\" \xc3\xa9, \\n \tx\t5.000\n\t \t\n", all, 7);
     round_trip("one.tsv", "text\n\nx\n\n", all, 7);
-    round_trip("in.csv", "a,\"b,\"\n\"x\ny\",\"\"\"\tq\"\"\"\n\"\r\",\n", wide, 3);
-    round_trip("in.txt", "a \"b\"\n\nc\td\n", wide, 3);
-    round_trip("in.jsonl", "{\"a\":\"x\\u0000\\u001f\\\"\\\\\\n\\t\",\"b\":\"\xc3\xa9\"}\n", wide, 3);
+    round_trip("in.csv", "a,\"b,\"\n\"x\ny\",\"\"\"\tq\"\"\"\n\"\r\",\n", lossless, 3);
+    round_trip("in.txt", "a \"b\"\n\nc\td\n", lossless, 3);
+    round_trip("in.jsonl", "{\"a\":\"x\\u0000\\u001f\\\"\\\\\\n\\t\",\"b\":\"\xc3\xa9\"}\n", lossless, 3);
 }
 
 static void test_json_values(void **state) {

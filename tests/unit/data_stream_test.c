@@ -12,7 +12,7 @@
 #include "table/stream.h"
 
 /* Reads the file to its end, at most `step` bytes per call. Returns 0 or an error code. *out: the bytes read, to free. */
-static int slurp(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {
+static int read_all(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {
     aoei_stream *s;
     *out = NULL;
     *size = 0;
@@ -39,7 +39,7 @@ static void expect_contents(const char *path, size_t step, const char *want, siz
     aoe_error err = {0};
     char *got;
     size_t size;
-    int rc = slurp(path, step, &got, &size, &err);
+    int rc = read_all(path, step, &got, &size, &err);
     if (rc)
         fail_msg("%s", err.message);
     assert_int_equal(size, want_size);
@@ -51,13 +51,13 @@ static void expect_failure(const char *path, int code, const char *message) {
     aoe_error err = {0};
     char *got;
     size_t size;
-    assert_int_equal(slurp(path, 4096, &got, &size, &err), code);
+    assert_int_equal(read_all(path, 4096, &got, &size, &err), code);
     assert_int_equal(err.code, code);
     if (!strstr(err.message, message))
         fail_msg("expected a message with \"%s\", found \"%s\"", message, err.message);
     assert_non_null(strstr(err.message, path));
     free(got);
-    assert_int_equal(slurp(path, 1, &got, &size, NULL), code);
+    assert_int_equal(read_all(path, 1, &got, &size, NULL), code);
     free(got);
 }
 
@@ -209,7 +209,7 @@ static void expect_line(aoei_lines *l, const char *text, size_t len, size_t eol,
     aoei_line line;
     int rc = aoei_lines_next(l, &line, &err);
     if (rc != 1)
-        fail_msg("%d: %s", rc, err.message);
+        fail_msg("expected a line, found code %d: %s", rc, err.message);
     assert_int_equal(line.len, len);
     assert_memory_equal(line.data, text, len);
     assert_int_equal(line.eol, eol);

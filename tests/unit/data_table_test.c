@@ -41,7 +41,7 @@ static void expect_row(aoei_table *t, size_t line, const char *want) {
     size_t len = 0;
     int rc = aoei_table_next(t, &row, &err);
     if (rc != 1)
-        fail_msg("%d: %s", rc, err.message);
+        fail_msg("expected a row, found code %d: %s", rc, err.message);
     for (size_t i = 0; i < aoei_table_columns(t); i++) {
         const aoei_field *f = &row.field[i];
         if (i)

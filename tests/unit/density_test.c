@@ -63,7 +63,7 @@ static void bandwidths_by_hand(void **state) {
 
 /* Returns the cumulative distribution function at t of the kernel density of bandwidth h, including the mirror images of x at
  * finite bounds. */
-static double mass_below(const double *x, size_t n, double h, double low, double high, double t) {
+static double cumulative(const double *x, size_t n, double h, double low, double high, double t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const double image[] = {x[i], 2 * low - x[i], 2 * high - x[i]};
@@ -95,7 +95,7 @@ static void check_density(double low, double high) {
     double integral = 0;
     for (int j = 0; j < M; j++) {
         const double derivative =
-            (mass_below(x, N, h, low, high, at[j] + e) - mass_below(x, N, h, low, high, at[j] - e)) / (2 * e);
+            (cumulative(x, N, h, low, high, at[j] + e) - cumulative(x, N, h, low, high, at[j] - e)) / (2 * e);
         near(density[j], derivative, 2e-6);
         integral += density[j] * (j == 0 || j == M - 1 ? 1 : j % 2 ? 4 : 2); /* Simpson */
     }

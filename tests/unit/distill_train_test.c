@@ -343,7 +343,7 @@ static void expect_changed(train_run *r, const char *name) {
     snprintf(want, sizeof want, "\"%s\" was ", name);
     assert_int_equal(train_run_go(r, 1, &err), AOE_EARG);
     if (!strstr(err.message, want))
-        fail_msg("%s: %s", name, err.message);
+        fail_msg("expected a message about \"%s\", found: %s", name, err.message);
 }
 
 /* The teacher's directory may be renamed, but its contents and the settings must not change. */

@@ -93,11 +93,11 @@ static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
         aoei_dropout_add(ctx, x, x, summed ? residual : none, &b, &drop);
         test_same_bits(x, want);
     }
-    const aoei_dropout off = {.p = 0};
+    const aoei_dropout no_dropout = {.p = 0};
     if (!summed) { /* p = 0: a copy, rounded if x is float32 */
         aoei_tensor_copy(ctx, x, wide);
         aoei_tensor_copy(ctx, want, wide);
-        aoei_dropout_add(ctx, y, x, none, &b, &off);
+        aoei_dropout_add(ctx, y, x, none, &b, &no_dropout);
         test_same_bits(y, want);
     }
     const aoei_tensor all[] = {x, wide, residual, wide_residual, sum, want, y};
@@ -143,7 +143,7 @@ static void test_single_text(void **state) {
     test_each_tier(single_text);
 }
 
-static void off(const aoe_context *ctx) {
+static void without_dropout(const aoe_context *ctx) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const aoei_dropout drop = {.p = 0};
     const size_t N = b.n_tokens;
@@ -173,9 +173,9 @@ static void off(const aoe_context *ctx) {
     test_batch_free(b, 0);
 }
 
-static void test_off(void **state) {
+static void test_without_dropout(void **state) {
     (void)state;
-    test_each_tier(off);
+    test_each_tier(without_dropout);
 }
 
 /* Scaling by 1 / (1 - p) preserves the mean. */
@@ -202,8 +202,8 @@ static void test_statistics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masks), cmocka_unit_test(test_bf16),       cmocka_unit_test(test_single_text),
-        cmocka_unit_test(test_off),   cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_masks),           cmocka_unit_test(test_bf16),       cmocka_unit_test(test_single_text),
+        cmocka_unit_test(test_without_dropout), cmocka_unit_test(test_statistics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
