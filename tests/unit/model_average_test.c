@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The mean of models: every weight, rounded once; what comes along; models that
- * have none together.
+ * Tests the average of models: every weight is the mean of the models' weights, rounded once; settings are those of
+ * the first model; models that cannot be averaged are rejected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #include "model/open.h"
 #include "model/weight_rows.h"
 
-enum { MOST = 4096 }; /* values of a weight: the position table's */
+enum { MAX_VALUES = 4096 }; /* values of the largest weight, the position embeddings */
 
-static char *dir; /* of a test */
+static char *dir; /* directory of the running test */
 
 static int set_up(void **state) {
     (void)state;
@@ -42,7 +42,8 @@ static aoe_model *open_at(const char *path) {
     return m;
 }
 
-/* dir/name: the shape bert-tiny made smaller, random weights of a seed, the tokenizer of dir/tokens. */
+/* Creates the model dir/name: a smaller bert-tiny with this number of layers, random weights drawn with seed, and the tokenizer
+ * of dir/tokens. Returns its path, which the caller frees. */
 static char *make(const char *name, size_t layers, uint64_t seed, const char *tokens) {
     char *path = test_path(dir, name), *from = test_path(dir, tokens);
     aoe_init_options o;
@@ -61,7 +62,7 @@ static char *make(const char *name, size_t layers, uint64_t seed, const char *to
     return path;
 }
 
-/* dir/tokens: a directory with a tokenizer. */
+/* Creates the directory dir/tokens, which contains a tokenizer. */
 static void make_tokens(void) {
     char *tokens = test_path(dir, "tokens");
     assert_int_equal(aoei_make_dir(tokens, NULL), 0);
@@ -69,6 +70,7 @@ static void make_tokens(void) {
     free(tokens);
 }
 
+/* Asserts that every weight of the model in `to` is the mean of the weights of n models, rounded to float32 or bf16. */
 static void check_mean(const char *to, aoe_model *const *models, size_t n, int bf16) {
     aoe_model *mean = open_at(to);
     size_t differ = 0;
@@ -77,9 +79,9 @@ static void check_mean(const char *to, aoe_model *const *models, size_t n, int b
         aoei_slot_describe(&mean->config, s, &d);
         if (d.absent)
             continue;
-        static float got[MOST], one[MOST];
-        static double sum[MOST];
-        assert_true(d.rows * d.cols <= MOST);
+        static float got[MAX_VALUES], one[MAX_VALUES];
+        static double sum[MAX_VALUES];
+        assert_true(d.rows * d.cols <= MAX_VALUES);
         memset(sum, 0, sizeof sum);
         aoei_model_rows(mean, got, s, 0, d.rows);
         for (size_t k = 0; k < n; k++) {
@@ -93,11 +95,11 @@ static void check_mean(const char *to, aoe_model *const *models, size_t n, int b
             differ += got[i] != one[i];
         }
     }
-    assert_true(differ > 100); /* it is not one of them */
+    assert_true(differ > 100); /* the mean is not one of the models */
     aoe_model_close(mean);
 }
 
-static void is_the_mean_of_the_weights(void **state) {
+static void averages_the_weights(void **state) {
     (void)state;
     make_tokens();
     char *paths[3] = {make("a", 2, 1, "tokens"), make("b", 2, 2, "tokens"), make("c", 2, 3, "tokens")};
@@ -113,7 +115,7 @@ static void is_the_mean_of_the_weights(void **state) {
     assert_string_equal(r.to, "F32");
     check_mean(to, models, 3, 0);
     aoe_model *mean = open_at(to);
-    assert_int_equal(mean->settings.pooling, AOE_POOLING_CLS); /* the first one's settings */
+    assert_int_equal(mean->settings.pooling, AOE_POOLING_CLS); /* the settings of the first model */
     assert_int_equal(mean->settings.max_length, 7);
     aoe_model_close(mean);
     o.storage = AOE_STORAGE_BF16;
@@ -129,7 +131,8 @@ static void is_the_mean_of_the_weights(void **state) {
     free(to);
 }
 
-static void refused(const char *a, const char *b, const char *fragment) {
+/* Asserts that models a and b cannot be averaged, with an error that contains fragment and without an output. */
+static void expect_rejected(const char *a, const char *b, const char *fragment) {
     const char *paths[2] = {a, b};
     char *to = test_path(dir, "none");
     aoe_error err;
@@ -139,11 +142,12 @@ static void refused(const char *a, const char *b, const char *fragment) {
     free(to);
 }
 
-static void models_that_differ_have_none(void **state) {
+static void rejects_models_that_differ(void **state) {
     (void)state;
     make_tokens();
-    char *a = make("a", 2, 1, "tokens"), *deeper = make("deeper", 3, 1, "tokens"), *words = make("words", 2, 1, "tokens");
-    char *adapters = test_path(dir, "adapters"), *vocabulary, *json = test_path(words, "vocab.txt");
+    char *a = make("a", 2, 1, "tokens"), *deeper = make("deeper", 3, 1, "tokens"),
+         *renamed_token = make("renamed_token", 2, 1, "tokens");
+    char *adapters = test_path(dir, "adapters"), *vocabulary, *json = test_path(renamed_token, "vocab.txt");
     tiny_adapters_write(test_model_context, adapters, a, 2, NULL);
     size_t n;
     char *text = test_read(json, &n), *word;
@@ -155,26 +159,26 @@ static void models_that_differ_have_none(void **state) {
     assert_non_null(word);
     for (; word; word = strstr(word, "[MASK]"))
         word[2] = 'O';
-    vocabulary = test_write_text(words, "vocab.txt", text);
-    refused(a, deeper, "config.json differ");
-    refused(a, words, "vocabularies differ");
-    refused(a, adapters, "adapters have no mean");
-    refused(a, a, "are the same model; name each model once");
-    refused(a, dir, "no config.json");
+    vocabulary = test_write_text(renamed_token, "vocab.txt", text);
+    expect_rejected(a, deeper, "config.json differ");
+    expect_rejected(a, renamed_token, "vocabularies differ");
+    expect_rejected(a, adapters, "adapters have no mean");
+    expect_rejected(a, a, "are the same model; name each model once");
+    expect_rejected(a, dir, "no config.json");
     assert_int_equal(aoe_average(test_model_context, NULL, 0, a, NULL, NULL, NULL), AOE_EARG);
     free(text);
     free(json);
     free(vocabulary);
     free(adapters);
-    free(words);
+    free(renamed_token);
     free(deeper);
     free(a);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(is_the_mean_of_the_weights, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(models_that_differ_have_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(averages_the_weights, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rejects_models_that_differ, set_up, tear_down),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

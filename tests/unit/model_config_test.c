@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * config.json of BERT and of the others: what is read, what is refused and how, the list of
- * weights, and the named shapes.
+ * Tests config.json of all architectures: which keys are read, which values are rejected and with which message, the
+ * list of weights, and the named shapes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int read_text(aoei_encoder_config *c, const char *text, aoe_error *err) {
     return rc;
 }
 
-/* The test configuration with one key replaced (value NULL: removed). */
+/* Reads the test configuration with one key set to the JSON text `value`, or removed if value is NULL. */
 static int read_with(aoei_encoder_config *c, const char *key, const char *value, aoe_error *err) {
     json_t *root, *v = NULL;
     assert_int_equal(aoei_json_parse(&root, test_config_json, strlen(test_config_json), "config.json", err), 0);
@@ -60,7 +60,7 @@ static void reads_bert(void **state) {
     assert_int_equal(c.arch->default_pooling, AOE_POOLING_LAST_AVG);
 }
 
-static void fills_in_what_older_files_lack(void **state) {
+static void uses_defaults_for_missing_keys(void **state) {
     (void)state;
     static const char *const optional[] = {"hidden_act",     "position_embedding_type", "type_vocab_size",
                                            "layer_norm_eps", "hidden_dropout_prob",     "attention_probs_dropout_prob"};
@@ -77,8 +77,8 @@ static void fills_in_what_older_files_lack(void **state) {
     assert_int_equal(c.token_types, 2);
 }
 
-/* Both forms of GELU, by all their names, and back into a config.json. */
-static void knows_the_activations(void **state) {
+/* Both variants of GELU are read by all their names and written back. */
+static void reads_and_writes_activations(void **state) {
     (void)state;
     static const struct {
         const char *value, *written;
@@ -98,7 +98,7 @@ static void knows_the_activations(void **state) {
     }
 }
 
-static void refuses_by_name(void **state) {
+static void rejects_values_for_bert(void **state) {
     (void)state;
     static const struct {
         const char *key, *value, *fragment;
@@ -150,7 +150,7 @@ static void refuses_by_name(void **state) {
     "\"hidden_size\": 32, \"num_attention_heads\": 4, \"intermediate_size\": 12, \"num_hidden_layers\": 3, "                   \
     "\"vocab_size\": 16, \"max_position_embeddings\": 100"
 
-/* A configuration of the sizes above and more keys. */
+/* Reads a configuration of this model type with SIZES and the keys in `more`. */
 static int read_type(aoei_encoder_config *c, const char *type, const char *more, aoe_error *err) {
     char text[1024];
     snprintf(text, sizeof text, "{\"model_type\": \"%s\", %s%s%s}", type, SIZES, *more ? ", " : "", more);
@@ -196,11 +196,11 @@ static void reads_llama(void **state) {
     assert_true(s.absent);
 }
 
-static void reads_windows(void **state) {
+static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
     assert_int_equal(read_type(&all, "mistral", "\"num_key_value_heads\": null", NULL), 0);
-    assert_int_equal(aoei_kv_heads(&all), all.heads); /* null: as many as heads, not the default of a missing key */
+    assert_int_equal(aoei_kv_heads(&all), all.heads); /* null means num_attention_heads; a missing key has another default */
     static const struct {
         const char *type, *more;
         size_t window, from;
@@ -233,13 +233,13 @@ static void reads_windows(void **state) {
     }
 }
 
-/* In the older and the newer form of the keys. */
+/* Reads the older key "rope_scaling" and the newer key "rope_parameters". */
 static void reads_rope_scaling(void **state) {
     (void)state;
     static const struct {
         const char *more;
         aoei_rope rope;
-        size_t longest;
+        size_t max_length;
     } cases[] = {
         {"\"rope_scaling\": null", {.theta = 1e4}, 100},
         {"\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 7.5}", {.theta = 7.5}, 100},
@@ -260,11 +260,11 @@ static void reads_rope_scaling(void **state) {
         assert_int_equal(read_type(&c, "llama", cases[i].more, NULL), 0);
         assert_true(c.rope.theta == want->theta && c.rope.scaling == want->scaling && c.rope.factor == want->factor &&
                     c.rope.low == want->low && c.rope.high == want->high && c.rope.positions == want->positions);
-        assert_int_equal(c.arch->max_length(&c), cases[i].longest);
+        assert_int_equal(c.arch->max_length(&c), cases[i].max_length);
     }
 }
 
-static void refuses_other_architectures_by_name(void **state) {
+static void rejects_values_for_other_architectures(void **state) {
     (void)state;
     static const struct {
         const char *type, *more, *fragment;
@@ -313,8 +313,8 @@ static void refuses_other_architectures_by_name(void **state) {
     }
 }
 
-/* Random weights are drawn under numbers that slots added later leave alone. */
-static void keeps_the_streams(void **state) {
+/* The random stream of a weight does not change when new slots are added, so that a seed always gives equal weights. */
+static void random_streams_are_stable(void **state) {
     (void)state;
     aoei_encoder_config c;
     test_model_config(&c);
@@ -333,7 +333,7 @@ static void lists_the_weights(void **state) {
     aoei_encoder_config c;
     aoei_slot s;
     test_model_config(&c);
-    assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7)); /* adapters included, which are absent */
+    assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7)); /* including the slots of adapters, which are absent */
     assert_int_equal(aoei_slot_describe(&c, AOEI_W_WORD, &s), 0);
     assert_string_equal(s.name, "embeddings.word_embeddings.weight");
     assert_int_equal(s.rows, 16);
@@ -389,11 +389,11 @@ static void counts_the_parameters(void **state) {
                              .vocab = s.vocab,
                              .positions = s.positions,
                              .token_types = 2};
-    /* the published 109,482,240 of BertModel without its pooler (768 * 768 + 768) */
+    /* the published number of BertModel, 109,482,240, minus its pooler (768 * 768 + 768) */
     assert_int_equal(aoei_parameter_count(&c), 109482240 - 590592);
     static const struct {
         const char *name;
-        size_t parameters; /* as published, without pooler and untied head */
+        size_t parameters; /* published number, minus the pooler and an untied output head */
     } others[] = {{"roberta-base", 124645632 - 590592},
                   {"llama2-7b", 6738415616 - 131072000},
                   {"tinyllama-1.1b", 1100048384 - 65536000},
@@ -416,7 +416,7 @@ static void writes_what_it_reads(void **state) {
     json_decref(root);
 }
 
-static void knows_the_named_shapes(void **state) {
+static void finds_the_named_shapes(void **state) {
     (void)state;
     static const struct {
         const char *name;
@@ -446,20 +446,20 @@ static void knows_the_named_shapes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_bert),
-        cmocka_unit_test(fills_in_what_older_files_lack),
-        cmocka_unit_test(knows_the_activations),
-        cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(uses_defaults_for_missing_keys),
+        cmocka_unit_test(reads_and_writes_activations),
+        cmocka_unit_test(rejects_values_for_bert),
         cmocka_unit_test(reads_roberta),
         cmocka_unit_test(reads_llama),
-        cmocka_unit_test(reads_windows),
+        cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_rope_scaling),
-        cmocka_unit_test(refuses_other_architectures_by_name),
-        cmocka_unit_test(keeps_the_streams),
+        cmocka_unit_test(rejects_values_for_other_architectures),
+        cmocka_unit_test(random_streams_are_stable),
         cmocka_unit_test(lists_the_weights),
         cmocka_unit_test(lists_the_adapters),
         cmocka_unit_test(counts_the_parameters),
         cmocka_unit_test(writes_what_it_reads),
-        cmocka_unit_test(knows_the_named_shapes),
+        cmocka_unit_test(finds_the_named_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

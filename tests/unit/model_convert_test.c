@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Converting model directories: every form and back, to the byte; what comes
- * along; what int8 directories are refused for.
+ * Tests the conversion of model directories: conversions to every storage type and back are exact to the byte; other
+ * files and settings are copied; malformed int8 directories are rejected.
  */
 #include <float.h>
 #include <math.h>
@@ -25,7 +25,7 @@
 
 #define MATRIX "encoder.layer.0.output.dense.weight" /* [8, 12] */
 
-static char *dir; /* of a test: "in" and what it is converted to */
+static char *dir; /* directory of the running test: the model "in" and its conversions */
 
 static int set_up(void **state) {
     (void)state;
@@ -39,7 +39,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* dir/in, with everything a directory can say. */
+/* Creates the model dir/in with a value for every setting. Returns its path, which the caller frees. */
 static char *make_input(const test_model_spec *spec) {
     char *in = test_path(dir, "in");
     assert_int_equal(aoei_make_dir(in, NULL), 0);
@@ -74,8 +74,8 @@ static aoe_model *open_model(const char *name) {
     return m;
 }
 
-/* The same files with the same bytes, but for the weights when `all` is 0. */
-static void same_files(const char *a, const char *b, int all) {
+/* Asserts that dir/a and dir/b contain equal files; if `all` is 0, model.safetensors may differ. */
+static void expect_equal_files(const char *a, const char *b, int all) {
     char **names, *x = test_path(dir, a), *y = test_path(dir, b);
     size_t n;
     assert_int_equal(aoei_list_dir(&names, &n, x, NULL), 0);
@@ -85,7 +85,7 @@ static void same_files(const char *a, const char *b, int all) {
         const int weights = !strcmp(names[i], "model.safetensors");
         if (aoei_is_dir(p)) {
             char *in_a = test_path(a, names[i]), *in_b = test_path(b, names[i]);
-            same_files(in_a, in_b, all);
+            expect_equal_files(in_a, in_b, all);
             free(in_a);
             free(in_b);
         } else if (all || !weights) {
@@ -95,7 +95,7 @@ static void same_files(const char *a, const char *b, int all) {
             t = test_read(q, &nb);
             free(q);
             if (!s || !t || na != nb || memcmp(s, t, na) != 0)
-                fail_msg("%s/%s differs from %s's", b, names[i], a);
+                fail_msg("%s/%s differs from the file in %s", b, names[i], a);
         }
         free(s);
         free(t);
@@ -106,8 +106,8 @@ static void same_files(const char *a, const char *b, int all) {
     free(y);
 }
 
-/* Random rows of all sizes in the place of the weights of m, saved to dir/name as F32. */
-static void save_hard_rows(const aoe_model *m, const char *name) {
+/* Saves m to dir/name as F32 with random weights of all magnitudes, including subnormal numbers, -0 and rows of zeros. */
+static void save_extreme_weights(const aoe_model *m, const char *name) {
     const size_t n = aoei_slot_count(&m->config);
     aoei_tensor *weights = calloc(n, sizeof *weights);
     float *values = calloc(n, TEST_VOCAB * TEST_INTERMEDIATE * sizeof *values);
@@ -135,7 +135,7 @@ static void save_hard_rows(const aoe_model *m, const char *name) {
     free(values);
 }
 
-/* What a stored form makes of a row. */
+/* Rounds the row v [n] of a matrix or vector to a storage type. */
 static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
     int8_t q[TEST_VOCAB * TEST_INTERMEDIATE];
     const float scale = storage == AOE_STORAGE_INT8 && !vector ? aoei_int8_row(q, v, n) : 0;
@@ -145,6 +145,7 @@ static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
                                                         : v[i];
 }
 
+/* Asserts that the weights of dir/to are those of dir/from, rounded to a storage type. */
 static void check_rounded(const char *from, const char *to, aoe_storage storage) {
     aoe_model *a = open_model(from), *b = open_model(to);
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
@@ -163,37 +164,38 @@ static void check_rounded(const char *from, const char *to, aoe_storage storage)
     aoe_model_close(b);
 }
 
-/* Stored so, read, stored again: the same bytes; so too when it was float32 in between. */
-static void round_trips_to_the_byte(void **state) {
+/* Converting a model of every storage type to its own type, or to float32 and back, gives equal bytes. */
+static void round_trips_are_exact(void **state) {
     (void)state;
     free(make_input(&(test_model_spec){.pooler = 1, .prefix = "bert."}));
     aoe_model *m = open_model("in");
-    save_hard_rows(m, "hard");
+    save_extreme_weights(m, "extreme");
     aoe_model_close(m);
     for (int s = AOE_STORAGE_F32; s <= AOE_STORAGE_INT8; s++) {
-        char first[8], again[8], wide[8], back[8];
+        char first[8], again[8], as_f32[8], back[8];
         snprintf(first, sizeof first, "a%d", s);
         snprintf(again, sizeof again, "b%d", s);
-        snprintf(wide, sizeof wide, "c%d", s);
+        snprintf(as_f32, sizeof as_f32, "c%d", s);
         snprintf(back, sizeof back, "d%d", s);
-        const aoe_convert_result there = convert("hard", first, (aoe_storage)s);
-        assert_string_equal(there.from, "F32");
-        check_rounded("hard", first, (aoe_storage)s);
-        const aoe_convert_result same = convert(first, again, (aoe_storage)s);
-        assert_int_equal(same.bytes_from, same.bytes_stored);
-        assert_int_equal(same.bytes_from, there.bytes_stored);
-        assert_string_equal(same.from, same.to);
-        same_files(first, again, 1);
-        const aoe_convert_result widened = convert(first, wide, AOE_STORAGE_F32);
+        const aoe_convert_result stored = convert("extreme", first, (aoe_storage)s);
+        assert_string_equal(stored.from, "F32");
+        check_rounded("extreme", first, (aoe_storage)s);
+        const aoe_convert_result copied = convert(first, again, (aoe_storage)s);
+        assert_int_equal(copied.bytes_from, copied.bytes_stored);
+        assert_int_equal(copied.bytes_from, stored.bytes_stored);
+        assert_string_equal(copied.from, copied.to);
+        expect_equal_files(first, again, 1);
+        const aoe_convert_result widened = convert(first, as_f32, AOE_STORAGE_F32);
         assert_int_equal(widened.bytes_stored, 4 * widened.parameters);
-        check_rounded(first, wide, AOE_STORAGE_F32);
-        convert(wide, back, (aoe_storage)s);
-        same_files(first, back, 1);
-        same_files("hard", wide, s == AOE_STORAGE_F32);
+        check_rounded(first, as_f32, AOE_STORAGE_F32);
+        convert(as_f32, back, (aoe_storage)s);
+        expect_equal_files(first, back, 1);
+        expect_equal_files("extreme", as_f32, s == AOE_STORAGE_F32);
     }
-    same_files("hard", "a0", 1);
+    expect_equal_files("extreme", "a0", 1);
 }
 
+/* Returns the text of dir/name/file, which the caller frees. */
 static char *text_of(const char *name, const char *file) {
     char *folder = test_path(dir, name), *path = test_path(folder, file), *text = test_read(path, NULL);
     free(folder);
@@ -203,14 +205,15 @@ static char *text_of(const char *name, const char *file) {
     return text;
 }
 
-static void says(const char *name, const char *file, const char *fragment, int yes) {
+/* Asserts that dir/name/file contains fragment, or with yes 0, that it does not. */
+static void expect_text(const char *name, const char *file, const char *fragment, int yes) {
     char *text = text_of(name, file);
     if (!strstr(text, fragment) != !yes)
-        fail_msg("%s/%s: %s", name, file, fragment);
+        fail_msg("%s/%s %s \"%s\"", name, file, yes ? "does not contain" : "contains", fragment);
     free(text);
 }
 
-static void brings_everything_along(void **state) {
+static void copies_files_and_settings(void **state) {
     (void)state;
     static const char *const torch[] = {"\"torch_dtype\": \"float32\"", "\"torch_dtype\": \"bfloat16\"",
                                         "\"torch_dtype\": \"float32\""};
@@ -233,25 +236,25 @@ static void brings_everything_along(void **state) {
         assert_int_equal(bias->dtype, s == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_F32);
         float v[TEST_HIDDEN * TEST_HIDDEN];
         aoei_st_to_float(v, t);
-        for (size_t i = 0; i < sizeof v / sizeof *v; i++) /* 16ths up to 1/2 are within a step of int8 */
+        for (size_t i = 0; i < sizeof v / sizeof *v; i++) /* values up to 1/2: int8 rounds by at most half a step */
             assert_true(fabsf(v[i] - test_model_value(1000, i)) <= (t->scale ? 0.5f / 127 / 2 : 0));
         aoe_model_close(m);
-        says(to, "config.json", torch[s], 1);
-        says(to, "config.json", "\"note\": \"kept\"", 1);
-        says(to, "modules.json", "sentence_transformers.models.Pooling", 1);
-        says(to, "vocab.txt", "[CLS]", 1);
-        says(to, "README.md", "with float32 weights (`aoe convert`)", s == AOE_STORAGE_INT8);
-        says(to, "README.md", "from sentence_transformers import", s != AOE_STORAGE_INT8);
+        expect_text(to, "config.json", torch[s], 1);
+        expect_text(to, "config.json", "\"note\": \"kept\"", 1);
+        expect_text(to, "modules.json", "sentence_transformers.models.Pooling", 1);
+        expect_text(to, "vocab.txt", "[CLS]", 1);
+        expect_text(to, "README.md", "with float32 weights (`aoe convert`)", s == AOE_STORAGE_INT8);
+        expect_text(to, "README.md", "from sentence_transformers import", s != AOE_STORAGE_INT8);
     }
 }
 
-/* A vector of a text is the same from int8 rows and from the float32 they were converted back to. */
-static void embeds_like_its_float_form(void **state) {
+/* A model with int8 weights and its conversion to float32 give equal vectors. */
+static void int8_embeds_like_its_float32_conversion(void **state) {
     (void)state;
-    static const char *const names[] = {"small", "wide"};
+    static const char *const names[] = {"int8", "f32"};
     free(make_input(NULL));
-    convert("in", "small", AOE_STORAGE_INT8);
-    convert("small", "wide", AOE_STORAGE_F32);
+    convert("in", "int8", AOE_STORAGE_INT8);
+    convert("int8", "f32", AOE_STORAGE_F32);
     float v[2][TEST_HIDDEN];
     for (int i = 0; i < 2; i++) {
         char *path = test_path(dir, names[i]);
@@ -274,7 +277,7 @@ static void embeds_like_its_float_form(void **state) {
     assert_memory_equal(v[0], v[1], sizeof v[0]);
 }
 
-static void warned(void *user, aoe_log_level level, const char *message) {
+static void count_warning(void *user, aoe_log_level level, const char *message) {
     assert_int_equal(level, AOE_LOG_WARNING);
     test_message(message, "/out: only aoe reads int8 weights");
     ++*(int *)user;
@@ -287,12 +290,13 @@ static void checks_the_request(void **state) {
     aoe_context *ctx;
     aoe_convert_options o;
     aoe_error err;
-    assert_int_equal(
-        aoe_context_create(&ctx,
-                           &(aoe_context_options){
-                               .struct_size = sizeof(aoe_context_options), .threads = 1, .log = warned, .log_user = &warnings},
-                           NULL),
-        0);
+    assert_int_equal(aoe_context_create(&ctx,
+                                        &(aoe_context_options){.struct_size = sizeof(aoe_context_options),
+                                                               .threads = 1,
+                                                               .log = count_warning,
+                                                               .log_user = &warnings},
+                                        NULL),
+                     0);
     aoe_convert_options_defaults(&o);
     assert_true(o.storage == AOE_STORAGE_F32 && !o.force);
     o.storage = (aoe_storage)3;
@@ -312,9 +316,9 @@ static void checks_the_request(void **state) {
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), 0);
     assert_int_equal(warnings, 1);
     convert("out", "copy", AOE_STORAGE_INT8);
-    assert_int_equal(aoe_convert(ctx, out, out, &o, NULL, &err), 0); /* from its own mapped file */
+    assert_int_equal(aoe_convert(ctx, out, out, &o, NULL, &err), 0); /* the input file is mapped while it is replaced */
     assert_int_equal(warnings, 2);
-    same_files("copy", "out", 1);
+    expect_equal_files("copy", "out", 1);
     assert_int_equal(aoei_remove_tree(none, NULL), 0);
     assert_int_equal(aoei_make_dir(none, NULL), 0);
     free(test_write_text(none, "README.md", "mine"));
@@ -326,18 +330,18 @@ static void checks_the_request(void **state) {
     free(none);
 }
 
-/* How one tensor of a file is changed. */
+/* A change of one tensor of a file. */
 typedef struct damage {
-    const char *tensor;
-    const char *name;    /* its new name */
-    int drop;            /* left out */
-    aoei_st_dtype dtype; /* its new type, with shape; F32 (0) and no dimensions: as it was */
-    size_t n_dims, shape[2];
-    const float *value; /* what its element 3 becomes, of its old type F32 */
-    int byte;           /* what its byte 5 becomes; 0: as it was */
+    const char *tensor;      /* name of the tensor */
+    const char *name;        /* new name; NULL: unchanged */
+    int drop;                /* 1: the tensor is removed */
+    aoei_st_dtype dtype;     /* new type, if n_dims is not 0 */
+    size_t n_dims, shape[2]; /* new shape; n_dims 0: type and shape are unchanged */
+    const float *value;      /* new value of element 3 of an F32 tensor; NULL: unchanged */
+    int byte;                /* new value of byte 5; 0: unchanged */
 } damage;
 
-/* dir/in/model.safetensors again, damaged. */
+/* Rewrites dir/from/model.safetensors with one tensor changed. */
 static void rewrite(const char *from, const damage *d) {
     char *path = test_path(dir, from), *file = test_path(path, "model.safetensors");
     aoei_st_entry entries[128];
@@ -381,7 +385,7 @@ static void rewrite(const char *from, const damage *d) {
     free(path);
 }
 
-static void refuses_malformed_int8(void **state) {
+static void rejects_malformed_int8(void **state) {
     (void)state;
     static const float bad[] = {-0x1p-20f, NAN, INFINITY, 0x1p122f};
     static const struct {
@@ -428,7 +432,7 @@ static void refuses_malformed_int8(void **state) {
         rewrite("small", &cases[i].d);
         const int code = aoe_model_open(&m, test_model_context, small, NULL, &err);
         if (code != cases[i].code)
-            fail_msg("case %zu: code %d: %s", i, code, code ? err.message : "it opened");
+            fail_msg("case %zu: code %d: %s", i, code, code ? err.message : "no error");
         assert_null(m);
         FRAGMENT(err, "/small/model.safetensors: ");
         FRAGMENT(err, cases[i].fragment);
@@ -436,7 +440,7 @@ static void refuses_malformed_int8(void **state) {
         assert_false(aoei_exists(out));
         assert_int_equal(aoei_remove_tree(small, NULL), 0);
     }
-    /* outside int8 directories a tensor may be called so; in them, F16 beside int8 is mixed */
+    /* a tensor name may end in _scale if no weights are int8; F16 together with int8 is reported as mixed */
     rewrite("in", &(damage){"pooler.dense.bias", .name = "head.logit_scale"});
     aoe_model_close(open_model("in"));
     convert("in", "small", AOE_STORAGE_INT8);
@@ -449,8 +453,8 @@ static void refuses_malformed_int8(void **state) {
     free(out);
 }
 
-/* Values beyond a form leave no directory behind; float32 takes them. */
-static void refuses_values_beyond_the_form(void **state) {
+/* Values that bf16 or int8 cannot represent are rejected before a directory is created. float32 stores them. */
+static void rejects_values_out_of_range(void **state) {
     (void)state;
     static const float most = FLT_MAX, nan = NAN;
     char *in = make_input(&(test_model_spec){.pooler = 1}), *out = test_path(dir, "out");
@@ -475,12 +479,12 @@ static void refuses_values_beyond_the_form(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(round_trips_to_the_byte, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(brings_everything_along, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(embeds_like_its_float_form, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(round_trips_are_exact, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(copies_files_and_settings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(int8_embeds_like_its_float32_conversion, set_up, tear_down),
         cmocka_unit_test_setup_teardown(checks_the_request, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_malformed_int8, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_values_beyond_the_form, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rejects_malformed_int8, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rejects_values_out_of_range, set_up, tear_down),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

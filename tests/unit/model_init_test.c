@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * New models: the weights they begin with, the vocabulary trained from files or
- * copied, and what is refused before anything is written.
+ * Tests the creation of models: their initial weights, a vocabulary trained from files or copied from a model, and
+ * invalid input, which is rejected before a file is written.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 static const aoe_shape small = {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};
 
-/* A text file, a table of pairs and one of texts. */
+/* Paths of a text file, a table of pairs and a table of texts in dir; owned. */
 typedef struct corpus {
     char *dir, *path[3];
 } corpus;
@@ -75,7 +75,7 @@ static void makes_a_model(void **state) {
     assert_int_equal(info.positions, 24);
     assert_int_equal(info.max_length, 24);
     assert_true(info.dropout == 0.1);
-    assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG); /* unless told otherwise */
+    assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG); /* the default */
     assert_true(has_token(aoe_model_tokenizer(m), "plane"));
     assert_true(has_token(aoe_model_tokenizer(m), "zebra"));
     assert_true(has_token(aoe_model_tokenizer(m), "xylophone"));
@@ -93,6 +93,7 @@ static void makes_a_model(void **state) {
     free_corpus(&c);
 }
 
+/* Asserts that the values of t look normally distributed with mean 0 and standard deviation 0.02. */
 static void check_normal(aoei_tensor t) {
     size_t n = t.rows * t.cols;
     float *v = malloc(n * sizeof *v);
@@ -103,13 +104,13 @@ static void check_normal(aoei_tensor t) {
         squares += (double)v[i] * v[i];
         assert_true(fabs(v[i]) < 0.02 * 6);
     }
-    /* five standard errors */
+    /* mean and standard deviation are within five standard errors */
     assert_true(fabs(sum / (double)n) < 5 * 0.02 / sqrt((double)n));
     assert_true(fabs(sqrt(squares / (double)n) - 0.02) < 5 * 0.02 / sqrt(2.0 * (double)n));
     free(v);
 }
 
-static void begins_as_bert_does(void **state) {
+static void initializes_weights_like_bert(void **state) {
     (void)state;
     corpus c;
     make_corpus(&c);
@@ -144,7 +145,7 @@ static char *weights_of(const char *dir, size_t *size) {
     return data;
 }
 
-static void the_seed_decides(void **state) {
+static void weights_depend_on_the_seed_only(void **state) {
     (void)state;
     corpus c;
     make_corpus(&c);
@@ -216,8 +217,8 @@ static void needs_force_to_replace(void **state) {
     free_corpus(&c);
 }
 
-/* What is no model but would be replaced by one: named, left alone, and replaced when that is asked for. */
-static void keeps_what_it_would_replace(void **state) {
+/* A file that a model would overwrite in the output directory is an error that names it, unless options.force is set. */
+static void needs_force_to_overwrite_files(void **state) {
     (void)state;
     static const char *const names[] = {"README.md",
                                         "config.json",
@@ -256,8 +257,8 @@ static void keeps_what_it_would_replace(void **state) {
     free_corpus(&c);
 }
 
-/* Files that are no part of a model are in nobody's way. */
-static void goes_beside_other_files(void **state) {
+/* Other files in the output directory are kept. */
+static void keeps_other_files(void **state) {
     (void)state;
     corpus c;
     make_corpus(&c);
@@ -267,7 +268,8 @@ static void goes_beside_other_files(void **state) {
     free_corpus(&c);
 }
 
-static void refuse(const corpus *c, const aoe_init_options *o, int code, const char *fragment) {
+/* Asserts that the creation fails with code and a message that contains fragment, and writes nothing. */
+static void expect_rejected(const corpus *c, const aoe_init_options *o, int code, const char *fragment) {
     char *to = test_path(c->dir, "new");
     aoe_error err;
     assert_int_equal(aoe_init(test_model_context, to, o, NULL, &err), code);
@@ -277,50 +279,54 @@ static void refuse(const corpus *c, const aoe_init_options *o, int code, const c
     free(to);
 }
 
-static void refuses_and_writes_nothing(void **state) {
+static void rejects_invalid_input(void **state) {
     (void)state;
     corpus c;
     make_corpus(&c);
     aoe_init_options o = options(&c);
     o.n_texts = 0;
-    refuse(&c, &o, AOE_EARG, "no tokenizer: give texts to train a vocabulary on");
+    expect_rejected(&c, &o, AOE_EARG, "no tokenizer: give texts to train a vocabulary on");
     o = options(&c);
     o.tokenizer_from = c.dir;
-    refuse(&c, &o, AOE_EARG, "two tokenizers");
+    expect_rejected(&c, &o, AOE_EARG, "two tokenizers");
     o = options(&c);
     o.shape.heads = 3;
-    refuse(&c, &o, AOE_EARG, "shape: hidden_size 16 is not a multiple of num_attention_heads 3");
+    expect_rejected(&c, &o, AOE_EARG, "shape: hidden_size 16 is not a multiple of num_attention_heads 3");
     o = options(&c);
     o.shape.layers = 0;
-    refuse(&c, &o, AOE_EARG, "shape: \"num_hidden_layers\" is 0");
+    expect_rejected(&c, &o, AOE_EARG, "shape: \"num_hidden_layers\" is 0");
     o = options(&c);
     o.dropout = 1;
-    refuse(&c, &o, AOE_EARG, "\"hidden_dropout_prob\" is 1");
+    expect_rejected(&c, &o, AOE_EARG, "\"hidden_dropout_prob\" is 1");
     o = options(&c);
     o.vocab_size = 2;
-    refuse(&c, &o, AOE_EARG, "2");
+    expect_rejected(&c, &o, AOE_EARG, "2");
 
     char *bad = test_write_text(c.dir, "bad.tsv", "alpha\tbeta\n1\t2\n");
     free(c.path[1]);
     c.path[1] = bad;
     o = options(&c);
-    refuse(&c, &o, AOE_EFORMAT, "bad.tsv: no column has a recognized name of texts (text, text1");
+    expect_rejected(&c, &o, AOE_EFORMAT, "bad.tsv: no column has a recognized name of texts (text, text1");
     free(test_write_text(c.dir, "bad.tsv", "text\nfine\nnot \xff fine\n"));
-    refuse(&c, &o, AOE_EFORMAT, "bad.tsv:");
+    expect_rejected(&c, &o, AOE_EFORMAT, "bad.tsv:");
     free(test_write_text(c.dir, "bad.tsv", "text\tlabel\nfine\t1\nshort\n"));
-    refuse(&c, &o, AOE_EFORMAT, "bad.tsv:3");
+    expect_rejected(&c, &o, AOE_EFORMAT, "bad.tsv:3");
     o.texts = (const char *const[]){"/nonexistent.txt"};
     o.n_texts = 1;
-    refuse(&c, &o, AOE_ENOENT, "/nonexistent.txt");
+    expect_rejected(&c, &o, AOE_ENOENT, "/nonexistent.txt");
     free_corpus(&c);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(makes_a_model),           cmocka_unit_test(begins_as_bert_does),
-        cmocka_unit_test(the_seed_decides),        cmocka_unit_test(copies_a_tokenizer),
-        cmocka_unit_test(needs_force_to_replace),  cmocka_unit_test(keeps_what_it_would_replace),
-        cmocka_unit_test(goes_beside_other_files), cmocka_unit_test(refuses_and_writes_nothing),
+        cmocka_unit_test(makes_a_model),
+        cmocka_unit_test(initializes_weights_like_bert),
+        cmocka_unit_test(weights_depend_on_the_seed_only),
+        cmocka_unit_test(copies_a_tokenizer),
+        cmocka_unit_test(needs_force_to_replace),
+        cmocka_unit_test(needs_force_to_overwrite_files),
+        cmocka_unit_test(keeps_other_files),
+        cmocka_unit_test(rejects_invalid_input),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

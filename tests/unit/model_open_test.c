@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Opening model directories: every stored form gives the same weights; every
- * damaged one gives its message; options, views and the memory plan.
+ * Tests the opening of model directories: every layout and storage type gives equal weights; every kind of damage
+ * gives its message; options, weight views, and the memory plan.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void check_weights(const aoe_model *m) {
     }
 }
 
-static void opens_every_stored_form(void **state) {
+static void opens_every_layout(void **state) {
     (void)state;
     static const struct {
         test_model_spec spec;
@@ -98,7 +98,7 @@ static void packs_for_inference_only(void **state) {
     test_dir_remove(dir);
 }
 
-static void tells_what_it_is(void **state) {
+static void reports_model_info(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoe_model *m;
@@ -136,7 +136,8 @@ static void tells_what_it_is(void **state) {
     test_dir_remove(dir);
 }
 
-static void refuse(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
+/* Asserts that a model of this specification does not open: error code, and a message with dir and both fragments. */
+static void expect_rejected(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
     char *dir = test_dir_create();
     aoe_model *m;
     aoe_error err;
@@ -150,33 +151,33 @@ static void refuse(const test_model_spec *spec, int code, const char *fragment, 
     test_dir_remove(dir);
 }
 
-static void refuses_damaged_weights(void **state) {
+static void rejects_damaged_weights(void **state) {
     (void)state;
-    refuse(&(test_model_spec){.missing = "encoder.layer.1.attention.self.value.bias"}, AOE_EFORMAT,
-           "/model.safetensors: ", "tensor 'encoder.layer.1.attention.self.value.bias' is missing");
-    refuse(&(test_model_spec){.prefix = "bert.", .missing = "embeddings.LayerNorm.bias"}, AOE_EFORMAT,
-           "/model.safetensors: ", "tensor 'bert.embeddings.LayerNorm.bias' is missing");
-    refuse(&(test_model_spec){.missing = "embeddings.word_embeddings.weight"}, AOE_EFORMAT,
-           "no tensor 'embeddings.word_embeddings.weight'", "BertModel");
-    refuse(&(test_model_spec){.prefix = "roberta."}, AOE_EFORMAT, "no tensor 'embeddings.word_embeddings.weight'",
-           "with or without a prefix");
-    refuse(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.weight"}, AOE_EFORMAT,
-           "tensor 'encoder.layer.0.output.dense.weight' has shape [9, 12], config.json asks for [8, 12]",
-           "/model.safetensors: ");
-    refuse(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.bias"}, AOE_EFORMAT,
-           "has shape [9], config.json asks for [8]", "/model.safetensors: ");
-    refuse(&(test_model_spec){.damaged = "encoder.layer.1.output.dense.weight"}, AOE_ENUMERIC,
-           "tensor 'encoder.layer.1.output.dense.weight' holds NaN at element 5", "/model.safetensors: ");
-    refuse(&(test_model_spec){.damaged = "embeddings.word_embeddings.weight", .dtype = AOEI_ST_F16, .prefix = "bert."},
-           AOE_ENUMERIC, "tensor 'bert.embeddings.word_embeddings.weight' holds NaN at element 5", "damaged");
-    refuse(&(test_model_spec){.mixed = "none", .dtype = AOEI_ST_F32, .config = "{\"model_type\": \"bert\""}, AOE_EFORMAT,
-           "/config.json:1: ", "byte");
-    refuse(&(test_model_spec){.config = "{\"model_type\": \"gpt2\"}"}, AOE_EUNSUPPORTED, "/config.json: architecture 'gpt2'",
-           "supported: bert");
-    refuse(&(test_model_spec){.config = "{}"}, AOE_EFORMAT, "/config.json: no \"model_type\"", "supported: bert");
+    expect_rejected(&(test_model_spec){.missing = "encoder.layer.1.attention.self.value.bias"}, AOE_EFORMAT,
+                    "/model.safetensors: ", "tensor 'encoder.layer.1.attention.self.value.bias' is missing");
+    expect_rejected(&(test_model_spec){.prefix = "bert.", .missing = "embeddings.LayerNorm.bias"}, AOE_EFORMAT,
+                    "/model.safetensors: ", "tensor 'bert.embeddings.LayerNorm.bias' is missing");
+    expect_rejected(&(test_model_spec){.missing = "embeddings.word_embeddings.weight"}, AOE_EFORMAT,
+                    "no tensor 'embeddings.word_embeddings.weight'", "BertModel");
+    expect_rejected(&(test_model_spec){.prefix = "roberta."}, AOE_EFORMAT, "no tensor 'embeddings.word_embeddings.weight'",
+                    "with or without a prefix");
+    expect_rejected(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.weight"}, AOE_EFORMAT,
+                    "tensor 'encoder.layer.0.output.dense.weight' has shape [9, 12], config.json asks for [8, 12]",
+                    "/model.safetensors: ");
+    expect_rejected(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.bias"}, AOE_EFORMAT,
+                    "has shape [9], config.json asks for [8]", "/model.safetensors: ");
+    expect_rejected(&(test_model_spec){.damaged = "encoder.layer.1.output.dense.weight"}, AOE_ENUMERIC,
+                    "tensor 'encoder.layer.1.output.dense.weight' holds NaN at element 5", "/model.safetensors: ");
+    expect_rejected(&(test_model_spec){.damaged = "embeddings.word_embeddings.weight", .dtype = AOEI_ST_F16, .prefix = "bert."},
+                    AOE_ENUMERIC, "tensor 'bert.embeddings.word_embeddings.weight' holds NaN at element 5", "damaged");
+    expect_rejected(&(test_model_spec){.mixed = "none", .dtype = AOEI_ST_F32, .config = "{\"model_type\": \"bert\""},
+                    AOE_EFORMAT, "/config.json:1: ", "byte");
+    expect_rejected(&(test_model_spec){.config = "{\"model_type\": \"gpt2\"}"}, AOE_EUNSUPPORTED,
+                    "/config.json: architecture 'gpt2'", "supported: bert");
+    expect_rejected(&(test_model_spec){.config = "{}"}, AOE_EFORMAT, "/config.json: no \"model_type\"", "supported: bert");
 }
 
-static void refuses_other_types(void **state) {
+static void rejects_other_types(void **state) {
     (void)state;
     char *dir = test_dir_create(), *path;
     aoe_model *m;
@@ -194,7 +195,7 @@ static void refuses_other_types(void **state) {
     test_dir_remove(dir);
 }
 
-static void refuses_damaged_files(void **state) {
+static void rejects_damaged_files(void **state) {
     (void)state;
     char *dir = test_dir_create(), *path = test_path(dir, "model.safetensors");
     aoe_model *m;
@@ -235,7 +236,7 @@ static void checks_the_tokenizer_against_the_embeddings(void **state) {
     aoe_error err;
     test_model_write(dir, NULL);
     free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n"));
-    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0); /* only a text with token 16 fails */
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0); /* only a text that contains token 16 fails */
     aoe_embedder *e;
     float vectors[2 * 8];
     const aoe_text texts[2] = {aoe_text_of("a k"), aoe_text_of("b l")};
@@ -280,7 +281,7 @@ static void checks_the_options(void **state) {
     test_dir_remove(dir);
 }
 
-static void views_share_all_but_the_weights(void **state) {
+static void views_share_everything_except_weights(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoe_model *m, *view;
@@ -309,13 +310,14 @@ static void views_share_all_but_the_weights(void **state) {
     test_dir_remove(dir);
 }
 
-/* Bytes that the trainer takes for a batch, as it lays them out, and what of it forward keeps. */
+/* Returns the bytes that the trainer allocates for a batch of n_texts texts with `length` tokens; *kept: the bytes of
+ * activations kept for the backward pass. */
 static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, int recompute, size_t *kept) {
     aoei_pair_step step;
     const aoei_pair_step_options o = {
         .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
     assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
-    /* less what the plan does not count: padding, and the arrays of views and segments */
+    /* the plan does not include padding and the arrays of tensors and of optimizer segments */
     const size_t vectors = n_texts * m->config.hidden * sizeof(float), pooled = (vectors + 63) / 64 * 64;
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
                  segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,
@@ -326,7 +328,7 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
     return bytes - pooled + vectors - views - segments + host;
 }
 
-/* The plan is what is allocated, to the byte. */
+/* Asserts that the plan equals the allocated memory to the byte. */
 static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     aoe_memory_plan p;
     size_t kept, kept_recompute, parameters = 0;
@@ -340,7 +342,7 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
         aoei_slot_describe(&m->config, i, &d);
         parameters += d.absent ? 0 : (d.rows * d.cols + 15) / 16 * 16;
     }
-    assert_int_equal(p.weights, aoei_parameter_count(&m->config) * 2); /* F16 */
+    assert_int_equal(p.weights, aoei_parameter_count(&m->config) * 2); /* stored as F16 */
     assert_int_equal(p.packed, m->memory.converted_bytes + aoei_model_packed_bytes(m));
     assert_true(m->memory.converted_bytes >= aoei_parameter_count(&m->config) * 4);
     assert_int_equal(p.parameters, parameters * sizeof(float));
@@ -418,15 +420,15 @@ static void plans_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_every_stored_form),
+        cmocka_unit_test(opens_every_layout),
         cmocka_unit_test(packs_for_inference_only),
-        cmocka_unit_test(tells_what_it_is),
-        cmocka_unit_test(refuses_damaged_weights),
-        cmocka_unit_test(refuses_other_types),
-        cmocka_unit_test(refuses_damaged_files),
+        cmocka_unit_test(reports_model_info),
+        cmocka_unit_test(rejects_damaged_weights),
+        cmocka_unit_test(rejects_other_types),
+        cmocka_unit_test(rejects_damaged_files),
         cmocka_unit_test(checks_the_tokenizer_against_the_embeddings),
         cmocka_unit_test(checks_the_options),
-        cmocka_unit_test(views_share_all_but_the_weights),
+        cmocka_unit_test(views_share_everything_except_weights),
         cmocka_unit_test(plans_memory),
     };
     test_use_memory();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Saves killed at every step that changes the directory: what is there then is
- * the older model, the new one or none, and recovery brings the older one back.
- * The calls that change names are taken over here, to end the process at a step.
+ * Tests saves that are killed before each step that changes the directory. The directory then contains the older
+ * model, the newer model or no model, and recovery restores the older model if there is none. The test replaces
+ * rename() and unlinkat() to end the process before a given step.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,15 +24,15 @@
 #include "model/save.h"
 #include "modeldir/layout.h"
 
-#define DEAD ".staging-99999999" /* above the kernel's largest process id */
+#define DEAD ".staging-99999999" /* staging folder of no process: the id is above the maximum of the kernel */
 
 enum { KILLED = 77, DONE = 78 };
 
-static int steps_left; /* until the end comes; 0: never */
-static int adapters;   /* 1: what is saved are adapters alone */
-static int failing;    /* 1: the end is not the process's, but no file is moved from then on */
+static int steps_left; /* steps until the process is killed or calls fail; 0: never */
+static int adapters;   /* 1: adapters are saved instead of a full model */
+static int failing;    /* 1: the process is not killed, but all further calls of rename() fail */
 
-/* 0, or -1 with errno set. */
+/* Counts a step. Returns 0, or -1 with errno set if the call must fail. */
 static int step(void) {
     if (!steps_left || --steps_left)
         return 0;
@@ -48,12 +48,12 @@ int rename(const char *from, const char *to) {
 }
 
 int unlinkat(int parent, const char *name, int flags) {
-    if (!failing) /* a disk that only removes files is the worst one */
+    if (!failing) /* the worst case: files can still be removed */
         step();
     return (int)syscall(SYS_unlinkat, parent, name, flags);
 }
 
-/* Runs fn(dir) in a process that ends before its n-th step. 1: it got through. */
+/* Runs fn(dir) in a child process that is killed before its n-th step. Returns 1 if fn completed. */
 static int run_killed(void (*fn)(const char *dir), const char *dir, int n) {
     int status;
     pid_t pid = fork();
@@ -75,7 +75,7 @@ static aoe_context *child_context(void) {
     return ctx;
 }
 
-/* Over the model in DIR/to, the one in DIR/new. */
+/* Replaces the model in DIR/to by the model in DIR/new. */
 static void save_new(const char *dir) {
     char *from = test_path(dir, "new"), *to = test_path(dir, "to");
     aoe_context *ctx = child_context();
@@ -90,6 +90,7 @@ static void save_new(const char *dir) {
     free(to);
 }
 
+/* Recovers DIR/to without log messages. */
 static void recover_quietly(const char *dir) {
     char *to = test_path(dir, "to");
     if (aoei_publish_recover(&(aoei_log){0}, to, NULL))
@@ -97,6 +98,7 @@ static void recover_quietly(const char *dir) {
     free(to);
 }
 
+/* Writes an older model with files of other kinds to `to`. */
 static void write_older(const char *to, int shards) {
     free(test_write_text(to, "notes.txt", "mine"));
     test_model_write(to, &(test_model_spec){.shards = shards, .dtype = AOEI_ST_F16});
@@ -108,7 +110,7 @@ static void write_older(const char *to, int shards) {
     free(folder);
 }
 
-/* DIR/new: a model, or adapters for DIR/base. */
+/* Writes the newer model to `from`: a full model, or adapters with their base model in DIR/base. */
 static void write_newer(const char *dir, const char *from) {
     if (!adapters) {
         test_model_write(from, NULL);
@@ -121,8 +123,8 @@ static void write_newer(const char *dir, const char *from) {
     free(base);
 }
 
-/* Fails unless the directory holds the older model, or the new one, whole and nothing of the other. Returns 1: the newer. */
-static int check_whole(const char *to, int n) {
+/* Asserts that the directory contains all files of one model and none of the other. Returns 1 for the newer model. */
+static int check_complete(const char *to, int n) {
     aoe_model *m;
     aoe_model_info info;
     aoe_error err;
@@ -141,9 +143,9 @@ static int check_whole(const char *to, int n) {
     return newer;
 }
 
-/* A save that ends before its n-th step, then recoveries each killed after one step, until one gets through. 1: the save got
- * through. */
-static int kill_at(int n, int shards, size_t *older, size_t *refused) {
+/* Kills a save before its n-th step, and then recoveries after one step each, until one completes. Increments *missing if the
+ * save left no model, and *older if recovery ended with the older model. Returns 1 if the save completed. */
+static int kill_at(int n, int shards, size_t *older, size_t *missing) {
     char *dir = test_dir_create(), *to = test_path(dir, "to"), *from = test_path(dir, "new"), *stranded;
     aoe_model *m;
     aoe_error err;
@@ -157,7 +159,7 @@ static int kill_at(int n, int shards, size_t *older, size_t *refused) {
     failing = 0;
     assert_int_equal(aoei_model_stranded(&stranded, to, NULL), 0);
     if (aoei_is_model_dir(to)) {
-        newer = check_whole(to, n);
+        newer = check_complete(to, n);
         assert_null(stranded);
     } else {
         newer = 0;
@@ -166,12 +168,12 @@ static int kill_at(int n, int shards, size_t *older, size_t *refused) {
         FRAGMENT(err, stranded);
         assert_int_equal(aoei_model_dir_check(to, 0, &err), AOE_EEXIST);
         FRAGMENT(err, stranded);
-        ++*refused;
+        ++*missing;
     }
     assert_true(finished <= newer);
     while (!run_killed(recover_quietly, dir, 2))
         ;
-    assert_int_equal(check_whole(to, n), newer);
+    assert_int_equal(check_complete(to, n), newer);
     if (!newer) {
         assert_int_equal(test_count_entries(to), entries);
         ++*older;
@@ -186,28 +188,28 @@ static int kill_at(int n, int shards, size_t *older, size_t *refused) {
 
 static void check_every_step(void) {
     for (int shards = 0; shards < 3; shards += 2) {
-        size_t older = 0, refused = 0;
+        size_t older = 0, missing = 0;
         int n = 1;
-        while (!kill_at(n, shards, &older, &refused))
+        while (!kill_at(n, shards, &older, &missing))
             n++;
-        assert_true(refused > 10 && older > refused && (size_t)n > older);
+        assert_true(missing > 10 && older > missing && (size_t)n > older);
     }
 }
 
-static void a_kill_leaves_what_can_be_recovered(void **state) {
+static void recovers_after_a_kill(void **state) {
     (void)state;
     check_every_step();
 }
 
-static void so_does_one_while_adapters_are_saved(void **state) {
+static void recovers_after_a_kill_with_adapters(void **state) {
     (void)state;
     adapters = 1;
     check_every_step();
     adapters = 0;
 }
 
-/* The disk that failed fails for the way back too: the older model stays where it was put. */
-static void so_does_a_disk_that_keeps_failing(void **state) {
+/* After the first error the save cannot move files back, so that the older model remains in the staging folder. */
+static void recovers_after_failed_renames(void **state) {
     (void)state;
     failing = 1;
     check_every_step();
@@ -222,6 +224,7 @@ static void keep_log(void *user, aoe_log_level level, const char *message) {
     snprintf(last_log, sizeof last_log, "%s", message);
 }
 
+/* Moves the file `name` from the directory `from` to the directory `to`. */
 static void move(const char *from, const char *to, const char *name) {
     char *a = test_path(from, name), *b = test_path(to, name);
     assert_int_equal(rename(a, b), 0);
@@ -229,9 +232,9 @@ static void move(const char *from, const char *to, const char *name) {
     free(b);
 }
 
-/* DIR/.staging-PID/old with the weights alone, as a kill between the first two steps leaves it; then with both kinds of
- * weights in the directory before. */
-static void puts_back_what_was_moved_aside(void **state) {
+/* DIR/.staging-PID/old contains only the weights, as after a kill between the first two steps. In the second pass the directory
+ * also has an index of weights in shards. */
+static void restores_moved_weights(void **state) {
     (void)state;
     for (int both = 0; both < 2; both++) {
         char *dir = test_dir_create(), *old = test_path(dir, DEAD "/old"), *staging = test_path(dir, DEAD), *stranded;
@@ -259,8 +262,8 @@ static void puts_back_what_was_moved_aside(void **state) {
     }
 }
 
-/* A staging folder that holds nothing of an older model, or an older model that was replaced, goes without a word. */
-static void removes_what_is_not_needed(void **state) {
+/* A staging folder without files of an older model, or with a replaced model, is removed without a message. */
+static void removes_unneeded_staging_folders(void **state) {
     (void)state;
     static const char *const folders[] = {DEAD, DEAD "/old", DEAD "/replaced"};
     for (size_t i = 0; i < 3; i++) {
@@ -280,8 +283,8 @@ static void removes_what_is_not_needed(void **state) {
     }
 }
 
-/* Somebody who is still writing is left alone. */
-static void leaves_the_living_alone(void **state) {
+/* The staging folder of a running process is kept. */
+static void keeps_staging_folders_of_running_processes(void **state) {
     (void)state;
     char *dir = test_dir_create(), name[64], *old, *stranded;
     snprintf(name, sizeof name, ".staging-%ld/old", (long)getppid());
@@ -298,9 +301,12 @@ static void leaves_the_living_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kill_leaves_what_can_be_recovered), cmocka_unit_test(so_does_one_while_adapters_are_saved),
-        cmocka_unit_test(so_does_a_disk_that_keeps_failing),   cmocka_unit_test(puts_back_what_was_moved_aside),
-        cmocka_unit_test(removes_what_is_not_needed),          cmocka_unit_test(leaves_the_living_alone),
+        cmocka_unit_test(recovers_after_a_kill),
+        cmocka_unit_test(recovers_after_a_kill_with_adapters),
+        cmocka_unit_test(recovers_after_failed_renames),
+        cmocka_unit_test(restores_moved_weights),
+        cmocka_unit_test(removes_unneeded_staging_folders),
+        cmocka_unit_test(keeps_staging_folders_of_running_processes),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

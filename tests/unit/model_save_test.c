@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Saving model directories: what is saved opens again as it was, the files of
- * sentence-transformers byte for byte, and nothing of an older model stays.
+ * Tests the saving of model directories: a saved model opens with equal weights and settings, the files of
+ * sentence-transformers are exact to the byte, and no file of an older model remains.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include "model/weight_view.h"
 #include "modeldir/layout.h"
 
+/* Asserts that dir/name contains the text want, or with want NULL, that it does not exist. */
 static void check_file(const char *dir, const char *name, const char *want) {
     char *path = test_path(dir, name), *text = test_read(path, NULL);
     if (!want)
@@ -34,7 +35,7 @@ static int has(const char *dir, const char *name) {
     return aoei_entry_exists(dir, name);
 }
 
-/* Opens dir with the options and saves it to `to`. */
+/* Opens the model in dir with options o and saves it to `to` with a training record. */
 static void resave(const char *dir, const char *to, const aoe_model_options *o, json_t *record) {
     aoe_model *m;
     aoe_error err;
@@ -43,7 +44,7 @@ static void resave(const char *dir, const char *to, const aoe_model_options *o, 
     aoe_model_close(m);
 }
 
-static void same_weights(const aoe_model *a, const aoe_model *b) {
+static void expect_equal_weights(const aoe_model *a, const aoe_model *b) {
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
         float x[TEST_VOCAB * TEST_INTERMEDIATE], y[TEST_VOCAB * TEST_INTERMEDIATE];
         aoei_tensor_read(test_model_context, x, a->weights[i]);
@@ -52,7 +53,8 @@ static void same_weights(const aoe_model *a, const aoe_model *b) {
     }
 }
 
-/* Saved with options, read back without any: by aoe.json, and without it by the files of sentence-transformers. */
+/* Saves a model with these settings and reads it without options: first with aoe.json, then, after removing it, from the files
+ * of sentence-transformers. */
 static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     char *dir = test_dir_create(), *to = test_path(dir, "new/model"), *own = test_path(to, "aoe.json");
     aoe_model *a, *b;
@@ -71,7 +73,7 @@ static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     for (int pass = 0; pass < 2; pass++) {
         if (aoe_model_open(&b, test_model_context, to, NULL, &err))
             fail_msg("%s", err.message);
-        same_weights(a, b);
+        expect_equal_weights(a, b);
         assert_string_equal(b->files.storage, "F32");
         assert_string_equal(b->files.prefix, "");
         assert_int_equal(b->settings.pooling, pooling);
@@ -83,7 +85,7 @@ static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
         aoe_model_close(b);
         assert_int_equal(unlink(own), pass ? -1 : 0);
         if (aoei_settings_limits(&a->settings, limits, sizeof limits))
-            break; /* sentence-transformers cannot say it */
+            break; /* sentence-transformers cannot represent these settings */
     }
     aoe_model_close(a);
     free(own);
@@ -91,7 +93,7 @@ static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     test_dir_remove(dir);
 }
 
-static void opens_again_as_it_was(void **state) {
+static void reopens_with_equal_settings(void **state) {
     (void)state;
     static const char *const prompts[] = {"", "query: {text}", "Text \"{text}\" means\n"};
     for (int p = 1; p < AOE_POOLING_CELL_LAST; p++)
@@ -108,7 +110,7 @@ static void opens_again_as_it_was(void **state) {
     ",\n  \"pooling_mode_max_tokens\": false,\n  \"pooling_mode_mean_sqrt_len_tokens\": false,\n"                              \
     "  \"pooling_mode_weightedmean_tokens\": false,\n  \"pooling_mode_lasttoken\": false,\n  \"include_prompt\": true\n}\n"
 
-static void writes_the_old_form(void **state) {
+static void writes_sentence_transformers_files(void **state) {
     (void)state;
     char *dir = test_dir_create(), *to = test_path(dir, "out");
     aoe_model_options o;
@@ -158,7 +160,7 @@ static void writes_the_old_form(void **state) {
     test_dir_remove(dir);
 }
 
-static void says_what_others_cannot_read(void **state) {
+static void readme_lists_limits(void **state) {
     (void)state;
     char *dir = test_dir_create(), *to = test_path(dir, "out"), *readme = test_path(to, "README.md"), *text;
     aoe_model_options o;
@@ -204,7 +206,7 @@ static void writes_config_and_record(void **state) {
     path = test_path(to, "README.md");
     text = test_read(path, NULL);
     assert_non_null(strstr(text, "\"train.tsv\""));
-    assert_non_null(strstr(text, "\"sts.tsv\"")); /* no local paths in a file that is published */
+    assert_non_null(strstr(text, "\"sts.tsv\"")); /* a published file contains no local paths */
     assert_null(strstr(text, "/home"));
     assert_non_null(strstr(text, "\"/query\""));
     free(text);
@@ -214,7 +216,7 @@ static void writes_config_and_record(void **state) {
     test_dir_remove(dir);
 }
 
-static void carries_the_pooler_along(void **state) {
+static void copies_the_pooler(void **state) {
     (void)state;
     char *dir = test_dir_create(), *to = test_path(dir, "out");
     aoe_model *m, *view;
@@ -257,7 +259,7 @@ static void keeps_the_named_prompts(void **state) {
     test_dir_remove(dir);
 }
 
-static void replaces_an_older_model_whole(void **state) {
+static void removes_all_files_of_an_older_model(void **state) {
     (void)state;
     static const char *const gone[] = {"model.safetensors.index.json",
                                        "model-00001-of-00002.safetensors",
@@ -281,30 +283,30 @@ static void replaces_an_older_model_whole(void **state) {
     path = test_path(old, "checkpoints");
     mkdir(path, 0777);
     free(path);
-    path = test_path(old, ".staging-99999999"); /* above the kernel's largest process id */
+    path = test_path(old, ".staging-99999999"); /* no process: the id is above the maximum of the kernel */
     mkdir(path, 0777);
     free(path);
     resave(dir, old, NULL, NULL);
     for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
         if (has(old, gone[i]))
-            fail_msg("%s is still there", gone[i]);
+            fail_msg("%s was not removed", gone[i]);
     check_file(old, "notes.txt", "mine");
     assert_true(has(old, "checkpoints"));
     assert_true(aoei_is_model_dir(old));
-    resave(old, old, NULL, NULL); /* from its own mapped file */
+    resave(old, old, NULL, NULL); /* the input file is mapped while it is replaced */
     aoe_model *a, *b;
     assert_int_equal(aoei_model_open_plain(&a, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_open_plain(&b, test_model_context, old, NULL, NULL), 0);
-    same_weights(a, b);
+    expect_equal_weights(a, b);
     aoe_model_close(a);
     aoe_model_close(b);
     free(old);
     test_dir_remove(dir);
 }
 
-static void leaves_nothing_when_it_cannot_write(void **state) {
+static void writes_nothing_after_an_error(void **state) {
     (void)state;
-    char *dir = test_dir_create(), *in_the_way = test_write_text(dir, "file", "x"), *to = test_path(dir, "file/out");
+    char *dir = test_dir_create(), *file = test_write_text(dir, "file", "x"), *to = test_path(dir, "file/out");
     aoe_model *m;
     aoe_error err;
     test_model_write(dir, NULL);
@@ -314,17 +316,21 @@ static void leaves_nothing_when_it_cannot_write(void **state) {
     FRAGMENT(err, "a file has this name");
     assert_int_equal(test_count_entries(dir), before);
     aoe_model_close(m);
-    free(in_the_way);
+    free(file);
     free(to);
     test_dir_remove(dir);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_again_as_it_was),         cmocka_unit_test(writes_the_old_form),
-        cmocka_unit_test(says_what_others_cannot_read),  cmocka_unit_test(writes_config_and_record),
-        cmocka_unit_test(carries_the_pooler_along),      cmocka_unit_test(keeps_the_named_prompts),
-        cmocka_unit_test(replaces_an_older_model_whole), cmocka_unit_test(leaves_nothing_when_it_cannot_write),
+        cmocka_unit_test(reopens_with_equal_settings),
+        cmocka_unit_test(writes_sentence_transformers_files),
+        cmocka_unit_test(readme_lists_limits),
+        cmocka_unit_test(writes_config_and_record),
+        cmocka_unit_test(copies_the_pooler),
+        cmocka_unit_test(keeps_the_named_prompts),
+        cmocka_unit_test(removes_all_files_of_an_older_model),
+        cmocka_unit_test(writes_nothing_after_an_error),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

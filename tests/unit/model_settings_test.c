@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Who decides how a text becomes a vector: option, aoe.json, the files of
- * sentence-transformers in both forms, the default; and what is refused.
+ * Tests where the settings of a model come from: an option, aoe.json, the files of sentence-transformers in their old
+ * and new layout, or a default; and which files are rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +23,7 @@
 #define DENSE_CONFIG                                                                                                           \
     "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.linear.Identity\"}"
 
+/* Writes dir/name; creates the folder of a name with a slash. */
 static void put(const char *dir, const char *name, const char *text) {
     char folder[64] = "";
     const char *slash = strchr(name, '/');
@@ -35,6 +36,7 @@ static void put(const char *dir, const char *name, const char *text) {
     free(test_write_text(dir, name, text));
 }
 
+/* Reads the settings of dir with options o; NULL: default options. Returns the error code. */
 static int read_dir(aoei_settings *s, const char *dir, const aoe_model_options *o, aoe_error *err) {
     aoe_model_options defaults;
     aoei_encoder_config c;
@@ -75,7 +77,7 @@ static void names_the_poolings(void **state) {
     FRAGMENT(err, "unknown pooling 'average'; use cls, mean (or last-avg)");
 }
 
-static void the_first_that_speaks_wins(void **state) {
+static void settings_follow_their_precedence(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoei_settings s;
@@ -114,7 +116,7 @@ static void the_first_that_speaks_wins(void **state) {
     test_dir_remove(dir);
 }
 
-static void aoe_json_may_leave_things_open(void **state) {
+static void aoe_json_may_omit_settings(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoei_settings s;
@@ -127,7 +129,7 @@ static void aoe_json_may_leave_things_open(void **state) {
     test_dir_remove(dir);
 }
 
-static void refuses_a_bad_aoe_json(void **state) {
+static void rejects_an_invalid_aoe_json(void **state) {
     (void)state;
     static const struct {
         const char *text, *fragment;
@@ -164,6 +166,7 @@ static void refuses_a_bad_aoe_json(void **state) {
     test_dir_remove(dir);
 }
 
+/* Writes the weights [8, 16] of 2_Dense: `diagonal` at [r, r] and [r, r + 8], `other` elsewhere. */
 static void write_dense(const char *dir, float diagonal, float other) {
     const aoei_st_entry e = {"linear.weight", AOEI_ST_F32, 2, {8, 16}};
     char *path = test_path(dir, "2_Dense/model.safetensors");
@@ -176,7 +179,7 @@ static void write_dense(const char *dir, float diagonal, float other) {
     free(path);
 }
 
-static void reads_the_old_form(void **state) {
+static void reads_the_old_layout(void **state) {
     (void)state;
     static const struct {
         const char *config;
@@ -204,7 +207,7 @@ static void reads_the_old_form(void **state) {
     test_dir_remove(dir);
 }
 
-static void reads_the_new_form(void **state) {
+static void reads_the_new_layout(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoei_settings s;
@@ -240,18 +243,19 @@ static void reads_the_new_form(void **state) {
     test_dir_remove(dir);
 }
 
-static void refuse(const char *dir, int code, const char *fragment) {
+/* Asserts that the settings of dir are rejected with code and a message that contains fragment and dir. */
+static void expect_rejected(const char *dir, int code, const char *fragment) {
     aoei_settings s;
     aoe_error err;
     int rc = read_dir(&s, dir, NULL, &err);
     if (!rc)
-        fail_msg("accepted, though: %s", fragment);
+        fail_msg("no error, expected: %s", fragment);
     FRAGMENT(err, fragment);
     FRAGMENT(err, dir);
     assert_int_equal(rc, code);
 }
 
-static void refuses_poolings_it_has_not(void **state) {
+static void rejects_unsupported_poolings(void **state) {
     (void)state;
     static const struct {
         const char *config, *fragment;
@@ -276,12 +280,12 @@ static void refuses_poolings_it_has_not(void **state) {
     aoei_settings s;
     aoe_model_options o;
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "]");
-    refuse(dir, AOE_EFORMAT, "1_Pooling/config.json: missing, though modules.json names it");
+    expect_rejected(dir, AOE_EFORMAT, "1_Pooling/config.json: missing, though modules.json names it");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put(dir, "1_Pooling/config.json", cases[i].config);
-        refuse(dir, cases[i].code, cases[i].fragment);
+        expect_rejected(dir, cases[i].code, cases[i].fragment);
     }
-    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"weightedmean\"}"); /* chosen otherwise, it does not matter */
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"weightedmean\"}"); /* ignored if options.pooling is set */
     aoe_model_options_defaults(&o);
     o.pooling = AOE_POOLING_CLS;
     assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
@@ -290,7 +294,7 @@ static void refuses_poolings_it_has_not(void **state) {
     test_dir_remove(dir);
 }
 
-static void refuses_modules_it_has_not(void **state) {
+static void rejects_unsupported_modules(void **state) {
     (void)state;
     static const struct {
         const char *modules, *fragment;
@@ -316,36 +320,36 @@ static void refuses_modules_it_has_not(void **state) {
     put(dir, "1_Pooling/config.json", "{}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put(dir, "modules.json", cases[i].modules);
-        refuse(dir, cases[i].code, cases[i].fragment);
+        expect_rejected(dir, cases[i].code, cases[i].fragment);
     }
     test_dir_remove(dir);
 }
 
-static void refuses_other_dense_modules(void **state) {
+static void rejects_unsupported_dense_modules(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoei_settings s;
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
     put(dir, "2_Dense/config.json", DENSE_CONFIG);
-    refuse(dir, AOE_ENOENT, "2_Dense: no model.safetensors");
+    expect_rejected(dir, AOE_ENOENT, "2_Dense: no model.safetensors");
     write_dense(dir, 0.5f, 1e-7f);
-    refuse(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
     write_dense(dir, 0.25f, 0);
-    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
     write_dense(dir, 0.5f, 0);
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     check(&s, AOE_POOLING_CLS_LAST_AVG, "1_Pooling/config.json", 10, "default", "", 0);
     aoei_settings_free(&s);
     put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true}");
-    refuse(dir, AOE_EUNSUPPORTED, "pooling 'cls' is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "pooling 'cls' is not supported");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
     put(dir, "2_Dense/config.json",
         "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
-    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
     put(dir, "2_Dense/config.json",
         "{\"in_features\":16,\"out_features\":8,\"activation_function\":\"torch.nn.modules.linear.Identity\"}");
-    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
     test_dir_remove(dir);
 }
 
@@ -354,9 +358,9 @@ static void refuses_other_dense_modules(void **state) {
 #define NEW_DENSE       MODULE(2, "2_Dense", "sentence_transformers.base.modules.dense.Dense")
 #define NEW_NORMALIZE   MODULE(2, "2_Normalize", "sentence_transformers.base.modules.normalize.Normalize")
 
-/* Every pair of --pooling and --[no-]normalize against modules in their old and new form. An option gives its own value and
- * nothing else: other modules are judged, and the length is read, as without it. */
-static void options_do_not_hide_modules(void **state) {
+/* Every combination of options.pooling and options.normalize with modules in the old and new layout. An option only replaces
+ * its own value: other modules are still checked, and the maximum length is still read. */
+static void options_do_not_replace_module_checks(void **state) {
     (void)state;
     static const char *const plain[] = {"[" TRANSFORMER "," POOLING "," NORMALIZE "]",
                                         "[" NEW_TRANSFORMER "," NEW_POOLING "," NEW_NORMALIZE "]"};
@@ -369,17 +373,17 @@ static void options_do_not_hide_modules(void **state) {
     put(dir, "2_Dense/config.json",
         "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
     put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
-    for (int form = 0; form < 2; form++)
+    for (int layout = 0; layout < 2; layout++)
         for (int pooling = 0; pooling < AOE_POOLING_CELL_LAST; pooling++)
             for (int normalize = -1; normalize < 2; normalize++) {
                 aoe_model_options o;
                 aoe_model_options_defaults(&o);
                 o.pooling = (aoe_pooling)pooling;
                 o.normalize = normalize;
-                put(dir, "modules.json", dense[form]);
+                put(dir, "modules.json", dense[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, &err), AOE_EUNSUPPORTED);
                 FRAGMENT(err, "2_Dense/config.json: this Dense module is not supported");
-                put(dir, "modules.json", plain[form]);
+                put(dir, "modules.json", plain[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
                 check(&s, pooling ? (aoe_pooling)pooling : AOE_POOLING_LAST_MAX, pooling ? "option" : "1_Pooling/config.json",
                       9, "tokenizer_config.json", "", normalize != 0);
@@ -388,8 +392,9 @@ static void options_do_not_hide_modules(void **state) {
     test_dir_remove(dir);
 }
 
-/* aoe.json with pooling and normalisation settles the vectors, with one of them it does not, and neither hides the length. */
-static void aoe_json_settles_the_modules(void **state) {
+/* If aoe.json has both "pooling" and "normalize", the modules are not checked; with only one of them, they are. The maximum
+ * length is read in both cases. */
+static void aoe_json_replaces_module_checks(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoei_settings s;
@@ -402,13 +407,14 @@ static void aoe_json_settles_the_modules(void **state) {
     check(&s, AOE_POOLING_LAST_MAX, "aoe.json", 9, "tokenizer_config.json", "", 1);
     aoei_settings_free(&s);
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"last-max\"}");
-    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":null,\"normalize\":true}");
-    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
     test_dir_remove(dir);
 }
 
-/* A Dense module of the width of one vector is a layer of the model; behind the average of two it is the second. */
+/* A Dense module whose input size is the hidden size is a layer of the model. If a first Dense module averages two pooled
+ * vectors, the second Dense module is the layer. */
 static void finds_a_dense_layer(void **state) {
     (void)state;
     static const char layer[] = "{\"in_features\":8,\"out_features\":3,\"bias\":true,\"activation_function\":"
@@ -417,9 +423,9 @@ static void finds_a_dense_layer(void **state) {
     aoei_settings s;
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"cls\"}");
-    refuse(dir, AOE_EFORMAT, "2_Dense/config.json: missing, though modules.json names it");
+    expect_rejected(dir, AOE_EFORMAT, "2_Dense/config.json: missing, though modules.json names it");
     put(dir, "2_Dense/config.json", "{\"out_features\":8}");
-    refuse(dir, AOE_EFORMAT, "\"in_features\" is missing");
+    expect_rejected(dir, AOE_EFORMAT, "\"in_features\" is missing");
     put(dir, "2_Dense/config.json", layer);
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     check(&s, AOE_POOLING_CLS, "1_Pooling/config.json", 10, "default", "", 0);
@@ -428,7 +434,7 @@ static void finds_a_dense_layer(void **state) {
     put(dir, "modules.json",
         "[" TRANSFORMER "," POOLING "," DENSE
         "," MODULE(3, "3_Dense", OLD_TYPE("Dense")) "," MODULE(4, "4_Normalize", OLD_TYPE("Normalize")) "]");
-    refuse(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode\":[\"cls\",\"mean\"]}");
     put(dir, "2_Dense/config.json", DENSE_CONFIG);
     put(dir, "3_Dense/config.json", layer);
@@ -448,7 +454,7 @@ static void finds_a_dense_layer(void **state) {
     test_dir_remove(dir);
 }
 
-static void reads_lengths_under_every_name(void **state) {
+static void reads_max_length_from_every_file_name(void **state) {
     (void)state;
     static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
                                         "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -466,7 +472,7 @@ static void reads_lengths_under_every_name(void **state) {
         check(&s, AOE_POOLING_LAST_AVG, "default", 10, names[i], "", 0);
         aoei_settings_free(&s);
         put(dir, names[i], "{\"max_seq_length\":-1}");
-        refuse(dir, AOE_EFORMAT, "\"max_seq_length\" is -1");
+        expect_rejected(dir, AOE_EFORMAT, "\"max_seq_length\" is -1");
         put(dir, names[i], "{\"max_seq_length\":null}");
         assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
         check(&s, AOE_POOLING_LAST_AVG, "default", 10, "default", "", 0);
@@ -491,7 +497,7 @@ static void reads_prompts(void **state) {
     aoei_settings s;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put(dir, "config_sentence_transformers.json", cases[i].config);
-        refuse(dir, cases[i].code, cases[i].fragment);
+        expect_rejected(dir, cases[i].code, cases[i].fragment);
     }
     put(dir, "config_sentence_transformers.json",
         "{\"__version__\":{\"sentence_transformers\":\"9.0\"},\"prompts\":{\"query\":\"\",\"document\":\"\"},\"default_prompt_name\":\"query\","
@@ -502,7 +508,7 @@ static void reads_prompts(void **state) {
     test_dir_remove(dir);
 }
 
-static void tells_what_others_cannot_do(void **state) {
+static void names_limits_of_sentence_transformers(void **state) {
     (void)state;
     char buf[256];
     aoei_settings s = {.pooling = AOE_POOLING_CLS, .prompt = (char *)"query: {text}"};
@@ -519,20 +525,20 @@ static void tells_what_others_cannot_do(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_the_poolings),
-        cmocka_unit_test(the_first_that_speaks_wins),
-        cmocka_unit_test(aoe_json_may_leave_things_open),
-        cmocka_unit_test(refuses_a_bad_aoe_json),
-        cmocka_unit_test(reads_the_old_form),
-        cmocka_unit_test(reads_the_new_form),
-        cmocka_unit_test(refuses_poolings_it_has_not),
-        cmocka_unit_test(refuses_modules_it_has_not),
-        cmocka_unit_test(refuses_other_dense_modules),
-        cmocka_unit_test(options_do_not_hide_modules),
-        cmocka_unit_test(aoe_json_settles_the_modules),
+        cmocka_unit_test(settings_follow_their_precedence),
+        cmocka_unit_test(aoe_json_may_omit_settings),
+        cmocka_unit_test(rejects_an_invalid_aoe_json),
+        cmocka_unit_test(reads_the_old_layout),
+        cmocka_unit_test(reads_the_new_layout),
+        cmocka_unit_test(rejects_unsupported_poolings),
+        cmocka_unit_test(rejects_unsupported_modules),
+        cmocka_unit_test(rejects_unsupported_dense_modules),
+        cmocka_unit_test(options_do_not_replace_module_checks),
+        cmocka_unit_test(aoe_json_replaces_module_checks),
         cmocka_unit_test(finds_a_dense_layer),
-        cmocka_unit_test(reads_lengths_under_every_name),
+        cmocka_unit_test(reads_max_length_from_every_file_name),
         cmocka_unit_test(reads_prompts),
-        cmocka_unit_test(tells_what_others_cannot_do),
+        cmocka_unit_test(names_limits_of_sentence_transformers),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, NULL, NULL);
