@@ -140,7 +140,7 @@ static void satisfies_the_definition(void **state) {
 
 static void special_matrices(void **state) {
     (void)state;
-    for (size_t n = 1; n <= 7; n++) { /* a diagonal matrix with zeros and values in no order */
+    for (size_t n = 1; n <= 7; n++) { /* a diagonal matrix with zeros and unsorted values */
         memset(a, 0, sizeof a);
         for (size_t i = 0; i < n; i++)
             a[i * n + i] = (double)((3 * i) % n);

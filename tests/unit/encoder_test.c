@@ -89,7 +89,7 @@ static void pack(setup *s) {
     }
 }
 
-/* Fills the arena with NaN before the layout, so that reading uninitialized memory changes results. */
+/* Creates s. The arena is filled with NaN before the layout, so that reading uninitialized memory changes results. */
 static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, const tiny_model *shape) {
     memset(s, 0, sizeof *s);
     s->type = type;

@@ -236,7 +236,7 @@ static void test_comments_and_graphql(void **state) {
     assert_int_equal(r.result.missing, 1); /* acme/secret is readable with a token */
     test_server_forget(server);
     must_collect(&r);
-    assert_int_equal(r.result.requests, 1); /* the missing repository */
+    assert_int_equal(r.result.requests, 1); /* only the missing repository is requested again */
     end(&r);
     free(cache);
     char *other = test_path(test_dir, "graphql-storm.sqlite");
@@ -780,7 +780,7 @@ static void test_limit_and_triplets(void **state) {
     r.o.clean = AOE_ISSUE_CLEAN_COMMENTS | AOE_ISSUE_CLEAN_IMAGES | AOE_ISSUE_CLEAN_TEMPLATES;
     must_collect(&r);
     assert_int_equal(r.result.issues, 20);
-    assert_int_equal(r.result.positives[0], 3); /* 8, 13 and 18; 23 is called a duplicate only in a comment */
+    assert_int_equal(r.result.positives[0], 3); /* issues 8, 13 and 18; 23 is called a duplicate only in a comment */
     assert_int_equal(r.result.negatives[0], 6);
     assert_int_equal(count(r.out[0].data, "\n"), 6);
     assert_non_null(strstr(r.out[0].data, "{\"query\":\"The rope breaks when dropped from height 8\\n"));

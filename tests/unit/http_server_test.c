@@ -49,7 +49,7 @@ static void test_program(void **state) {
     assert_int_equal(aoei_http_send(h, &(aoei_http_request){.url = url}, &r, NULL), 0);
     assert_int_equal(r.status, 404);
     int status = 0;
-    assert_int_equal(kill(pid, SIGTERM), 0); /* with a connection open */
+    assert_int_equal(kill(pid, SIGTERM), 0); /* while a connection is open */
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     char *logged = test_read(log, NULL);

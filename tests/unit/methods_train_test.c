@@ -119,7 +119,7 @@ static void results_are_bit_identical(void **state) {
 }
 
 /* Returns the sum of the loss terms that the method trains. */
-static double part_of(aoe_method m, const aoe_objective_result *l) {
+static double method_loss(aoe_method m, const aoe_objective_result *l) {
     return m == AOE_METHOD_ANGLE                  ? l->cosine + l->ibn + l->angle
            : m == AOE_METHOD_COSENT               ? l->cosine
            : m == AOE_METHOD_SBERT_CLASSIFICATION ? l->classification
@@ -142,14 +142,14 @@ static void loss_decreases(void **state) {
         r.o.args.lr = 3e-3;
         r.o.args.save_every = 1000;
         train_run_ok(&r, 2);
-        const size_t n = train_run_count(&r, AOE_TRAIN_STEP), share = n / 10;
+        const size_t n = train_run_count(&r, AOE_TRAIN_STEP), tenth = n / 10;
         for (size_t k = 0; k < r.n; k++) {
             if (r.events[k].kind != AOE_TRAIN_STEP)
                 continue;
             const aoe_objective_result *l = &r.events[k].loss;
-            first += steps < share ? l->total : 0;
-            last += steps >= n - share ? l->total : 0;
-            assert_true(fabs(l->total - part_of(all[i], l)) <= 1e-6 * (1 + l->total));
+            first += steps < tenth ? l->total : 0;
+            last += steps >= n - tenth ? l->total : 0;
+            assert_true(fabs(l->total - method_loss(all[i], l)) <= 1e-6 * (1 + l->total));
             steps++;
         }
         if (!(last < 0.83 * first))

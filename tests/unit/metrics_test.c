@@ -49,7 +49,7 @@ static void metrics_at(const double *score, const uint8_t *label, size_t n, doub
 }
 
 /* Checks the metrics, and that the reported thresholds give them. */
-static void test_binaries_of_sklearn(void **state) {
+static void test_binary_metrics_of_sklearn(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(metric_binaries); i++) {
         const metric_binary *c = &metric_binaries[i];
@@ -85,7 +85,7 @@ static void test_thresholds_by_hand(void **state) {
     expect_close(m.average_precision, (2 + 0.6) / 3, "average precision", 0);
 }
 
-static void test_ends_of_the_scale(void **state) {
+static void test_extreme_thresholds(void **state) {
     (void)state;
     const double score[] = {0.2, 0.4, 0.4}, next[] = {1, 1 + DBL_EPSILON};
     const uint8_t upside_down[] = {1, 0, 0}, all[] = {1, 1, 1}, none[] = {0, 0, 0}, up[] = {0, 1};
@@ -173,8 +173,8 @@ static void test_rankings_by_hand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_correlations_of_scipy), cmocka_unit_test(test_binaries_of_sklearn),
-        cmocka_unit_test(test_thresholds_by_hand),    cmocka_unit_test(test_ends_of_the_scale),
+        cmocka_unit_test(test_correlations_of_scipy), cmocka_unit_test(test_binary_metrics_of_sklearn),
+        cmocka_unit_test(test_thresholds_by_hand),    cmocka_unit_test(test_extreme_thresholds),
         cmocka_unit_test(test_binary_errors),         cmocka_unit_test(test_rankings_of_sklearn),
         cmocka_unit_test(test_rankings_by_hand),
     };

@@ -24,7 +24,7 @@ enum { WORDS = 73, FIRST = 5, MAX_TRIPLETS = 20000 };
 static char *dir, *circle, *bert;
 static aoe_context *context;
 
-/* Writes a static model with the words w00 to w72: wNN is at 5 NN degrees, so that w72 is equal to w00. */
+/* Writes a static model with the words w00 to w72: wNN is at 5 * NN degrees, so that w72 is equal to w00. */
 static void write_circle(const char *path) {
     char vocab[8 * (WORDS + FIRST)] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", name[] = "embeddings";
     const aoei_st_entry e = {name, AOEI_ST_F32, 2, {FIRST + WORDS, 2}};
@@ -178,7 +178,7 @@ static void expect_failure(const char *name, const char *text, aoe_mine_options 
 
 static const char simple[] = "query\tpositive\nw00\tw10\nw30\tw33\nw50\tw53\nw20\tw24\n";
 
-/* The candidates are w10, w33, w53 and w24. A cosine depends on the number of steps between two words on the circle. */
+/* The candidates are w10, w33, w53 and w24. A cosine depends on the number of steps of 5 degrees between two words. */
 static void test_choice(void **state) {
     (void)state;
     aoe_mine_options o = defaults();

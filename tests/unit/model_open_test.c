@@ -136,7 +136,7 @@ static void reports_model_info(void **state) {
     test_dir_remove(dir);
 }
 
-/* Asserts that a model of this specification does not open: error code, and a message with dir and both fragments. */
+/* Asserts that opening a model of this specification fails with code and a message with the directory and both fragments. */
 static void expect_rejected(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
     char *dir = test_dir_create();
     aoe_model *m;

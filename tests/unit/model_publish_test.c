@@ -24,7 +24,7 @@
 #include "model/save.h"
 #include "modeldir/layout.h"
 
-#define DEAD ".staging-99999999" /* staging folder of no process: the id is above the maximum of the kernel */
+#define DEAD ".staging-99999999" /* of a process that cannot exist: the id is above the kernel's maximum */
 
 enum { KILLED = 77, DONE = 78 };
 
@@ -98,7 +98,7 @@ static void recover_quietly(const char *dir) {
     free(to);
 }
 
-/* Writes an older model with files of other kinds to `to`. */
+/* Writes an older model and unrelated files to `to`. */
 static void write_older(const char *to, int shards) {
     free(test_write_text(to, "notes.txt", "mine"));
     test_model_write(to, &(test_model_spec){.shards = shards, .dtype = AOEI_ST_F16});

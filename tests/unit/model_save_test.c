@@ -283,7 +283,7 @@ static void removes_all_files_of_an_older_model(void **state) {
     path = test_path(old, "checkpoints");
     mkdir(path, 0777);
     free(path);
-    path = test_path(old, ".staging-99999999"); /* no process: the id is above the maximum of the kernel */
+    path = test_path(old, ".staging-99999999"); /* a process that cannot exist */
     mkdir(path, 0777);
     free(path);
     resave(dir, old, NULL, NULL);

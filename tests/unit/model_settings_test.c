@@ -23,7 +23,7 @@
 #define DENSE_CONFIG                                                                                                           \
     "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.linear.Identity\"}"
 
-/* Writes dir/name; creates the folder of a name with a slash. */
+/* Writes dir/name; if name is FOLDER/FILE, creates the folder. */
 static void put(const char *dir, const char *name, const char *text) {
     char folder[64] = "";
     const char *slash = strchr(name, '/');
