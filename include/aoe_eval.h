@@ -57,6 +57,27 @@ AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_ta
                           aoe_error *AOE_NULLABLE err);
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *AOE_NULLABLE err);
 
+/* The dev set of a training run: labelled pairs with which models are compared during training, by the Spearman correlation
+ * of cosine and label. It belongs into four fields of aoe_train_options:
+ *     o.evaluate = aoe_dev_set_evaluate;
+ *     o.evaluate_user = dev_set;
+ *     o.dev_name = path;
+ *     o.dev_fingerprint = aoe_dev_set_fingerprint(dev_set);
+ */
+typedef struct aoe_dev_set aoe_dev_set;
+
+/* Loads a table of labelled pairs. Empty texts are allowed, whatever o->allow_empty is. Skipped rows and the warnings of
+ * aoe_dev_set_evaluate are reported to the log of the context. Errors: those of aoe_pairs_load; AOE_EFORMAT if all labels are
+ * equal, because models cannot be compared then. */
+AOE_API int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const aoe_table_options *AOE_NULLABLE o,
+                             aoe_error *AOE_NULLABLE err);
+/* An aoe_dev_fn. dev_set: an aoe_dev_set. Sets *score to the Spearman correlation, or to -1 with a warning if it is undefined
+ * because all cosines are equal. The first evaluation also warns if texts are truncated. Errors: those of aoe_eval_pairs. */
+AOE_API int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *AOE_NULLABLE err);
+AOE_API double aoe_dev_set_pearson(const aoe_dev_set *d); /* Pearson correlation of the latest evaluation; NaN before it */
+AOE_API uint64_t aoe_dev_set_fingerprint(const aoe_dev_set *d); /* aoe_pairs_fingerprint of the pairs */
+AOE_API void aoe_dev_set_free(aoe_dev_set *AOE_NULLABLE d);
+
 /* The settings in which SentEval scores a year of STS: all subsets as one, the mean of the subsets' coefficients, and that
  * mean weighted with their pairs (docs/evaluation.md). */
 typedef enum aoe_setting { AOE_SETTING_ALL, AOE_SETTING_MEAN, AOE_SETTING_WMEAN, AOE_SETTING_COUNT } aoe_setting;

@@ -385,13 +385,12 @@ void cli_warn_skipped(const char *path, size_t n) {
         cli_warn("%s%sskipped %zu bad row%s", path ? path : "", path ? ": " : "", n, cli_plural(n));
 }
 
-void cli_warn_truncated(const char *path, size_t n, size_t total, int chunk) {
+void cli_warn_truncated(size_t n, size_t total, int chunk) {
     char of[32] = "";
     if (total)
         snprintf(of, sizeof of, " of %zu", total);
     if (n)
-        cli_warn("%s%s%zu%s text%s truncated to the maximum sequence length; set --max-length%s", path ? path : "",
-                 path ? ": " : "", n, of,
+        cli_warn("%zu%s text%s truncated to the maximum sequence length; set --max-length%s", n, of,
                  total == 1 || (!total && n == 1) ? " was"
                  : n == 1                         ? "s was"
                                                   : "s were",

@@ -87,9 +87,8 @@ void cli_session_close(cli_session *s);          /* accepts a zeroed or partly o
 
 /* Warns that n bad rows were skipped, unless n is 0. path: the file; NULL if it is unknown. */
 void cli_warn_skipped(const char *path, size_t n);
-/* Warns that n of `total` texts (0: unknown) were truncated, unless n is 0. path: the file, or NULL. chunk: 1 if the
- * command has the option --chunk. */
-void cli_warn_truncated(const char *path, size_t n, size_t total, int chunk);
+/* Warns that n of `total` texts (0: unknown) were truncated, unless n is 0. chunk: 1 if the command has the option --chunk. */
+void cli_warn_truncated(size_t n, size_t total, int chunk);
 
 const char *cli_dtype_name(aoe_dtype d);
 const char *cli_plural(size_t n); /* "" for 1, else "s" */

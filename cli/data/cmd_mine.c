@@ -251,7 +251,7 @@ static void report_counts(const aoe_mine_result *r) {
     cli_warn_skipped(NULL, r->skipped);
     if (r->dropped)
         cli_note("%zu row%s a label that the label map drops", r->dropped, r->dropped == 1 ? " has" : "s have");
-    cli_warn_truncated(NULL, r->truncated, r->texts, 0);
+    cli_warn_truncated(r->truncated, r->texts, 0);
 }
 
 static int run_job(job *j, options *o, const cli_args *args) {

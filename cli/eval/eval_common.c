@@ -54,7 +54,7 @@ static void note_texts(const cli_session *s, const cli_eval_options *o, size_t e
     if (empty)
         cli_warn("%zu empty text%s: %s", empty, cli_plural(empty),
                  strcmp(info.architecture, "static") ? "only special tokens are embedded" : "the embedding is zero");
-    cli_warn_truncated(NULL, truncated, 0, 1);
+    cli_warn_truncated(truncated, 0, 1);
     if (o->model.chunk == AOE_CHUNK_MEAN)
         cli_note("texts longer than the maximum sequence length: the embedding is the mean over all chunks");
 }

@@ -18,13 +18,11 @@ typedef cli_train_config options;
 
 typedef struct run {
     const options *o;
-    aoe_pairs *dev; /* dev set, owned; NULL without --dev */
+    aoe_dev_set *dev; /* owned; NULL without --dev */
     cli_progress progress;
     aoe_train_event last; /* newest event; its path is not valid */
     size_t evaluations;   /* number of evaluations printed */
-    double dev_pearson;   /* Pearson correlation of the newest evaluation */
     double rate;          /* tokens per second, exponential moving average over steps */
-    int told;             /* 1 if the number of truncated dev texts was reported */
 } run;
 
 static void score_text(char out[32], double score) {
@@ -82,7 +80,7 @@ static void print_eval(run *r, const aoe_train_event *e) {
     if (r->o->general.json) {
         cli_print_json(json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", "eval", "step", (json_int_t)e->step, "steps",
                                  (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", cli_json_real(e->score),
-                                 "dev_pearson", cli_json_real(r->dev_pearson), "best_dev_spearman",
+                                 "dev_pearson", cli_json_real(aoe_dev_set_pearson(r->dev)), "best_dev_spearman",
                                  cli_json_real(e->best_score), "best_step", (json_int_t)e->best_step, "seconds", e->seconds));
         return;
     }
@@ -90,7 +88,7 @@ static void print_eval(run *r, const aoe_train_event *e) {
     r->progress.active = !cli_is_quiet();
     char score[32], pearson[32], seconds[32];
     score_text(score, e->score);
-    score_text(pearson, r->dev_pearson);
+    score_text(pearson, aoe_dev_set_pearson(r->dev));
     cli_format_seconds(seconds, e->seconds);
     if (r->evaluations++ == 0)
         printf("%8s  %7s  %9s  %9s  %8s\n", "step", "epoch", "spearman", "pearson", "time");
@@ -143,52 +141,19 @@ static int on_event(void *user, const aoe_train_event *e) {
     return cli_interrupted() != 0;
 }
 
-static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
-    run *r = user;
-    aoe_sts_result result;
-    int code = aoe_eval_pairs(e, r->dev, &result, err);
-    if (code)
-        return code;
-    if (!r->told++)
-        cli_warn_truncated(r->o->dev, result.truncated, 2 * result.pairs, 0);
-    r->dev_pearson = result.pearson;
-    *score = result.spearman;
-    if (isfinite(result.spearman))
-        return 0;
-    cli_warn("%s: all cosines are equal, so the Spearman correlation is undefined and counted as -1", r->o->dev);
-    *score = -1;
-    return 0;
-}
-
-/* Loads the dev set and checks before training that it can distinguish models. */
-static int load_dev(run *r) {
-    aoe_table_options table = r->o->dev_table;
-    aoe_error err;
-    table.allow_empty = 1;
-    if (aoe_pairs_load(&r->dev, r->o->dev, &table, &err))
-        return cli_fail("%s", err.message);
-    cli_warn_skipped(r->o->dev, aoe_pairs_skipped(r->dev));
-    if (aoe_pairs_dropped(r->dev))
-        cli_note("%s: %zu rows have a label that the label map drops", r->o->dev, aoe_pairs_dropped(r->dev));
-    for (size_t i = 1; i < aoe_pairs_count(r->dev); i++)
-        if (aoe_pairs_label(r->dev, i) < aoe_pairs_label(r->dev, 0) || aoe_pairs_label(r->dev, i) > aoe_pairs_label(r->dev, 0))
-            return 0;
-    return cli_fail("%s: all labels are equal, so models cannot be compared; use a dev set with different labels", r->o->dev);
-}
-
 static int run_train(run *r, options *o) {
     aoe_context *ctx = NULL;
     aoe_error err;
-    if (o->dev && load_dev(r))
-        return 1;
     int code = cli_train_config_resolve(o) || cli_open_context(&ctx, &o->general);
+    if (!code && o->dev && aoe_dev_set_load(&r->dev, ctx, o->dev, &o->dev_table, &err))
+        code = cli_fail("%s", err.message);
     if (!code) {
         o->t.args.event = on_event;
         o->t.args.event_user = r;
-        o->t.evaluate = o->dev ? evaluate : NULL;
-        o->t.evaluate_user = r;
+        o->t.evaluate = o->dev ? aoe_dev_set_evaluate : NULL;
+        o->t.evaluate_user = r->dev;
         o->t.dev_name = o->dev;
-        o->t.dev_fingerprint = o->dev ? aoe_pairs_fingerprint(r->dev) : 0;
+        o->t.dev_fingerprint = aoe_dev_set_fingerprint(r->dev);
         cli_watch_interrupts();
         code = aoe_train(ctx, &o->t, &err);
         cli_progress_end(&r->progress);
@@ -208,7 +173,7 @@ static int run_command(int argc, char **argv) {
         run r = {.o = &o};
         cli_set_quiet(o.general.quiet);
         code = run_train(&r, &o);
-        aoe_pairs_free(r.dev);
+        aoe_dev_set_free(r.dev);
     }
     cli_train_config_free(&o);
     return code;

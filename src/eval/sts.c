@@ -228,17 +228,11 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
 
 /* Returns 1 if two pairs in the range of a row have different scores. */
 static int has_order(const plan *l, const row *r) {
-    double first = NAN;
-    for (size_t i = 0; i < l->n; i++) {
-        const aoe_pairs *p = l->row[i].begin >= r->begin && l->row[i].end <= r->end ? l->row[i].pairs : NULL;
-        for (size_t k = 0; p && k < aoe_pairs_count(p); k++) {
-            const double label = aoe_pairs_label(p, k);
-            first = isnan(first) ? label : first;
-            if (label < first || label > first)
-                return 1;
-        }
-    }
-    return 0;
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->row[i].pairs && l->row[i].begin >= r->begin && l->row[i].end <= r->end)
+            aoei_pairs_label_range(l->row[i].pairs, &low, &high);
+    return low < high;
 }
 
 int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err) {

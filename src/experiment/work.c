@@ -19,15 +19,14 @@ typedef struct work {
     const aoe_experiment_options *o;
     const aoei_trial *t;
     aoei_child *child;
-    aoe_context *ctx;              /* owned; created in the child */
-    aoe_pairs *dev;                /* owned; NULL: no dev set */
-    FILE *log;                     /* owned; train.jsonl */
-    double *score;                 /* [scores] owned */
-    double dev_score, dev_pearson; /* of the newest evaluation */
-    int told;                      /* 1: truncated texts of the dev set were reported */
-    size_t file;                   /* evaluation file in progress */
-    int write_code;                /* of the scored pairs */
-    aoe_error *error;              /* borrowed */
+    aoe_context *ctx; /* owned; created in the child */
+    aoe_dev_set *dev; /* owned; NULL: no dev set */
+    FILE *log;        /* owned; train.jsonl */
+    double *score;    /* [scores] owned */
+    double dev_score; /* best score on the dev set; NaN without one */
+    size_t file;      /* evaluation file in progress */
+    int write_code;   /* of the scored pairs */
+    aoe_error *error; /* borrowed */
 } work;
 
 static void on_log(void *user, aoe_log_level level, const char *message) {
@@ -37,41 +36,7 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     aoei_child_log(line);
 }
 
-static void warn(const char *path, const char *what) {
-    char line[1100];
-    snprintf(line, sizeof line, "warning: %.900s: %s", path, what);
-    aoei_child_log(line);
-}
-
 /* ---- training */
-
-/* Loads the dev set. Its gold scores must differ, or models could not be compared on it. */
-static int load_dev(work *w, aoe_error *err) {
-    const aoe_evaluation_file *dev = w->o->dev;
-    aoe_table_options table = dev->table;
-    table.allow_empty = 1;
-    int code = aoe_pairs_load(&w->dev, dev->path, &table, err);
-    if (!code && aoe_pairs_skipped(w->dev))
-        warn(dev->path, "bad rows were skipped");
-    return code;
-}
-
-static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
-    work *w = user;
-    aoe_sts_result result;
-    const int code = aoe_eval_pairs(e, w->dev, &result, err);
-    if (code)
-        return code;
-    if (result.truncated && !w->told++)
-        warn(w->o->dev->path, "some texts were truncated to the maximum length; options.max_length sets it");
-    w->dev_pearson = result.pearson;
-    *score = result.spearman;
-    if (isfinite(result.spearman))
-        return 0;
-    warn(w->o->dev->path, "all cosines are equal, so the Spearman correlation is undefined; it counts as -1");
-    *score = -1;
-    return 0;
-}
 
 static json_t *real(double x) {
     return isfinite(x) ? json_real(x) : json_null();
@@ -82,8 +47,8 @@ static void log_event(const work *w, const aoe_train_event *e) {
     const int done = e->kind == AOE_TRAIN_DONE;
     json_t *o = json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", done ? "done" : "eval", "step", (json_int_t)e->step,
                           "steps", (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", real(e->score), "dev_pearson",
-                          real(w->dev_pearson), "best_dev_spearman", real(e->best_score), "best_step", (json_int_t)e->best_step,
-                          "seconds", e->seconds);
+                          real(aoe_dev_set_pearson(w->dev)), "best_dev_spearman", real(e->best_score), "best_step",
+                          (json_int_t)e->best_step, "seconds", e->seconds);
     char *line = aoei_json_text(o, JSON_COMPACT);
     if (w->log && line) {
         fprintf(w->log, "%s\n", line);
@@ -122,7 +87,8 @@ static int has_checkpoint(const char *output) {
 
 static int train(work *w, const char *output, aoe_error *err) {
     aoe_train_options t = w->t->configuration->train;
-    int code = w->o->dev ? load_dev(w, err) : 0;
+    const aoe_evaluation_file *dev = w->o->dev;
+    int code = dev ? aoe_dev_set_load(&w->dev, w->ctx, dev->path, &dev->table, err) : 0;
     if (code)
         return code;
     char *path = aoei_trial_path(w->o, w->t, "train.jsonl");
@@ -135,10 +101,10 @@ static int train(work *w, const char *output, aoe_error *err) {
     t.args.force = !resume;
     t.args.event = on_event;
     t.args.event_user = w;
-    t.evaluate = w->dev ? evaluate : NULL;
-    t.evaluate_user = w;
-    t.dev_name = w->dev ? w->o->dev->path : NULL;
-    t.dev_fingerprint = w->dev ? aoe_pairs_fingerprint(w->dev) : 0;
+    t.evaluate = dev ? aoe_dev_set_evaluate : NULL;
+    t.evaluate_user = w->dev;
+    t.dev_name = dev ? dev->path : NULL;
+    t.dev_fingerprint = aoe_dev_set_fingerprint(w->dev);
     code = aoe_train(w->ctx, &t, err);
     if (w->log)
         fclose(w->log);
@@ -209,7 +175,7 @@ static int run(work *w, const char *output, size_t threads, aoe_error *err) {
 
 int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t threads, aoei_child *child, aoe_error *err) {
     const size_t scores = aoei_trial_scores(o);
-    work w = {.o = o, .t = t, .child = child, .dev_score = NAN, .dev_pearson = NAN};
+    work w = {.o = o, .t = t, .child = child, .dev_score = NAN};
     aoei_json_init();
     w.score = aoei_malloc_array(scores, sizeof *w.score);
     char *output = aoei_trial_path(o, t, "model");
@@ -218,7 +184,7 @@ int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t
         w.score[i] = NAN;
     if (!code)
         code = run(&w, output, threads, err);
-    aoe_pairs_free(w.dev);
+    aoe_dev_set_free(w.dev);
     aoe_context_destroy(w.ctx);
     aoei_free(w.score);
     aoei_free(output);

@@ -37,6 +37,13 @@ const char *aoei_pairs_name(const aoe_pairs *p) {
     return p->examples.name;
 }
 
+void aoei_pairs_label_range(const aoe_pairs *p, double *low, double *high) {
+    for (size_t i = 0; i < p->examples.n; i++) {
+        *low = fmin(*low, p->examples.label[i]);
+        *high = fmax(*high, p->examples.label[i]);
+    }
+}
+
 int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, aoe_error *err) {
     *out = NULL;
     aoe_pairs *p = aoei_calloc(1, sizeof *p);

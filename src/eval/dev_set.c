@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ * The dev set of a training run: labelled pairs with which models are compared during training (aoe_dev_set in aoe_eval.h).
+ */
+#include <math.h>
+
+#include "aoe_data.h"
+#include "aoe_eval.h"
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/context.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "table/pairs.h"
+
+struct aoe_dev_set {
+    aoe_pairs *pairs;   /* owned */
+    aoei_log log;       /* log of the context, for warnings */
+    double pearson;     /* Pearson correlation of the latest evaluation; NaN before the first one */
+    int told_truncated; /* 1 after the warning about truncated texts, which is written once */
+};
+
+/* Writes what was left out to the log. Errors: AOE_EFORMAT if all labels are equal. */
+static int check_pairs(const aoe_dev_set *d, aoe_error *err) {
+    const char *name = aoei_pairs_name(d->pairs);
+    const size_t skipped = aoe_pairs_skipped(d->pairs), dropped = aoe_pairs_dropped(d->pairs);
+    double low = INFINITY, high = -INFINITY;
+    if (skipped)
+        aoei_log_write(&d->log, AOE_LOG_WARNING, "%s: skipped %zu bad row%s", name, skipped, skipped == 1 ? "" : "s");
+    if (dropped)
+        aoei_log_write(&d->log, AOE_LOG_INFO, "%s: %zu row%s a label that the label map drops", name, dropped,
+                       dropped == 1 ? " has" : "s have");
+    aoei_pairs_label_range(d->pairs, &low, &high);
+    if (low < high)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: all labels are equal, so models cannot be compared; use a dev set with different labels", name);
+}
+
+int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const aoe_table_options *o, aoe_error *err) {
+    if (d)
+        *d = NULL;
+    AOEI_CHECK(err, d, ctx, path);
+    AOEI_OPTIONS(aoe_table_options, o, err);
+    aoe_table_options table = *o;
+    table.allow_empty = 1;
+    aoe_dev_set *set = aoei_calloc(1, sizeof *set);
+    if (!set)
+        return aoei_fail_nomem(err, sizeof *set);
+    set->log = ctx->log;
+    set->pearson = NAN;
+    int code = aoe_pairs_load(&set->pairs, path, &table, err);
+    if (!code)
+        code = check_pairs(set, err);
+    if (code)
+        aoe_dev_set_free(set);
+    else
+        *d = set;
+    return code;
+}
+
+int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *err) {
+    AOEI_CHECK(err, dev_set, e, score);
+    aoe_dev_set *d = dev_set;
+    aoe_sts_result result;
+    const int code = aoe_eval_pairs(e, d->pairs, &result, err);
+    if (code)
+        return code;
+    const char *name = aoei_pairs_name(d->pairs);
+    if (result.truncated && !d->told_truncated)
+        aoei_log_write(&d->log, AOE_LOG_WARNING,
+                       "%s: %zu of %zu texts %s truncated to the maximum sequence length; set options.max_length", name,
+                       result.truncated, 2 * result.pairs, result.truncated == 1 ? "was" : "were");
+    d->told_truncated = 1;
+    d->pearson = result.pearson;
+    *score = result.spearman;
+    if (isfinite(result.spearman))
+        return 0;
+    aoei_log_write(&d->log, AOE_LOG_WARNING,
+                   "%s: all cosines are equal, so the Spearman correlation is undefined and counted as -1", name);
+    *score = -1;
+    return 0;
+}
+
+double aoe_dev_set_pearson(const aoe_dev_set *d) {
+    return d ? d->pearson : (double)NAN;
+}
+
+uint64_t aoe_dev_set_fingerprint(const aoe_dev_set *d) {
+    return d ? aoe_pairs_fingerprint(d->pairs) : 0;
+}
+
+void aoe_dev_set_free(aoe_dev_set *d) {
+    if (!d)
+        return;
+    aoe_pairs_free(d->pairs);
+    aoei_free(d);
+}
