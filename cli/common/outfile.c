@@ -15,7 +15,6 @@
 #include "base/dir.h"
 #include "base/path.h"
 #include "cli/common/output.h"
-#include "cli/common/words.h"
 
 enum { MAX_PENDING = 64 };
 
@@ -61,22 +60,16 @@ int cli_is_stdout(const char *path) {
 
 /* stat of the directory that contains path. Returns 0, or -1 if there is no such directory. */
 static int stat_folder(const char *path, struct stat *st) {
-    const char *slash = strrchr(path, '/');
-    char *folder = cli_format("%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
-    const int rc = stat(folder, st);
-    free(folder);
+    char *folder = aoei_path_parent(path);
+    const int rc = folder ? stat(folder, st) : -1;
+    aoei_free(folder);
     return rc;
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 int cli_is_same_file(const char *a, const char *b) {
     struct stat x, y;
     const int no_a = stat(a, &x), no_b = stat(b, &y);
-    if (no_a && no_b && (strcmp(base_name(a), base_name(b)) != 0 || stat_folder(a, &x) || stat_folder(b, &y)))
+    if (no_a && no_b && (strcmp(aoei_path_name(a), aoei_path_name(b)) != 0 || stat_folder(a, &x) || stat_folder(b, &y)))
         return 0;
     return !no_a == !no_b && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

@@ -6,6 +6,7 @@
 #include "aoe_data.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/words.h"
 #include "cli/train/training_args.h"
 
 #include <errno.h>
@@ -357,13 +358,6 @@ static int find_token(options *o) {
     return 0;
 }
 
-static char *join(const char *a, const char *b) {
-    const size_t size = strlen(a) + strlen(b) + 1;
-    char *text = cli_realloc(NULL, size);
-    snprintf(text, size, "%s%s", a, b);
-    return text;
-}
-
 /* Path of the cache in the user's cache directory, which is created; malloc'd. NULL after reporting an error. */
 static char *user_cache(void) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -372,11 +366,11 @@ static char *user_cache(void) {
         cli_fail("no home directory for the cache; give a file with --cache");
         return NULL;
     }
-    char *base = has_xdg ? cli_strdup(xdg) : join(home, "/.cache"), *dir = join(base, "/aoe"), *file = NULL;
+    char *base = has_xdg ? cli_strdup(xdg) : cli_format("%s/.cache", home), *dir = cli_format("%s/aoe", base), *file = NULL;
     if ((mkdir(base, 0700) && errno != EEXIST) || (mkdir(dir, 0700) && errno != EEXIST))
         cli_fail("cannot create %s: %s; choose another file with --cache", dir, strerror(errno));
     else
-        file = join(dir, "/github.sqlite");
+        file = cli_format("%s/github.sqlite", dir);
     free(base);
     free(dir);
     return file;

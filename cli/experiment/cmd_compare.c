@@ -3,6 +3,8 @@
  * aoe_compare runs them and computes the statistics; this file parses the arms and prints the result.
  */
 #include "aoe_eval.h"
+#include "base/alloc.h"
+#include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/experiment/experiment.h"
@@ -227,23 +229,11 @@ static void heading(cli_table *t, cli_table_format format) {
         cli_table_cell(t, "%s", is_csv ? csv[i] : plain[i]);
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-/* The base name of an evaluation file, or its path if two files have this base name. */
-static const char *file_label(const cli_experiment *e, size_t file) {
-    const char *name = base_name(e->files[file].path);
-    for (size_t i = 0; i < e->n_files; i++)
-        if (i != file && strcmp(base_name(e->files[i].path), name) == 0)
-            return e->files[file].path;
-    return name;
-}
-
-static void add_row(cli_table *t, cli_table_format format, const cli_experiment *e, const aoe_compare_row *r) {
+/* label: name of the evaluation file in the table */
+static void add_row(cli_table *t, cli_table_format format, const cli_experiment *e, const aoe_compare_row *r,
+                    const char *label) {
     const int digits = format == CLI_TABLE_CSV ? 4 : 2;
-    cli_table_cell(t, "%s", file_label(e, r->file));
+    cli_table_cell(t, "%s", label);
     cli_table_cell(t, "%s", e->configuration[r->configuration].name);
     if (r->score.n == r->n_scores)
         cli_table_cell(t, "%zu", r->n_scores);
@@ -264,9 +254,16 @@ static void add_row(cli_table *t, cli_table_format format, const cli_experiment 
 
 static void print_table(const cli_experiment *e, cli_table_format format, const aoe_compare_result *r, size_t against) {
     cli_table t = {0};
+    const char **paths = cli_realloc(NULL, e->n_files * sizeof *paths);
+    for (size_t i = 0; i < e->n_files; i++)
+        paths[i] = e->files[i].path;
     heading(&t, format);
-    for (size_t i = 0; i < r->n; i++)
-        add_row(&t, format, e, &r->rows[i]);
+    for (size_t i = 0; i < r->n; i++) {
+        char *label = aoei_path_label(paths, e->n_files, r->rows[i].file);
+        add_row(&t, format, e, &r->rows[i], label ? label : paths[r->rows[i].file]);
+        aoei_free(label);
+    }
+    free((void *)paths);
     cli_table_print_as(&t, format);
     cli_note("differences from %s, paired by seed; p: two-sided t test; intervals: bootstrap over pairs and seeds; better and "
              "worse: p below 0.05 and an interval that excludes 0",

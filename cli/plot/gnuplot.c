@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "cli/common/outfile.h"
+#include "cli/common/words.h"
 #include "cli/plot/gnuplot_run.h"
 #include "cli/plot/quote.h"
 
@@ -17,13 +19,6 @@ static const char *const suffixes[CLI_PICTURE_FILES] = {".dat", ".gp", ".svg", "
 static int ends_with(const char *text, const char *end) {
     const size_t n = strlen(text), m = strlen(end);
     return n > m && strcmp(text + n - m, end) == 0;
-}
-
-static char *join(const char *a, const char *b) {
-    const size_t size = strlen(a) + strlen(b) + 1;
-    char *text = cli_realloc(NULL, size);
-    snprintf(text, size, "%s%s", a, b);
-    return text;
 }
 
 /* ---- labels */
@@ -122,25 +117,31 @@ void cli_gp_palette(FILE *gp) {
 
 /* ---- files */
 
+/* Writes the quoted path of one of the files, relative to the folder of the script. */
+static void put_path(FILE *gp, const char *base, int file) {
+    char *path = cli_format("./%s%s", base, suffixes[file]);
+    cli_gp_path(gp, path);
+    free(path);
+}
+
 static int open_streams(cli_picture *p, const char *what) {
     p->dat = open_memstream(&p->dat_text, &p->dat_size);
     p->gp = open_memstream(&p->gp_text, &p->gp_size);
     if (!p->dat || !p->gp)
         return cli_fail("out of memory while writing the plot");
-    const char *base = cli_gnuplot_base(p->name);
+    const char *base = aoei_path_name(p->name);
     fprintf(p->dat, "# %s\n", what);
     fprintf(p->gp, "# %s\n# gnuplot ", what);
     cli_gp_comment(p->gp, base);
     fputs(".gp, in this folder, draws the .svg and .png files from the .dat file.\nset encoding utf8\ndata "
           "= ",
           p->gp);
-    char *data = join("./", base), *file = join(data, suffixes[DAT]);
-    cli_gp_path(p->gp, file);
-    fputs("\nif (!exists('out')) out = ", p->gp);
-    cli_gp_path(p->gp, data);
-    fputs("\n", p->gp);
-    free(data);
-    free(file);
+    put_path(p->gp, base, DAT);
+    fputs("\nif (!exists('svg')) svg = ", p->gp);
+    put_path(p->gp, base, SVG);
+    fputs("\nif (!exists('png')) png = ", p->gp);
+    put_path(p->gp, base, PNG);
+    putc('\n', p->gp);
     return 0;
 }
 
@@ -156,7 +157,7 @@ int cli_picture_open(cli_picture *p, const char *name, const char *what) {
             return cli_fail("cannot write %s: plots are written as .svg and .png; for other formats edit the terminal in the "
                             ".gp file and run gnuplot",
                             name);
-    const char *base = cli_gnuplot_base(p->name);
+    const char *base = aoei_path_name(p->name);
     if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
         return cli_fail("'%s' does not end in a file name; write for example -o %s%splot", name, name, *base ? "/" : "");
     for (const char *s = p->name; *s; s++)
@@ -164,7 +165,7 @@ int cli_picture_open(cli_picture *p, const char *name, const char *what) {
             return cli_fail("the name of the plot contains a control character; choose another name with -o");
     for (int i = 0; i < CLI_PICTURE_FILES; i++) {
         cli_file f;
-        p->file[i] = join(p->name, suffixes[i]);
+        p->file[i] = cli_format("%s%s", p->name, suffixes[i]);
         if (cli_file_open(&f, p->file[i]))
             return 1;
         cli_file_abort(&f);
@@ -191,12 +192,14 @@ void cli_picture_begin(cli_picture *p, int width, int height) {
             "\ndo for [format in 'svg png'] {\nreset\n"
             "if (format eq 'svg') {\n"
             "    set terminal svg size %d,%d noenhanced font 'sans-serif,12' background rgb 'white'\n"
+            "    set output svg\n"
             "} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
             "    set terminal pngcairo size %d,%d noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8\n"
             "} else {\n"
             "    set terminal png size %d,%d noenhanced\n"
-            "}}\n"
-            "set output out.'.'.format\n\n",
+            "}\n"
+            "set output png\n"
+            "}\n\n",
             width, height, PNG_SCALE * width, PNG_SCALE * height, PNG_SCALE * width, PNG_SCALE * height);
 }
 

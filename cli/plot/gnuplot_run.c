@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs gnuplot. The script draws into temporary files, which are renamed when both are complete. Paths in gnuplot
- * commands begin with ./ or /, because gnuplot executes names that begin with < or | as commands.
+ * Runs gnuplot, which draws into the temporary files of two outputs (cli_file); they are published when both are complete.
+ * Paths in gnuplot commands begin with ./ or /, because gnuplot executes names that begin with < or | as commands.
  */
 #include "cli/plot/gnuplot_run.h"
 
@@ -14,38 +14,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/path.h"
+#include "cli/common/outfile.h"
 #include "cli/common/output.h"
+#include "cli/common/words.h"
 #include "cli/plot/quote.h"
 
 extern char **environ;
 
-const char *cli_gnuplot_base(const char *name) {
-    const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
-}
-
-/* The commands that run before the script: they set the working directory and the output name. Owned by the caller. */
-static char *prologue(const char *name, const char *suffix, int characters) {
+/* The commands that run before the script: they change to its folder and set the files to draw into. NULL: out of memory. The
+ * caller frees them with free(). */
+static char *prologue(const char *name, const char *svg, const char *png, int characters) {
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
     if (!f)
         return NULL;
-    const char *base = cli_gnuplot_base(name);
-    char *folder = cli_strdup(name), *path = cli_realloc(NULL, strlen(name) + strlen(suffix) + 3);
-    folder[base - name] = 0;
-    if (*folder) {
-        sprintf(path, "%s%s", *folder == '/' ? "" : "./", folder);
-        fputs("cd ", f);
-        cli_gp_path(f, path);
-        fputs("; ", f);
-    }
-    sprintf(path, "./%s%s", base, suffix);
-    fputs("out = ", f);
+    char *folder = aoei_path_parent(name), *path = cli_format("%s%s", *name == '/' ? "" : "./", folder ? folder : ".");
+    fputs("cd ", f);
     cli_gp_path(f, path);
+    fputs("; svg = ", f);
+    cli_gp_path(f, svg);
+    fputs("; png = ", f);
+    cli_gp_path(f, png);
     if (characters)
         fputs("; characters = 1", f);
-    free(folder);
+    aoei_free(folder);
     free(path);
     if (fclose(f) == 0)
         return text;
@@ -109,7 +104,7 @@ static int fail_start(const char *name, int error) {
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
         return cli_fail("gnuplot is not installed; %s.gp and %s.dat are written: install gnuplot (Debian: apt-get install "
                         "gnuplot-nox) and run gnuplot on the .gp file in its folder",
-                        cli_gnuplot_base(name), cli_gnuplot_base(name));
+                        aoei_path_name(name), aoei_path_name(name));
     return cli_fail("cannot start gnuplot: %s; %s.gp and .dat are written", strerror(error), name);
 }
 
@@ -119,8 +114,7 @@ static int run(const char *name, char *commands, int *status, char *messages, si
     pid_t pid;
     if (pipe2(ends, O_CLOEXEC))
         return cli_fail("cannot start gnuplot: %s", strerror(errno));
-    char *script = cli_realloc(NULL, strlen(name) + 6);
-    sprintf(script, "./%s.gp", cli_gnuplot_base(name));
+    char *script = cli_format("./%s.gp", aoei_path_name(name));
     char *const argv[] = {program, defaults, before, commands, script, NULL};
     const int error = start(&pid, argv, ends[1]);
     close(ends[1]);
@@ -134,40 +128,41 @@ static int run(const char *name, char *commands, int *status, char *messages, si
     return error ? fail_start(name, error) : 0;
 }
 
-static int is_there(const char *path) {
+/* 1 if gnuplot wrote the file. The size of a device or a pipe says nothing. */
+static int is_drawn(const char *path) {
     struct stat st;
-    return stat(path, &st) == 0 && st.st_size > 0;
+    return stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
 }
 
-static int publish(const char *const *drawn, const char *const *target) {
-    for (int i = 0; i < 2; i++)
-        if (rename(drawn[i], target[i]))
-            return cli_fail("cannot write %s: %s; choose another output with -o", target[i], strerror(errno));
-    return 0;
+/* The absolute path of the file that gnuplot draws into. The caller frees it with aoei_free; NULL: out of memory. */
+static char *drawing_path(const cli_file *f) {
+    return aoei_full_path(f->writer.temp_path ? f->writer.temp_path : f->path);
+}
+
+static int draw(const char *name, const char *svg, const char *png, int characters) {
+    char messages[4096] = "";
+    int status = 0;
+    char *commands = svg && png ? prologue(name, svg, png, characters) : NULL;
+    if (!commands)
+        return cli_fail("out of memory while writing the plot");
+    cli_flush_stdout();
+    int failed = run(name, commands, &status, messages, sizeof messages);
+    if (!failed && (status != 0 || !is_drawn(svg) || !is_drawn(png)))
+        failed = cli_fail("gnuplot could not draw %s.gp: %s; the script and %s.dat are kept", name, reason(messages), name);
+    free(commands);
+    return failed;
 }
 
 int cli_gnuplot_run(const char *name, const char *svg, const char *png, int characters) {
-    char suffix[32], messages[4096] = "";
-    int status = 0;
-    snprintf(suffix, sizeof suffix, ".tmp-%ld", (long)getpid());
-    char *commands = prologue(name, suffix, characters);
-    if (!commands)
-        return cli_fail("out of memory while writing the plot");
-    const size_t length = strlen(name) + strlen(suffix) + 5;
-    char *drawn_svg = cli_realloc(NULL, length), *drawn_png = cli_realloc(NULL, length);
-    const char *const drawn[] = {drawn_svg, drawn_png}, *const target[] = {svg, png};
-    snprintf(drawn_svg, length, "%s%s.svg", name, suffix);
-    snprintf(drawn_png, length, "%s%s.png", name, suffix);
-    cli_flush_stdout();
-    int failed = run(name, commands, &status, messages, sizeof messages);
-    if (!failed && (status != 0 || !is_there(drawn_svg) || !is_there(drawn_png)))
-        failed = cli_fail("gnuplot could not draw %s.gp: %s; the script and %s.dat are kept", name, reason(messages), name);
-    if (!failed)
-        failed = publish(drawn, target);
-    unlink(drawn_svg);
-    unlink(drawn_png);
-    free(commands);
-    free(drawn_svg);
-    free(drawn_png);
+    cli_file files[2] = {{0}};
+    int failed = cli_file_open(&files[0], svg) || cli_file_open(&files[1], png);
+    if (!failed) {
+        char *drawn_svg = drawing_path(&files[0]), *drawn_png = drawing_path(&files[1]);
+        failed = draw(name, drawn_svg, drawn_png, characters) || cli_files_commit(files, 2);
+        aoei_free(drawn_svg);
+        aoei_free(drawn_png);
+    }
+    cli_file_abort(&files[0]);
+    cli_file_abort(&files[1]);
     return failed;
 }

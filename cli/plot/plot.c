@@ -4,7 +4,9 @@
 #include "cli/plot/plot.h"
 
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/path.h"
+#include "cli/common/words.h"
 
 #define AT(field) .offset = offsetof(cli_plot_options, field)
 
@@ -35,10 +37,5 @@ int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *
 }
 
 char *cli_plot_input(const char *given, const char *name) {
-    struct stat st;
-    const size_t size = strlen(given) + strlen(name) + 2;
-    char *path = cli_realloc(NULL, size);
-    const int in_folder = stat(given, &st) == 0 && S_ISDIR(st.st_mode);
-    snprintf(path, size, "%s%s%s", given, in_folder ? "/" : "", in_folder ? name : "");
-    return path;
+    return aoei_is_dir(given) ? cli_format("%s/%s", given, name) : cli_strdup(given);
 }

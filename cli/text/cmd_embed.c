@@ -3,6 +3,7 @@
  * batches, so that memory use does not grow with the input.
  */
 #include "aoe_data.h"
+#include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/float_text.h"
@@ -350,7 +351,7 @@ static format format_of(const options *o) {
 static int is_strange_name(const options *o) {
     if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
         return 0;
-    const char *slash = strrchr(o->output, '/'), *name = slash ? slash + 1 : o->output, *dot = strrchr(name, '.');
+    const char *name = aoei_path_name(o->output), *dot = strrchr(name, '.');
     return dot && dot > name && strcmp(dot, ".jsonl") != 0 && strcmp(dot, ".npy") != 0 && strcmp(dot, ".tsv") != 0;
 }
 

@@ -59,9 +59,8 @@ static int is_temp_name(const char *name, const char *prefix) {
 
 /* Removes the temporary files that killed processes left for the final name `target`. -1: out of memory. */
 static int remove_stale(const char *target) {
-    const char *slash = strrchr(target, '/');
     char prefix[NAME_PART + 16];
-    snprintf(prefix, sizeof prefix, ".%.*s.tmp-", NAME_PART, slash ? slash + 1 : target);
+    snprintf(prefix, sizeof prefix, ".%.*s.tmp-", NAME_PART, aoei_path_name(target));
     char *parent = aoei_path_parent(target);
     if (!parent)
         return -1;
@@ -80,8 +79,7 @@ static int remove_stale(const char *target) {
 
 /* Sets w->temp_path to ".NAME.tmp-PID-N" in the directory of the target; -1: out of memory. */
 static int name_temp(aoei_writer *w) {
-    const char *slash = strrchr(w->target, '/');
-    const char *name = slash ? slash + 1 : w->target;
+    const char *name = aoei_path_name(w->target);
     const size_t dir_len = (size_t)(name - w->target);
     const size_t bytes = dir_len + NAME_PART + 64;
     aoei_free(w->temp_path);

@@ -38,6 +38,31 @@ char *aoei_path_join(const char *dir, const char *name) {
     return b.data;
 }
 
+const char *aoei_path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The last component of a path, without trailing slashes. */
+static aoe_text last_component(const char *path) {
+    size_t end = strlen(path), begin;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
+        ;
+    return begin < end ? (aoe_text){path + begin, end - begin} : (aoe_text){path, end};
+}
+
+char *aoei_path_label(const char *const *paths, size_t n, size_t i) {
+    const aoe_text name = last_component(paths[i]);
+    for (size_t k = 0; k < n; k++) {
+        const aoe_text other = last_component(paths[k]);
+        if (strcmp(paths[k], paths[i]) != 0 && other.len == name.len && memcmp(other.data, name.data, name.len) == 0)
+            return aoei_strdup(paths[i]);
+    }
+    return aoei_strndup(name.data, name.len);
+}
+
 char *aoei_path_parent(const char *path) {
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')

@@ -12,6 +12,11 @@ int aoei_exists(const char *path);
 int aoei_is_dir(const char *path);
 /* "dir/name". The caller frees it with aoei_free. NULL: out of memory. */
 char *aoei_path_join(const char *dir, const char *name);
+/* The last component of path, "" if path ends in a slash. Points into path. */
+const char *aoei_path_name(const char *path);
+/* A label for paths[i] in results: its last component without trailing slashes, or the whole path if another of the n paths has
+ * an equal last component. The caller frees it with aoei_free. NULL: out of memory. */
+char *aoei_path_label(const char *const *paths, size_t n, size_t i);
 /* The directory that contains path, "." if path has no directory part. The caller frees it. NULL: out of memory. */
 char *aoei_path_parent(const char *path);
 /* The absolute path without symbolic links, or a copy of `path` if it does not exist. The caller frees it. NULL: out of

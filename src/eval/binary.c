@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "table/pairs.h"
 #include "stats/correlation.h"
 #include "eval/cosines.h"
@@ -48,7 +49,7 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     aoe_table_options table = o->table;
     table.struct_size = sizeof table;
     table.allow_empty = 1;
-    in->name = aoei_input_name(paths, n, i);
+    in->name = aoei_path_label(paths, n, i);
     int rc = in->name ? aoe_pairs_load(&in->pairs, paths[i], &table, err) : aoei_fail_nomem(err, 1);
     if (!rc && isnan(o->positive_from))
         rc = check_labels(in->pairs, err);

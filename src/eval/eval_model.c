@@ -70,23 +70,3 @@ int aoei_eval_advance(aoei_eval_progress *p, size_t n, aoe_error *err) {
         return aoei_fail(err, AOE_ECANCELLED, "the evaluation was cancelled");
     return 0;
 }
-
-/* The last component of a path, without trailing slashes. */
-static aoe_text last_part(const char *path) {
-    size_t end = strlen(path), begin;
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
-        ;
-    return begin < end ? (aoe_text){path + begin, end - begin} : (aoe_text){path, end};
-}
-
-char *aoei_input_name(const char *const *paths, size_t n, size_t i) {
-    const aoe_text name = last_part(paths[i]);
-    for (size_t k = 0; k < n; k++) {
-        const aoe_text other = last_part(paths[k]);
-        if (strcmp(paths[k], paths[i]) != 0 && other.len == name.len && memcmp(other.data, name.data, name.len) == 0)
-            return aoei_strdup(paths[i]);
-    }
-    return aoei_strndup(name.data, name.len);
-}

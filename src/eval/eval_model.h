@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Common parts of all evaluations: the interface of a model that computes embeddings, progress
- * reports, and the names of inputs. The public functions pass an embedder; tests pass other models.
+ * reports. The public functions pass an embedder; tests pass other models.
  */
 #ifndef AOEI_EVAL_EVAL_MODEL_H
 #define AOEI_EVAL_EVAL_MODEL_H
@@ -46,9 +46,5 @@ typedef struct aoei_eval_progress {
 
 /* Adds n to p->done and reports it. p may be NULL. Errors: AOE_ECANCELLED (the callback returned non-zero). */
 int aoei_eval_advance(aoei_eval_progress *p, size_t n, aoe_error *err);
-
-/* Name of the i-th of n inputs in results: the last component of its path, or the whole path if another input has an equal
- * last component. Owned by the caller (aoei_free); NULL: out of memory. */
-char *aoei_input_name(const char *const *paths, size_t n, size_t i);
 
 #endif

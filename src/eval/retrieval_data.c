@@ -417,7 +417,7 @@ static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieva
 int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t n, size_t i, const aoe_retrieval_options *o,
                         aoe_error *err) {
     const char *path = paths[i];
-    *d = (aoei_retrieval_data){.name = aoei_input_name(paths, n, i)};
+    *d = (aoei_retrieval_data){.name = aoei_path_label(paths, n, i)};
     if (!d->name)
         return aoei_fail_nomem(err, strlen(path));
     return aoei_is_dir(path) ? read_beir(d, path, o, err) : read_groups(d, path, o, err);

@@ -109,7 +109,7 @@ static int add_folder(plan *l, const char *path, const char *name, const aoe_tab
 }
 
 static int add_path(plan *l, const char *const *paths, size_t n, size_t i, const aoe_table_options *o, aoe_error *err) {
-    char *name = aoei_input_name(paths, n, i);
+    char *name = aoei_path_label(paths, n, i);
     if (!name)
         return aoei_fail_nomem(err, strlen(paths[i]));
     const int rc = aoei_is_dir(paths[i]) ? add_folder(l, paths[i], name, o, err) : add_table(l, paths[i], name, o, err);

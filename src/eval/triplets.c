@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "table/examples.h"
 #include "eval/cosines.h"
 
@@ -40,7 +41,7 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     aoe_table_options table = o->table;
     table.allow_empty = 1;
     aoei_table *t;
-    in->name = aoei_input_name(paths, n, i);
+    in->name = aoei_path_label(paths, n, i);
     if (!in->name)
         return aoei_fail_nomem(err, 1);
     int rc = aoei_table_open(&t, paths[i], &table, err);

@@ -41,6 +41,20 @@ static void test_join(void **state) {
     assert_null(none);
 }
 
+static void test_labels(void **state) {
+    (void)state;
+    static const char *const paths[] = {"a/dev.tsv", "b/dev.tsv", "b/test.tsv", "sts12/", "sts13//", "c.tsv", "c.tsv", "/"};
+    static const char *const labels[] = {"a/dev.tsv", "b/dev.tsv", "test.tsv", "sts12", "sts13", "c.tsv", "c.tsv", "/"};
+    for (size_t i = 0; i < 8; i++) {
+        char *label = aoei_path_label(paths, 8, i);
+        assert_string_equal(label, labels[i]);
+        aoei_free(label);
+    }
+    assert_string_equal(aoei_path_name("a/b.tsv"), "b.tsv");
+    assert_string_equal(aoei_path_name("b.tsv"), "b.tsv");
+    assert_string_equal(aoei_path_name("a/"), "");
+}
+
 static void test_make_dir(void **state) {
     const char *dir = *state;
     static const char *const names[] = {"a", "a/b/c", "a//b/c///", "x/y/", "./z/../z/w"};
@@ -252,6 +266,7 @@ int main(void) {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_join),
+        cmocka_unit_test(test_labels),
         WITH_DIR(test_make_dir),
         WITH_DIR(test_list),
         WITH_DIR(test_rename),
