@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# null_arguments.awk HEADER...: writes a C test case for every function that the public headers declare: calls it with each
-# pointer argument in turn set to NULL. Parameters marked AOE_NULLABLE are tested only in functions that have no other pointer.
-# Fails on a declaration that it cannot parse.
+# null_arguments.awk HEADER... writes C test cases for every function that the public headers declare. Each case calls the
+# function with one pointer argument set to NULL. Arguments marked AOE_NULLABLE are tested only in functions that have no
+# other pointer argument. The script fails on a declaration that it cannot parse.
 
 function fail(what) {
     print FILENAME ": cannot parse: " what > "/dev/stderr"
@@ -9,7 +9,8 @@ function fail(what) {
     exit 1
 }
 
-# An argument that is valid as far as a function may use it before it has checked all pointers.
+# Returns a C expression for an argument of a type. Pointers are not NULL, but a function must not use them before it has
+# checked all pointers.
 function dummy(type) {
     if (type ~ /_fn$/) return "(" type ")(void (*)(void))dummy_function"
     if (type ~ /\*$/) return "(void *)dummy"
@@ -20,6 +21,7 @@ function dummy(type) {
     fail("type '" type "'")
 }
 
+# Prints the test cases of one declaration.
 function declare(text,    name, result, list, n, i, j, type, call, pointers, args) {
     if (!match(text, /aoe_[a-z0-9_]+\(/)) fail(text)
     name = substr(text, RSTART, RLENGTH - 1)

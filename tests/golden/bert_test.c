@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * The golden BERT, made by an independent implementation in float64: the hidden states and
- * vectors of inference with packed weights, of every tier and alone or in a batch;
- * every check of aoe_verify; and the double-precision model of the tests, which has to be
- * right for what is measured against it.
+ * Tests a BERT model against golden values of an independent float64 implementation: hidden states and vectors of inference
+ * with packed weights on every CPU tier, for single texts and a batch, and every check of aoe_verify. Also tests the
+ * double-precision reference model that other tests compare with.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,19 +22,19 @@
 
 #define GOLDEN "tests/golden/data/bert"
 
-#define DOUBLE_TOLERANCE 1e-7 /* of the model in double: the expected values are stored as float32 */
+#define DOUBLE_TOLERANCE 1e-7 /* of the double-precision model; the expected values are stored as float32 */
 
-static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* relative */
+static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* relative, by data type */
 
-/* The cases and a model opened for inference. */
+/* The golden cases and a model opened for inference. */
 typedef struct golden {
     aoe_context *ctx;
     aoe_model *model;
     aoei_safetensors *expected;
-    aoei_batch_buffer buffer; /* all texts */
-    aoei_arena arena;
+    aoei_batch_buffer buffer; /* batch of all texts */
+    aoei_arena arena;         /* memory of state and pooled */
     aoei_encoder_state state;
-    aoei_tensor pooled;
+    aoei_tensor pooled; /* [texts, D] */
 } golden;
 
 static void read_texts(golden *g) {
@@ -87,22 +86,23 @@ static void golden_close(golden *g) {
     aoe_context_destroy(g->ctx);
 }
 
-/* The expected tensor in double; free() it. */
+/* Returns the n values of an expected tensor; the caller frees them. */
 static double *expected(const golden *g, const char *name, size_t n) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || aoei_st_elements(t) != n)
         fail_msg("no tensor %s of %zu values", name, n);
-    float *narrow = malloc(n * sizeof *narrow);
-    double *wide = malloc(n * sizeof *wide);
-    assert_true(narrow && wide);
-    aoei_st_to_float(narrow, t);
+    float *floats = malloc(n * sizeof *floats);
+    double *doubles = malloc(n * sizeof *doubles);
+    assert_true(floats && doubles);
+    aoei_st_to_float(floats, t);
     for (size_t i = 0; i < n; i++)
-        wide[i] = (double)narrow[i];
-    free(narrow);
-    return wide;
+        doubles[i] = (double)floats[i];
+    free(floats);
+    return doubles;
 }
 
-/* Text `index` of the cases is text `row` of the batch. */
+/* Checks the last hidden states and all poolings of text `row` of the batch, which is text `index` of the cases. last: hidden
+ * states of the last layer, [tokens, D]. */
 static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t index, aoei_tensor last) {
     const size_t D = g->model->config.hidden, n = b->offsets[row + 1] - b->offsets[row];
     char name[64];
@@ -168,8 +168,9 @@ static void test_reference(void **state) {
 
 /* What aoe_verify reported. */
 typedef struct report {
-    size_t lines, checks;
-    double closest; /* largest error over tolerance */
+    size_t results; /* number of results */
+    size_t checks;  /* number of checks in all results */
+    double worst;   /* largest error divided by its tolerance */
 } report;
 
 static void on_result(void *user, const aoe_verify_result *result) {
@@ -178,10 +179,10 @@ static void on_result(void *user, const aoe_verify_result *result) {
     assert_true(result->tolerance > 0 && result->checks > 0);
     if (!result->passed)
         printf("%s: error %g, tolerance %g\n", result->name, result->error, result->tolerance);
-    r->lines++;
+    r->results++;
     r->checks += result->checks;
-    if (!(result->error / result->tolerance <= r->closest))
-        r->closest = result->error / result->tolerance;
+    if (!(result->error / result->tolerance <= r->worst))
+        r->worst = result->error / result->tolerance;
 }
 
 static void test_verify(void **state) {
@@ -193,10 +194,10 @@ static void test_verify(void **state) {
         if (aoe_verify(ctx, GOLDEN, tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, on_result, &r, &err))
             fail_msg("tier %s: %s", aoe_context_tier(ctx), err.message);
         /* 4 layers of hidden states, 6 poolings, loss and gradient of 4 objectives, loss and norm of the trace */
-        assert_int_equal(r.lines, 4 + 6 + 4 * 2 + 2);
+        assert_int_equal(r.results, 4 + 6 + 4 * 2 + 2);
         /* 8 texts each; one loss; 5 + 3 * 16 parameters; 10 steps */
         assert_int_equal(r.checks, 8 * (4 + 6) + 4 * (1 + 53) + 2 * 10);
-        assert_true(r.closest <= 1);
+        assert_true(r.worst <= 1);
         aoe_context_destroy(ctx);
     }
 }

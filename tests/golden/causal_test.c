@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * A golden Qwen2 (causal, grouped heads, biases at queries, keys and values), made by an independent implementation in
- * float64 and kept without the words that its texts do not use: hidden states of inference with packed weights, causal and in
- * both directions, alone and in a batch, and the trace of ten training steps, in every tier. Where the shared material is
- * there, every check of aoe_verify on RoBERTa, LLaMA and Qwen2.
+ * Tests a Qwen2 model (causal, grouped-query attention, biases in the query, key and value projections) against golden
+ * values of an independent float64 implementation. Its vocabulary contains only the tokens of the texts. Checks the hidden
+ * states of inference with packed weights, causal and bidirectional, for single texts and a batch, and the losses of ten
+ * training steps, on every CPU tier. If the shared data is available, runs every check of aoe_verify on RoBERTa, LLaMA and
+ * Qwen2.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,9 +25,9 @@
 
 #define GOLDEN "tests/golden/data/qwen2"
 
-enum { TEXTS = 8, PAIRS = 8, MOST = 128, TOKENS = 2 * PAIRS * MOST };
+enum { TEXTS = 8, PAIRS = 8, MAX_TOKENS = 128, TOKENS = 2 * PAIRS * MAX_TOKENS };
 
-/* Relative. bf16: rounded weights and sharp attention, as in aoe_verify. */
+/* Relative, by data type. The value for bf16 is that of aoe_verify. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 2e-2};
 
 typedef struct golden {
@@ -53,11 +54,11 @@ static void golden_close(golden *g) {
     aoe_context_destroy(g->ctx);
 }
 
-/* Adds a list of ids; returns the group: the number of the first equal text. */
+/* Adds a text, a list of token ids, to the buffer. Returns its group: the index of the first equal text. */
 static uint32_t add(aoei_batch_buffer *buffer, const json_t *list) {
-    static int32_t ids[MOST];
+    static int32_t ids[MAX_TOKENS];
     const size_t n = json_array_size(list), index = buffer->batch.n_texts;
-    assert_true(n > 0 && n <= MOST);
+    assert_true(n > 0 && n <= MAX_TOKENS);
     for (size_t t = 0; t < n; t++)
         ids[t] = (int32_t)json_integer_value(json_array_get(list, t));
     aoei_batch_add(buffer, ids, n, (uint32_t)index);
@@ -69,7 +70,8 @@ static uint32_t add(aoei_batch_buffer *buffer, const json_t *list) {
     return (uint32_t)k;
 }
 
-/* Rows of `last` from `row` on are those of a tensor of the expected ones; 1 when there is such a one. */
+/* Compares rows[tokens, D] with the expected tensor "KIND.TEXTLAYER", for example "hidden.3.2". Returns 0 if there is no such
+ * tensor, 1 otherwise. */
 static int check_rows(const golden *g, const char *kind, size_t text, const char *layer, aoei_tensor rows) {
     char name[64];
     snprintf(name, sizeof name, "%s.%zu%s", kind, text, layer);
@@ -77,24 +79,24 @@ static int check_rows(const golden *g, const char *kind, size_t text, const char
     if (!t)
         return 0;
     const size_t n = aoei_st_elements(t);
-    float *narrow = malloc(n * sizeof *narrow);
+    float *floats = malloc(n * sizeof *floats);
     double *want = malloc(n * sizeof *want);
-    assert_true(narrow && want && n == rows.rows * rows.cols);
-    aoei_st_to_float(narrow, t);
+    assert_true(floats && want && n == rows.rows * rows.cols);
+    aoei_st_to_float(floats, t);
     for (size_t i = 0; i < n; i++)
-        want[i] = (double)narrow[i];
+        want[i] = (double)floats[i];
     test_close(rows, want, tolerance[g->model->type]);
-    free(narrow);
+    free(floats);
     free(want);
     return 1;
 }
 
-static int lay_out(const golden *g, aoei_encoder_state *s, aoei_arena *arena) {
-    return aoei_encoder_layout(s, g->ctx, &g->model->config, arena, TOKENS, TEXTS, MOST,
+static int layout(const golden *g, aoei_encoder_state *s, aoei_arena *arena) {
+    return aoei_encoder_layout(s, g->ctx, &g->model->config, arena, TOKENS, TEXTS, MAX_TOKENS,
                                (aoei_encoder_mode){.type = g->model->type}, NULL);
 }
 
-/* All texts at once, then each alone. */
+/* Checks all texts in one batch, then each text alone. count: number of texts that have expected values. */
 static void check_texts(const golden *g, const aoei_encoder_config *c, aoei_encoder_state *s, const aoei_batch *b,
                         const char *kind, const char *layer, size_t count) {
     size_t found = 0;
@@ -123,9 +125,9 @@ static void test_inference(void **state) {
         for (size_t i = 0; i < TEXTS; i++)
             add(&buffer, json_array_get(json_object_get(g.cases, "texts"), i));
         aoei_arena_measure(&plan);
-        assert_int_equal(lay_out(&g, &s, &plan), 0);
+        assert_int_equal(layout(&g, &s, &plan), 0);
         assert_int_equal(aoei_arena_create(&arena, plan.used, NULL), 0);
-        assert_int_equal(lay_out(&g, &s, &arena), 0);
+        assert_int_equal(layout(&g, &s, &arena), 0);
         aoei_encoder_config both = g.model->config;
         both.bidirectional_from = 0;
         check_texts(&g, &g.model->config, &s, &buffer.batch, "hidden", ".2", TEXTS);
@@ -136,7 +138,8 @@ static void test_inference(void **state) {
     }
 }
 
-/* One gradient of the losses with weights cosine + angle, or ibn with ISP. */
+/* Computes the gradient of a loss: cosine + angle or, if ibn is 1, in-batch negatives with identical-sentence detection.
+ * Returns the loss. */
 static double gradient(const golden *g, aoei_pair_step *step, const uint32_t *groups, int ibn) {
     double label[PAIRS];
     aoe_objective_options o;
@@ -153,10 +156,10 @@ static double gradient(const golden *g, aoei_pair_step *step, const uint32_t *gr
 
 static void check_near(double got, double want, double bound, const char *what, size_t i) {
     if (!(fabs(got - want) <= bound * fabs(want)))
-        fail_msg("%s of step %zu is %.9g, not %.9g", what, i, got, want);
+        fail_msg("%s of step %zu is %.9g, expected %.9g", what, i, got, want);
 }
 
-/* Loss and gradient norm before each of ten steps, float32. */
+/* Checks the loss and the gradient norm of each of ten training steps in float32. */
 static void test_trace(void **state) {
     (void)state;
     for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
@@ -164,10 +167,10 @@ static void test_trace(void **state) {
         aoei_pair_step step;
         uint32_t groups[2 * PAIRS];
         golden_open(&g, (aoei_tier)tier, AOE_DTYPE_F32, 1);
-        const aoei_pair_step_options o = {.pairs = PAIRS, .tokens = TOKENS, .longest = MOST, .type = AOEI_F32};
+        const aoei_pair_step_options o = {.pairs = PAIRS, .tokens = TOKENS, .longest = MAX_TOKENS, .type = AOEI_F32};
         assert_int_equal(aoei_pair_step_create(&step, g.ctx, &g.model->config, &o, NULL), 0);
         for (size_t s = 0; s < step.params.n_slots; s++)
-            step.params.segments[s].decay = 1; /* the trace decays norms and biases, too */
+            step.params.segments[s].decay = 1; /* in the golden cases, weight decay also applies to norms and biases */
         aoei_params_load(g.ctx, &step.params, g.model->weights);
         aoei_batch_clear(&step.buffer);
         for (size_t i = 0; i < 2 * PAIRS; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The readers on published data sets, against the counts their authors give. Skipped where the sets are not there.
+ * Tests the table readers on published data sets, against the counts that their authors state. Skips data sets that are not
+ * available.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 typedef struct table_case {
     const char *path;
     const char *label_map;
-    size_t pairs, dropped;
-    double label_sum; /* over the pairs; negative: not checked */
+    size_t pairs;     /* expected number of pairs */
+    size_t dropped;   /* expected number of rows that the label map drops */
+    double label_sum; /* expected sum of all labels; negative: not checked */
 } table_case;
 
 static void expect_table(const table_case *c) {
@@ -63,7 +65,7 @@ TABLE_TEST(joci, "data/joci/joci.tsv", "0=drop", 39092 - 54, 54, 5 * 7155 + 4 * 
 TABLE_TEST(joci_binary, "data/joci/joci.tsv", "5=1,4=1,3=drop,2=0,1=0,0=drop", 39092 - 54 - 9783, 54 + 9783, 7155 + 4098)
 TABLE_TEST(long_pairs, "data/long_pairs/dev.tsv.zst", NULL, 400, 0, -1)
 
-/* Rows of a table of a form, read as a stream. */
+/* Returns the number of rows of a table that is read as a stream of examples of a kind. */
 static size_t count_rows(const char *relative, aoe_example_kind kind) {
     aoe_error err = {0};
     aoei_table *t;
@@ -105,7 +107,7 @@ static void test_nli_pairs(void **state) {
     free(path);
 }
 
-static void test_triples_and_texts(void **state) {
+static void test_triplets_and_texts(void **state) {
     (void)state;
     assert_int_equal(count_rows("data/nli_part/triples.tsv", AOE_EXAMPLES_TRIPLETS), 11839);
     assert_int_equal(count_rows("data/corpus_books/books_20k_sample.txt", AOE_EXAMPLES_TEXTS), 20000);
@@ -116,9 +118,9 @@ typedef struct subset_case {
     size_t pairs, lines;
 } subset_case;
 
-static void expect_folder(const char *form, const char *year, const subset_case *want, size_t n) {
+static void expect_folder(const char *format, const char *year, const subset_case *want, size_t n) {
     char relative[100];
-    snprintf(relative, sizeof relative, "data/sts12_14_15/%s/%s", form, year);
+    snprintf(relative, sizeof relative, "data/sts12_14_15/%s/%s", format, year);
     char *path = test_shared_path(relative);
     if (!path)
         skip();
@@ -143,7 +145,7 @@ static void test_sts12(void **state) {
                                 {"MSRvid", 750, 750},
                                 {"SMTeuroparl", 459, 459},
                                 {"surprise.OnWN", 750, 750},
-                                {"surprise.SMTnews", 399, 399}}; /* 3108 */
+                                {"surprise.SMTnews", 399, 399}}; /* 3108 pairs */
     expect_folder("senteval", "STS12-en-test", want, 5);
     expect_folder("raw", "STS12-en-test", want, 5);
 }
@@ -151,7 +153,7 @@ static void test_sts12(void **state) {
 static void test_sts14(void **state) {
     (void)state;
     const subset_case want[] = {{"OnWN", 750, 750},      {"deft-forum", 450, 450}, {"deft-news", 300, 300},
-                                {"headlines", 750, 750}, {"images", 750, 750},     {"tweet-news", 750, 750}}; /* 3750 */
+                                {"headlines", 750, 750}, {"images", 750, 750},     {"tweet-news", 750, 750}}; /* 3750 pairs */
     expect_folder("senteval", "STS14-en-test", want, 6);
     expect_folder("raw", "STS14-en-test", want, 6);
 }
@@ -162,7 +164,7 @@ static void test_sts15(void **state) {
                                 {"answers-students", 750, 1500},
                                 {"belief", 375, 2000},
                                 {"headlines", 750, 1500},
-                                {"images", 750, 1500}}; /* 3000 */
+                                {"images", 750, 1500}}; /* 3000 pairs */
     expect_folder("senteval", "STS15-en-test", want, 5);
     expect_folder("raw", "STS15-en-test", want, 5);
 }
@@ -175,7 +177,7 @@ static void test_senteval_table_gets_a_helpful_message(void **state) {
     aoe_pairs *p;
     aoe_error err = {0};
     assert_int_equal(aoe_pairs_load(&p, path, NULL, &err), AOE_EFORMAT);
-    /* TABs are detected in a .csv file; its first line holds no column names, which the message shows. */
+    /* The TAB delimiter of the .csv file is detected. Its first line has no column names, so the message shows its fields. */
     assert_non_null(strstr(err.message, "no column for text1"));
     assert_non_null(strstr(err.message, "found main-captions, MSRvid"));
     free(path);
@@ -189,7 +191,7 @@ int main(void) {
         cmocka_unit_test(test_qqp_dev),         cmocka_unit_test(test_snli_dev),
         cmocka_unit_test(test_snli_dev_graded), cmocka_unit_test(test_joci),
         cmocka_unit_test(test_joci_binary),     cmocka_unit_test(test_long_pairs),
-        cmocka_unit_test(test_nli_pairs),       cmocka_unit_test(test_triples_and_texts),
+        cmocka_unit_test(test_nli_pairs),       cmocka_unit_test(test_triplets_and_texts),
         cmocka_unit_test(test_sts12),           cmocka_unit_test(test_sts14),
         cmocka_unit_test(test_sts15),           cmocka_unit_test(test_senteval_table_gets_a_helpful_message),
     };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Objectives against golden cases: x, y, label, scale (1 / temperature) and,
- * for each of cosine, ibn and angle that the case has, the loss and the
- * gradients of an independent implementation in float64. Run on the copied
- * cases and, where the shared material is, on its whole file.
+ * Tests the objectives against golden cases of an independent float64 implementation. A case has x, y, label, scale (1 /
+ * temperature) and, for each of cosine, ibn and angle that it covers, the loss and its gradients. Tests the cases in the
+ * repository and, if the shared data is available, its complete file.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +23,7 @@
 #define TERMS 3
 static const char *const terms[TERMS] = {"cosine", "ibn", "angle"};
 
-/* One case, widened and narrowed. */
+/* One case, in double and in float32. gx and gy are the computed gradients, want_x and want_y the expected ones. */
 typedef struct golden {
     size_t B, D;
     double *x, *y, *gx, *gy, *want_x, *want_y, *label; /* [B, D] each, label [B] */
@@ -99,7 +98,8 @@ static aoe_objective_options options_of(const json_t *c, const char *term) {
     return o;
 }
 
-/* Relative, or absolute where what is wanted is under 1e-6. */
+/* Returns the L2 norm of the error of n values, relative to the norm of want; absolute if that norm is below 1e-6. got_f
+ * replaces got if got is NULL. */
 static double error_of(const double *got, const float *got_f, const double *want, size_t n) {
     double error = 0.0, norm = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -110,6 +110,7 @@ static double error_of(const double *got, const float *got_f, const double *want
     return norm < 1e-12 ? sqrt(error) : sqrt(error / norm);
 }
 
+/* Returns the largest error of loss and gradients for input in double. */
 static double run_double(golden *g, const aoe_objective_options *o, double loss) {
     aoei_pair_batch b = {
         .B = g->B,
@@ -133,6 +134,7 @@ static double run_double(golden *g, const aoe_objective_options *o, double loss)
     return fmax(worst, error_of(g->gy, NULL, g->want_y, g->B * g->D));
 }
 
+/* Returns the largest error of loss and gradients for input in float32. */
 static double run_float(golden *g, const aoe_objective_options *o, double loss) {
     aoe_objective_result r;
     aoe_error err = {0};
@@ -170,7 +172,8 @@ static void check_file(const char *path) {
     }
     json_decref(cases);
     for (size_t t = 0; t < TERMS; t++) {
-        print_message("%-7s %zu cases: %.1e from doubles, %.1e from floats\n", terms[t], checks[t], worst64[t], worst32[t]);
+        print_message("%-7s %zu cases: largest error %.1e in double, %.1e in float32\n", terms[t], checks[t], worst64[t],
+                      worst32[t]);
         assert_true(checks[t] > 0);
         assert_true(worst64[t] <= 1e-11);
         assert_true(worst32[t] <= 1e-6);

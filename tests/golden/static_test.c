@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * A published static model, potion-base-2M, from the shared material: its rows are
- * those of the file it was copied from, and its correlations on STS-B those that an
- * independent implementation found (they stand in the model's README.txt).
+ * Tests a published static model, potion-base-2M, from the shared data: its rows equal those of the file that it was
+ * converted from, and its correlations on STS-B equal those of an independent implementation, which are listed in the
+ * model's README.txt.
  */
 #include <math.h>
 #include <stdint.h>
@@ -17,16 +17,17 @@
 #include "model/model.h"
 
 #define MODEL     "models/potion-base-2M"
-#define TOLERANCE 5e-5 /* of figures with four digits */
+#define TOLERANCE 5e-5 /* the expected values have four digits */
 
-static uint32_t word_at(const char *p) {
+static uint32_t read_u32(const char *p) {
     uint32_t v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-/* "GGE1" | u32 vocabulary | u32 components | f32 scale of each row | i8 rows | tokens: weight = scale * number. */
-static void has_the_rows_of_the_original(void **state) {
+/* The original file contains "GGE1", the vocabulary size and the dimension (u32), a scale for each row (f32), the rows (i8) and
+ * the tokens. A weight is its row's scale times its i8 value. */
+static void rows_equal_the_original(void **state) {
     (void)state;
     char *dir = test_shared_path(MODEL), *path = test_shared_path(MODEL "/original/potion-base-2M.bin");
     if (!dir || !path) {
@@ -40,7 +41,7 @@ static void has_the_rows_of_the_original(void **state) {
     size_t size;
     char *data = test_read(path, &size);
     assert_non_null(data);
-    const size_t V = word_at(data + 4), D = word_at(data + 8);
+    const size_t V = read_u32(data + 4), D = read_u32(data + 8);
     assert_true(V == m->config.vocab && D == m->config.hidden && size > 12 + V * (4 + D));
     const char *scales = data + 12, *tokens = scales + 4 * V + V * D;
     const signed char *rows = (const signed char *)scales + 4 * V;
@@ -65,11 +66,11 @@ static void has_the_rows_of_the_original(void **state) {
     free(dir);
 }
 
-static void keep(void *user, const aoe_sts_result *r) {
+static void store_result(void *user, const aoe_sts_result *r) {
     *(aoe_sts_result *)user = *r;
 }
 
-static void scores_as_published(void **state) {
+static void correlations_equal_the_published_ones(void **state) {
     (void)state;
     static const struct {
         const char *path;
@@ -90,7 +91,7 @@ static void scores_as_published(void **state) {
             continue;
         const char *const paths[] = {path};
         aoe_sts_result r = {0};
-        assert_int_equal(aoe_eval_sts(e, paths, 1, NULL, keep, &r, NULL), 0);
+        assert_int_equal(aoe_eval_sts(e, paths, 1, NULL, store_result, &r, NULL), 0);
         assert_int_equal(r.pairs, tables[i].pairs);
         assert_true(fabs(r.spearman - tables[i].spearman) <= TOLERANCE);
         free(path);
@@ -102,6 +103,7 @@ static void scores_as_published(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(has_the_rows_of_the_original), cmocka_unit_test(scores_as_published)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_equal_the_original),
+                                       cmocka_unit_test(correlations_equal_the_published_ones)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

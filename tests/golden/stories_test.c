@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * A trained LLaMA of 260K parameters from the shared material, with grouped heads and tied embeddings: its logits after a
- * prompt, and the text that it goes on with when the likeliest token is taken each time. SKIP where it is not there.
+ * Tests a trained LLaMA model of 260K parameters from the shared data, with grouped-query attention and tied embeddings:
+ * its logits after a prompt, and the text of greedy decoding. Skipped if the model is not available.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static json_t *load(const char *dir, const char *name) {
     return root;
 }
 
-/* A list of ids; free() it. */
+/* Returns the n ids of a JSON list; the caller frees them. */
 static int32_t *ids_of(const json_t *list, size_t *n) {
     *n = json_array_size(list);
     int32_t *ids = malloc((*n + 1) * sizeof *ids);
@@ -59,7 +59,7 @@ static void test_logits(void **state) {
         for (size_t i = 0; i < V; i++) {
             const double w = json_number_value(json_array_get(want, i)), got = (double)logits[(n - 1) * V + i];
             if (!(fabs(got - w) <= LOGIT_TOLERANCE))
-                fail_msg("logit %zu is %.7g, not %.7g", i, got, w);
+                fail_msg("logit %zu is %.7g, expected %.7g", i, got, w);
         }
         free(logits);
         aoe_model_close(m);
@@ -70,7 +70,7 @@ static void test_logits(void **state) {
     free(dir);
 }
 
-/* The piece of an id, a byte where it is called <0xNN>, appended to text[size]. */
+/* Appends the piece of a token id to text[size]. A piece named <0xNN> is a byte. */
 static void append_piece(char *text, size_t size, const json_t *pieces, int32_t id) {
     const json_t *p = json_array_get(pieces, (size_t)id);
     const char *piece = json_string_value(json_object_get(p, "text"));
@@ -83,7 +83,8 @@ static void append_piece(char *text, size_t size, const json_t *pieces, int32_t 
         snprintf(text + len, size - len, "%s", piece);
 }
 
-/* Each token after the prompt is the likeliest one after those before it; together they are the text. */
+/* Each token after the prompt is the most likely one after the tokens before it, and all pieces together are the expected text.
+ */
 static void test_greedy(void **state) {
     (void)state;
     char *dir = test_shared_path("models/stories260K");
@@ -101,13 +102,13 @@ static void test_greedy(void **state) {
         fail_msg("%s", err.message);
     float *logits = malloc(n * m->config.vocab * sizeof *logits);
     assert_true(logits && n > prompt && !memcmp(ids, start, prompt * sizeof *ids));
-    /* a token's logits depend on what is before it alone, so one pass over the result is the generation */
+    /* logits depend only on earlier tokens, so one forward pass over the expected ids replaces generation */
     causal_logits(m, ids, n, logits);
     static char text[4096];
     for (size_t t = 0; t + 1 < n; t++) {
         const int32_t best = causal_best(logits + t * m->config.vocab, m->config.vocab);
         if (t + 1 >= prompt && best != ids[t + 1])
-            fail_msg("token %zu is %d, not %d", t + 1, (int)best, (int)ids[t + 1]);
+            fail_msg("the most likely token %zu is %d, expected %d", t + 1, (int)best, (int)ids[t + 1]);
         append_piece(text, sizeof text, tokens, ids[t + 1]);
     }
     const char *want = json_string_value(json_object_get(reference, "greedy_256_text"));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Every id list of the shared golden files (BERT, RoBERTa, LLaMA 2, Qwen 2.5), from
- * tokenizer.json and from the older files where there are any. The lists and the
- * vocabularies are other people's: they stay outside, and without them this skips.
+ * Tests tokenizers against all id lists of the shared golden files (BERT, RoBERTa, LLaMA 2, Qwen 2.5), opened from
+ * tokenizer.json and, if there are any, from the older files. The lists and vocabularies are by other authors and not in
+ * the repository; the tests are skipped without them.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "../support/support.h"
 #include "aoe.h"
 
+/* Compares the ids of each text of a golden file, one JSON object per line, with the expected ids. */
 static void compare(const aoe_tokenizer *t, const char *path) {
     FILE *f = fopen(path, "rb");
     char *line = NULL;
@@ -28,10 +29,11 @@ static void compare(const aoe_tokenizer *t, const char *path) {
         if (aoe_tokenizer_encode(t, (aoe_text){json_string_value(text), json_string_length(text)}, NULL, &ids, &err))
             fail_msg("line %zu: %s", number, err.message);
         if (ids.n != json_array_size(want))
-            fail_msg("line %zu: %zu ids instead of %zu", number, ids.n, json_array_size(want));
+            fail_msg("line %zu: got %zu ids, expected %zu", number, ids.n, json_array_size(want));
         for (size_t i = 0; i < ids.n; i++)
             if (ids.id[i] != json_integer_value(json_array_get(want, i)))
-                fail_msg("line %zu: id %zu is %d", number, i, ids.id[i]);
+                fail_msg("line %zu: id %zu is %d, expected %d", number, i, ids.id[i],
+                         (int)json_integer_value(json_array_get(want, i)));
         json_decref(row);
     }
     assert_true(number > 200);
@@ -47,7 +49,7 @@ static void check(const char *dir, const char *list, size_t size) {
         fail_msg("%s", err.message);
     assert_int_equal(aoe_tokenizer_vocab_size(t), size);
     compare(t, list);
-    compare(t, list); /* again: what the first texts have left in a cache changes nothing */
+    compare(t, list); /* again, now with a filled word cache */
     aoe_tokenizer_close(t);
 }
 
@@ -55,13 +57,14 @@ static void copy(const char *from, const char *to, const char *name) {
     char *path = test_path(from, name);
     size_t size = 0;
     char *data = test_read(path, &size);
-    if (data) /* some are not there for all tokenizers */
+    if (data) /* not every tokenizer has every file */
         free(test_write(to, name, data, size));
     free(data);
     free(path);
 }
 
-/* All lists of a tokenizer, from tokenizer.json and from the older files, as far as there are any. */
+/* Checks the id list of a tokenizer that is opened from tokenizer.json and, if there are any, from older files. size: expected
+ * size of the vocabulary. */
 static void check_all(const char *name, size_t size, const char *const *older_files) {
     char path[128];
     snprintf(path, sizeof path, "tokenizers/%s", name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Runs that go by the clock (--max-minutes): when they end, the learning rate along the time, going on after a stop. How
- * fast steps are is nobody's promise, so every bound here holds on a machine of any speed.
+ * Tests training runs with a time limit (max_minutes): when they end, the learning rate as a function of the elapsed time,
+ * and resuming. The duration of a step is unknown, so every bound holds on a machine of any speed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,24 +15,27 @@
 #define SECONDS (60 * MINUTES)
 #define PEAK    1e-3
 
-/* What the steps of a process said. */
-typedef struct watch {
-    double before[2];      /* seconds of the process before: at least, at most */
-    double earlier, newer; /* e.seconds of the last two steps */
-    double stop;           /* cancel when a step ends later than this */
-    double first_rate;     /* of this process; negative: none yet */
-    size_t step, steps;    /* of the last event */
-    double seconds;        /* likewise */
-    int done;
-} watch;
+/* What the events of one process reported. Times are in seconds. */
+typedef struct observer {
+    double before[2];  /* lower and upper bound of the time that the process before took */
+    double earlier;    /* time of the step event before the last one */
+    double newer;      /* time of the last step event */
+    double stop;       /* the run is cancelled at the first step event later than this */
+    double first_rate; /* learning rate of the first step event; negative before that event */
+    size_t step;       /* step of the last event */
+    size_t steps;      /* total number of steps according to the last event */
+    double seconds;    /* time of the last event */
+    int done;          /* 1 after the event AOE_TRAIN_DONE */
+} observer;
 
+/* Returns the learning rate at a time: it rises during the first tenth of the run, then falls to 0. */
 static double schedule(double seconds) {
-    const double share = fmin(seconds / SECONDS, 1);
-    return PEAK * (share < 0.1 ? share / 0.1 : (1 - share) / 0.9);
+    const double fraction = fmin(seconds / SECONDS, 1);
+    return PEAK * (fraction < 0.1 ? fraction / 0.1 : (1 - fraction) / 0.9);
 }
 
-/* The rate is that of a moment after the step before the last one had been reported and before the last one was. */
-static void check_rate(const watch *w, double rate) {
+/* Asserts that the rate of step k was chosen between the events of steps k - 2 and k - 1. */
+static void check_rate(const observer *w, double rate) {
     const double from = w->before[0] + w->earlier, to = w->before[1] + w->newer;
     const int peak = from <= 0.1 * SECONDS && to >= 0.1 * SECONDS;
     assert_true(rate >= fmin(schedule(from), schedule(to)) - 1e-12);
@@ -40,7 +43,7 @@ static void check_rate(const watch *w, double rate) {
 }
 
 static int on_event(void *user, const aoe_train_event *e) {
-    watch *w = user;
+    observer *w = user;
     w->step = e->step;
     w->steps = e->steps;
     w->seconds = e->seconds;
@@ -57,27 +60,27 @@ static int on_event(void *user, const aoe_train_event *e) {
     return e->seconds > w->stop;
 }
 
-static void by_clock(train_run *r, watch *w) {
+static void create_with_time_limit(train_run *r, observer *w) {
     train_run_create(r);
     r->o.args.max_minutes = MINUTES;
     r->o.args.lr = PEAK;
-    r->o.args.epochs = 1; /* has no say */
+    r->o.args.epochs = 1; /* ignored because of the time limit */
     r->o.args.save_every = r->o.args.eval_every = 1 << 30;
     r->o.args.event = on_event;
     r->o.args.event_user = w;
-    *w = (watch){.stop = INFINITY, .first_rate = -1};
+    *w = (observer){.stop = INFINITY, .first_rate = -1};
 }
 
 static void test_end(void **state) {
     (void)state;
     train_run r;
-    watch w;
-    by_clock(&r, &w);
+    observer w;
+    create_with_time_limit(&r, &w);
     train_run_ok(&r, 1);
     assert_true(w.done);
     assert_true(w.seconds >= SECONDS);
     assert_int_equal(w.step, w.steps);
-    assert_int_equal(r.evaluations, 1); /* of the last step's model */
+    assert_int_equal(r.evaluations, 1); /* after the last step */
     assert_true(w.first_rate == 0);
     char *settings = train_run_read(&r, "aoe.json", NULL);
     assert_non_null(strstr(settings, "\"max_minutes\": 0.01"));
@@ -88,18 +91,18 @@ static void test_end(void **state) {
 static void test_resume(void **state) {
     (void)state;
     train_run r;
-    watch w;
-    by_clock(&r, &w);
+    observer w;
+    create_with_time_limit(&r, &w);
     w.stop = 0.2 * SECONDS;
     const int code = train_run_go(&r, 1, NULL);
-    if (code == AOE_OK) { /* one step that took all of the time */
+    if (code == AOE_OK) { /* a single step took all of the time */
         train_run_destroy(&r);
         return;
     }
     assert_int_equal(code, AOE_ECANCELLED);
     const size_t step = w.step;
-    const double before = w.seconds; /* of the checkpoint event, after what the checkpoint says */
-    w = (watch){.before = {w.newer, before}, .stop = INFINITY, .first_rate = -1};
+    const double before = w.seconds; /* time of the checkpoint event, later than the time in the checkpoint */
+    w = (observer){.before = {w.newer, before}, .stop = INFINITY, .first_rate = -1};
     r.o.args.resume = 1;
     r.o.args.max_minutes = 2 * MINUTES;
     aoe_error err = {0};

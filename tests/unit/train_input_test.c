@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * What training refuses, each with one line that says what, where and what to do, and
- * with nothing written; and what stands in the way in the output directory.
+ * Tests inputs that training rejects, before it writes anything, with a one-line message that states what is wrong, where,
+ * and what to do. Also tests output directories that contain files or are in use.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,12 +16,13 @@
 #include "base/lock.h"
 #include "base/path.h"
 
-/* Fails with this code and a message that holds `part`; also without an aoe_error. Nothing is written. */
+/* Asserts that training returns this code and a one-line message that contains `part`, also without an aoe_error, and that
+ * nothing is written. */
 static void expect_rejected(train_run *r, int code, const char *part) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
     if (got != code || err.code != code || !strstr(err.message, part))
-        fail_msg("code %d, not %d, with \"%s\": %s", got, code, part, err.message);
+        fail_msg("got code %d and the message \"%s\", expected code %d and \"%s\"", got, err.message, code, part);
     assert_null(strchr(err.message, '\n'));
     assert_int_equal(train_run_go(r, 1, NULL), code);
     assert_int_equal(aoei_exists(r->output), 0);
@@ -91,7 +92,8 @@ static void test_options(void **state) {
     train_run_destroy(&r);
 }
 
-static void bad_data(train_run *r, const char *text, size_t size, int code, const char *part) {
+/* Writes a training table and asserts that it is rejected. */
+static void expect_table_rejected(train_run *r, const char *text, size_t size, int code, const char *part) {
     free(test_write(r->dir, "train.tsv", text, size));
     expect_rejected(r, code, part);
 }
@@ -100,7 +102,7 @@ static void test_data(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-#define BAD(text, code, part) bad_data(&r, text, sizeof text - 1, code, part)
+#define BAD(text, code, part) expect_table_rejected(&r, text, sizeof text - 1, code, part)
     BAD("", AOE_EFORMAT, "train.tsv");
     BAD("text1\ttext2\tlabel\n", AOE_EFORMAT, "train.tsv");
     BAD("text1\tlabel\na\t1\nb\t2\n", AOE_EFORMAT, "text2");
@@ -109,9 +111,9 @@ static void test_data(void **state) {
     BAD("text1\ttext2\tlabel\na\tb\t1\na\tb\xff\t2\n", AOE_EFORMAT, "UTF-8");
     BAD("text1\ttext2\tlabel\na\tb\t2\nc\td\t2\n", AOE_EFORMAT, "every label is 2");
 #undef BAD
-    r.o.objective.w_cosine = 0; /* the angle alone needs an order, too */
+    r.o.objective.w_cosine = 0; /* the angle objective alone also needs different labels */
     expect_rejected(&r, AOE_EFORMAT, "every label is 2");
-    r.o.objective.w_angle = 0; /* in-batch negatives do not */
+    r.o.objective.w_angle = 0; /* in-batch negatives do not need different labels */
     train_run_ok(&r, 1);
     assert_true(r.events[0].ibn_threshold == 2);
     train_run_output(&r, "again");
@@ -153,14 +155,13 @@ static void test_odd_hidden_size(void **state) {
     train_run_destroy(&r);
 }
 
-/* Weights that grow out of float32: an error with the step, the same without an aoe_error, and no model. */
+/* If the weights overflow float32, the message names the step, and no model is saved. */
 static void test_not_finite(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
     aoe_error err = {0};
     r.o.args.lr = 1e38;
-    r.o.args.weight_decay = 0;
     r.o.args.weight_decay = 0;
     r.o.args.save_every = 1000;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ENUMERIC);
@@ -192,7 +193,7 @@ static void test_existing_output(void **state) {
     assert_memory_equal(first, still, size);
     free(still);
     r.o.args.force = 1;
-    r.o.args.epochs = 1; /* the old step-12 must not be there any more */
+    r.o.args.epochs = 1; /* checkpoint step-12 of the first run must be deleted */
     train_run_ok(&r, 1);
     char *second = train_run_read(&r, "model.safetensors", NULL), *notes = train_run_read(&r, "notes.txt", NULL);
     assert_true(memcmp(first, second, size) != 0);
@@ -208,7 +209,7 @@ static void test_existing_output(void **state) {
     train_run_destroy(&r);
 }
 
-/* Checkpoints without a model are in the way, too; other files are not. */
+/* An output directory with checkpoints is rejected even if it has no model; one with other files is accepted. */
 static void test_existing_checkpoints(void **state) {
     (void)state;
     train_run r;
@@ -260,7 +261,7 @@ static void test_unwritable_output(void **state) {
     train_run_destroy(&r);
 }
 
-/* Names that are not UTF-8 are fine: the record shows them as far as JSON can. */
+/* File names that are not UTF-8 are accepted; aoe.json replaces their invalid bytes with '?'. */
 static void test_names(void **state) {
     (void)state;
     train_run r;
@@ -277,8 +278,8 @@ static void test_names(void **state) {
     train_run_destroy(&r);
 }
 
-/* Two runs into one directory: the second is refused for as long as the first writes there. */
-static int second_run(void *user, const aoe_train_event *e) {
+/* An event callback that starts a second run with the first run's output directory and asserts that it is rejected. */
+static int start_second_run(void *user, const aoe_train_event *e) {
     train_run *r = user;
     aoe_error err = {0};
     if (e->kind != AOE_TRAIN_START && e->kind != AOE_TRAIN_EVAL)
@@ -294,20 +295,20 @@ static int second_run(void *user, const aoe_train_event *e) {
     return 0;
 }
 
-static void test_taken_output(void **state) {
+static void test_output_in_use(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    r.o.args.event = second_run;
+    r.o.args.event = start_second_run;
     train_run_ok(&r, 1);
     assert_int_equal(r.n, 4); /* the start and three evaluations */
     r.o.args.event = NULL;
     r.o.args.force = 1;
-    train_run_ok(&r, 1); /* given back at the end */
+    train_run_ok(&r, 1); /* the lock was released at the end */
     train_run_destroy(&r);
 }
 
-/* An error of the caller's evaluation ends the run as it is. */
+/* An error of the caller's evaluation function ends the run and is returned unchanged. */
 static int failing_evaluation(void *user, aoe_embedder *e, double *score, aoe_error *err) {
     (void)user;
     (void)e;
@@ -330,7 +331,7 @@ static void test_failing_evaluation(void **state) {
     train_run_destroy(&r);
 }
 
-/* What lies in checkpoints/ and is none of ours stays, without force and with it. */
+/* Entries of checkpoints/ that training did not create are kept, without options.force and with it. */
 static void test_foreign_checkpoints(void **state) {
     (void)state;
     train_run r;
@@ -347,7 +348,7 @@ static void test_foreign_checkpoints(void **state) {
     train_run_destroy(&r);
 }
 
-/* The last update makes the weights infinite: no checkpoint and no model, even though every loss was finite. */
+/* If the last update makes the weights infinite, no checkpoint and no model is saved, although every loss was finite. */
 static void test_overflow_at_the_end(void **state) {
     (void)state;
     train_run r;
@@ -365,8 +366,8 @@ static void test_overflow_at_the_end(void **state) {
     train_run_destroy(&r);
 }
 
-/* Two runs into one directory: the second one is told, and the first one is not disturbed. */
-static void test_second_run(void **state) {
+/* An output directory that is locked is rejected; after the lock is released, training works. */
+static void test_locked_output(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -376,7 +377,7 @@ static void test_second_run(void **state) {
     assert_int_equal(aoei_lock_dir(&lock, r.output, NULL), 0);
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run is writing to this directory"));
-    r.source.path = "missing.tsv"; /* the lock comes before everything that is read */
+    r.source.path = "missing.tsv"; /* the directory is locked before any input is read */
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     r.source.path = r.data;
     aoei_unlock(&lock);
@@ -397,8 +398,8 @@ int main(void) {
                                        cmocka_unit_test(test_names),
                                        cmocka_unit_test(test_foreign_checkpoints),
                                        cmocka_unit_test(test_overflow_at_the_end),
-                                       cmocka_unit_test(test_second_run),
-                                       cmocka_unit_test(test_taken_output),
+                                       cmocka_unit_test(test_locked_output),
+                                       cmocka_unit_test(test_output_in_use),
                                        cmocka_unit_test(test_failing_evaluation)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

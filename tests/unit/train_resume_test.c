@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Stopping and going on: a run that was cancelled, or killed at any moment, and
- * resumed gives the bytes of the run that was never stopped; its log reads so too; changed
- * options are refused by name. AOE_TEST_SEED repeats the random moments of a failed run.
+ * Tests resuming: a run that was cancelled, or killed at any moment, and then resumed gives the bytes of an uninterrupted
+ * run and an equivalent log; changed options are rejected by name. AOE_TEST_SEED repeats the random moments of a failed
+ * test.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,10 +24,10 @@
 #include "base/json.h"
 #include "base/random.h"
 
-/* What the uninterrupted run left. */
+/* Files of the uninterrupted run. */
 typedef struct expected {
     char *weights, *settings, *log; /* owned */
-    size_t size;
+    size_t size;                    /* of weights, in bytes */
 } expected;
 
 static expected run_whole(train_run *r) {
@@ -46,7 +46,7 @@ static void expected_free(expected e) {
     free(e.log);
 }
 
-/* A line of the log without what time decides. New reference. */
+/* Parses a line of the log and removes the fields that depend on time. Returns a new reference. */
 static json_t *read_line(const char *line, size_t len) {
     int no_memory;
     json_error_t error;
@@ -57,14 +57,15 @@ static json_t *read_line(const char *line, size_t len) {
     return o;
 }
 
-/* The two logs have the same lines; checkpoint lines may be more (a stop writes one) or fewer (killed between the two). */
-static void same_logs(const char *want, const char *got) {
+/* Asserts that two logs have equal lines. Ignores start and checkpoint lines: a stopped run has an additional checkpoint line,
+ * and a killed run can lack one. */
+static void check_logs(const char *want, const char *got) {
     for (;;) {
         json_t *a = NULL, *b = NULL;
         for (const char **s = &want; s; s = s == &want ? &got : NULL)
             while (**s) {
                 const size_t len = strcspn(*s, "\n");
-                assert_true((*s)[len] == '\n'); /* no torn line */
+                assert_true((*s)[len] == '\n'); /* no incomplete line */
                 json_t *o = read_line(*s, len);
                 *s += len + 1;
                 if (strcmp(json_string_value(json_object_get(o, "event")), "checkpoint") == 0 ||
@@ -79,24 +80,25 @@ static void same_logs(const char *want, const char *got) {
         if (!a)
             return;
         if (!json_equal(a, b))
-            fail_msg("log: %s, not %s", json_dumps(b, 0), json_dumps(a, 0));
+            fail_msg("got the log line %s, expected %s", json_dumps(b, 0), json_dumps(a, 0));
         json_decref(a);
         json_decref(b);
     }
 }
 
+/* Asserts that the output of r equals the files of the uninterrupted run. */
 static void check_result(const train_run *r, const expected *e) {
     train_run_assert_output(r, e->weights, e->size, e->settings);
     char *log = train_run_read(r, "train-log.jsonl", NULL);
-    same_logs(e->log, log);
+    check_logs(e->log, log);
     free(log);
     char *checkpoints = test_path(r->output, "checkpoints");
     assert_int_equal(test_count_entries(checkpoints), r->o.args.keep_checkpoints);
     free(checkpoints);
 }
 
-/* Stops at an event, goes on with another number of threads. */
-static void stop_and_go(train_run *r, const expected *e, aoe_train_event_kind kind, size_t step) {
+/* Stops a run at an event of a step, resumes it with another number of threads, and compares the result with e. */
+static void stop_and_resume(train_run *r, const expected *e, aoe_train_event_kind kind, size_t step) {
     char name[32];
     aoe_error err = {0};
     snprintf(name, sizeof name, "stop-%d-%zu", (int)kind, step);
@@ -113,7 +115,7 @@ static void stop_and_go(train_run *r, const expected *e, aoe_train_event_kind ki
     r->stop_kind = -1;
     r->o.args.resume = 1;
     train_run_ok(r, 2);
-    assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), 12); /* none twice */
+    assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), 12); /* no step is repeated */
     check_result(r, e);
 }
 
@@ -123,18 +125,18 @@ static void test_cancel(void **state) {
     train_run_create(&r);
     const expected e = run_whole(&r);
     for (size_t step = 1; step < 12; step++)
-        stop_and_go(&r, &e, AOE_TRAIN_STEP, step);
-    stop_and_go(&r, &e, AOE_TRAIN_EVAL, 4);
-    stop_and_go(&r, &e, AOE_TRAIN_EVAL, 8);
-    stop_and_go(&r, &e, AOE_TRAIN_CHECKPOINT, 3);
-    stop_and_go(&r, &e, AOE_TRAIN_CHECKPOINT, 9);
-    stop_and_go(&r, &e, AOE_TRAIN_START, 0);
+        stop_and_resume(&r, &e, AOE_TRAIN_STEP, step);
+    stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 4);
+    stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 8);
+    stop_and_resume(&r, &e, AOE_TRAIN_CHECKPOINT, 3);
+    stop_and_resume(&r, &e, AOE_TRAIN_CHECKPOINT, 9);
+    stop_and_resume(&r, &e, AOE_TRAIN_START, 0);
     expected_free(e);
     train_run_destroy(&r);
 }
 
-/* Stopped after every single step, with accumulation and without evaluation; two checkpoints are kept. */
-static void test_cancel_always(void **state) {
+/* The run is stopped after every step, with accumulation, without evaluation, and with two checkpoints. */
+static void test_cancel_every_step(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -149,7 +151,7 @@ static void test_cancel_always(void **state) {
         r.stop_step = step;
         r.n = 0;
         const int code = train_run_go(&r, 1 + step % 3, NULL);
-        assert_int_equal(code, step < 6 ? AOE_ECANCELLED : AOE_OK); /* there is nothing to stop after the last */
+        assert_int_equal(code, step < 6 ? AOE_ECANCELLED : AOE_OK); /* there is nothing to stop after the last step */
         assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 1);
     }
     check_result(&r, &e);
@@ -157,8 +159,8 @@ static void test_cancel_always(void **state) {
     train_run_destroy(&r);
 }
 
-/* In bf16: what is packed for the products follows the weights that a checkpoint brings back. Recomputation may be switched on
- * the way, it changes nothing. */
+/* In bf16, the packed weights are computed again from the checkpoint's weights. Recomputation can be switched on or off when a
+ * run is resumed, because it does not change the result. */
 static void test_cancel_bf16(void **state) {
     (void)state;
     train_run r;
@@ -168,15 +170,15 @@ static void test_cancel_bf16(void **state) {
     const expected e = run_whole(&r);
     for (size_t step = 1; step < 12; step += 3) {
         r.o.args.recompute = step % 2;
-        stop_and_go(&r, &e, AOE_TRAIN_STEP, step);
+        stop_and_resume(&r, &e, AOE_TRAIN_STEP, step);
     }
-    stop_and_go(&r, &e, AOE_TRAIN_EVAL, 4);
-    stop_and_go(&r, &e, AOE_TRAIN_CHECKPOINT, 9);
+    stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 4);
+    stop_and_resume(&r, &e, AOE_TRAIN_CHECKPOINT, 9);
     expected_free(e);
     train_run_destroy(&r);
 }
 
-/* The end of a run can be repeated. */
+/* Resuming a finished run takes no step and gives the files of the run. */
 static void test_resume_finished(void **state) {
     (void)state;
     train_run r;
@@ -192,7 +194,7 @@ static void test_resume_finished(void **state) {
     train_run_destroy(&r);
 }
 
-/* Patience and the best model go on counting. Scores go by the number of the evaluation. */
+/* A resumed run continues to count evaluations without improvement and to keep the best score. scores: by evaluation. */
 static void test_patience(void **state) {
     (void)state;
     static const double scores[] = {0.1, 0.5, (double)NAN, 0.3, 0.6, 0.2};
@@ -268,7 +270,7 @@ static void test_changed_options(void **state) {
     CHANGED(args.model_options.dtype, AOE_DTYPE_BF16, "dtype");
     CHANGED(cache_chunk, 2, "cache_chunk");
 #undef CHANGED
-    r.o = good; /* what does not decide the result may change */
+    r.o = good; /* options that do not affect the result can change */
     r.o.args.save_every = 2;
     r.o.args.keep_checkpoints = 3;
     r.o.args.batch_tokens = 50;
@@ -277,8 +279,7 @@ static void test_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* An option that is no longer given differs too: a run with a time limit is not resumed without one, nor the other way round.
- */
+/* An option that is no longer set counts as changed: a run with a time limit is not resumed without one, nor vice versa. */
 static void test_removed_option(void **state) {
     (void)state;
     train_run r;
@@ -302,7 +303,7 @@ static void test_removed_option(void **state) {
     train_run_destroy(&r);
 }
 
-/* A checkpoint of an earlier version lacks keys that were written only when set: it is still resumed. */
+/* A checkpoint of an earlier version, which lacks keys of options that were not set, is resumed. */
 static void test_missing_key(void **state) {
     (void)state;
     train_run r;
@@ -339,7 +340,7 @@ static void test_changed_data(void **state) {
     train_run_destroy(&r);
 }
 
-/* Nothing to resume: from the beginning where nothing is, refused where a model is. */
+/* Without a checkpoint, training starts from the beginning if there is no model and is rejected if there is one. */
 static void test_nothing_to_resume(void **state) {
     (void)state;
     train_run r;
@@ -361,11 +362,11 @@ static void test_nothing_to_resume(void **state) {
     train_run_destroy(&r);
 }
 
-/* ------------------------------------------------------------------ killed */
+/* ------------------------------------------------------------------ killed runs */
 
-static uint64_t kill_step; /* I/O step at which the watcher kills; 0: none */
+static uint64_t kill_step; /* I/O operation at which a second thread kills the process; 0: none */
 
-static void *watch(void *arg) {
+static void *kill_at_step(void *arg) {
     (void)arg;
     while (aoei_io_count() < kill_step)
         sched_yield();
@@ -373,32 +374,33 @@ static void *watch(void *arg) {
     return NULL;
 }
 
-/* A child that trains and is killed; what it was told is in r and kill_step. The parent has one thread at this moment. */
+/* Trains in a child process, which is killed at kill_step or by the event callback of r. The parent must not have other
+ * threads. */
 static void run_child(train_run *r) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         pthread_t thread;
         aoei_io_fail_at(0, 0); /* counts from 0 */
-        if (kill_step && pthread_create(&thread, NULL, watch, NULL))
+        if (kill_step && pthread_create(&thread, NULL, kill_at_step, NULL))
             _exit(3);
         _exit(train_run_go(r, 2, NULL) ? 2 : 0);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (!(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
-        fail_msg("the child ended with status %d", status);
+        fail_msg("the child ended with status %d, expected SIGKILL or exit status 0", status);
 }
 
 static uint64_t test_seed(void) {
     const char *given = getenv("AOE_TEST_SEED");
     const uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 1000 + (uint64_t)getpid();
     printf("AOE_TEST_SEED=%" PRIu64 "\n", seed);
-    fflush(stdout); /* the children must not say it again */
+    fflush(stdout); /* otherwise each child would print the buffer again */
     return seed;
 }
 
-/* Killed up to three times at random moments of the disk (staging, renaming, pruning) or between steps, then resumed. */
+/* The run is killed up to three times, at random I/O operations (staging, renaming, pruning) or between steps, then resumed. */
 static void test_kill(void **state) {
     (void)state;
     enum { TRIALS = 14 };
@@ -419,14 +421,14 @@ static void test_kill(void **state) {
         for (int kills = 0; kills < 1 + trial % 3; kills++) {
             kill_step = 0;
             r.stop_kind = -1;
-            if (trial % 4 == 3) { /* not at a disk operation */
+            if (trial % 4 == 3) { /* at an event, not at an I/O operation */
                 r.stop_kind = aoei_rng_below(&rng, 2) ? AOE_TRAIN_STEP : AOE_TRAIN_CHECKPOINT;
                 r.stop_step = 1 + aoei_rng_below(&rng, 12);
             } else {
                 kill_step = 1 + aoei_rng_below(&rng, steps);
             }
             char *model = train_run_read(&r, "model.safetensors", NULL);
-            if (!model) /* it may have finished */
+            if (!model) /* otherwise the run has finished */
                 run_child(&r);
             free(model);
             r.o.args.resume = 1;
@@ -441,11 +443,12 @@ static void test_kill(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kill), /* first: fork wants no other threads */
-                                       cmocka_unit_test(test_cancel),         cmocka_unit_test(test_cancel_always),
-                                       cmocka_unit_test(test_cancel_bf16),    cmocka_unit_test(test_resume_finished),
-                                       cmocka_unit_test(test_patience),       cmocka_unit_test(test_changed_options),
-                                       cmocka_unit_test(test_removed_option), cmocka_unit_test(test_missing_key),
-                                       cmocka_unit_test(test_changed_data),   cmocka_unit_test(test_nothing_to_resume)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kill), /* first, because fork needs a process without other threads */
+        cmocka_unit_test(test_cancel),         cmocka_unit_test(test_cancel_every_step),
+        cmocka_unit_test(test_cancel_bf16),    cmocka_unit_test(test_resume_finished),
+        cmocka_unit_test(test_patience),       cmocka_unit_test(test_changed_options),
+        cmocka_unit_test(test_removed_option), cmocka_unit_test(test_missing_key),
+        cmocka_unit_test(test_changed_data),   cmocka_unit_test(test_nothing_to_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

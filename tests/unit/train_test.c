@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Training from start to end: the same bits for any number of threads, in chunks and with recomputation, what events
- * say, schedules, accumulation, what lands in the output directory. Mistakes and their messages are
- * in train_input_test.c, stopping and going on in train_resume_test.c.
+ * Tests training from start to end: results that do not depend on the number of threads, on chunks and on recomputation,
+ * events, schedules, accumulation, and the files in the output directory. train_input_test.c tests rejected inputs;
+ * train_resume_test.c tests resuming.
  */
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +49,7 @@ static void test_threads(void **state) {
     train_run_destroy(&r);
 }
 
+/* Asserts the data type and the chunk size in aoe.json. */
 static void check_recorded(const train_run *r, const char *dtype) {
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
@@ -59,7 +60,8 @@ static void check_recorded(const train_run *r, const char *dtype) {
     aoe_context_destroy(ctx);
 }
 
-/* In both types and every tier: any number of threads and recomputation give the same files; AUTO is one of the two. */
+/* For both data types and every CPU tier, the files depend neither on the number of threads nor on recomputation.
+ * AOE_DTYPE_AUTO selects one of the two types. */
 static void test_types(void **state) {
     (void)state;
     static const char *const names[] = {"auto", "f32", "bf16"};
@@ -107,8 +109,8 @@ static void test_types(void **state) {
     train_run_destroy(&r);
 }
 
-/* Chunks give the weights of the plain run in float32, with dropout and accumulation too; in bf16 any number of threads does.
- */
+/* In float32, chunks of any size give the weights of a run without chunks, also with dropout and accumulation. In bf16, the
+ * weights do not depend on the number of threads. */
 static void test_chunks(void **state) {
     (void)state;
     static const size_t chunks[] = {1, 3, 4, 100};
@@ -153,6 +155,7 @@ static void test_chunks(void **state) {
     train_run_destroy(&r);
 }
 
+/* Returns event *at, asserts its kind and its step, and increments *at. */
 static const aoe_train_event *next(const train_run *r, size_t *at, aoe_train_event_kind kind, size_t step) {
     assert_true(*at < r->n);
     const aoe_train_event *e = &r->events[(*at)++];
@@ -202,12 +205,13 @@ static void test_events(void **state) {
     e = next(&r, &at, AOE_TRAIN_DONE, 12);
     assert_true(e->score == best && e->best_score == best && e->best_step == best_step);
     assert_int_equal(at, r.n);
-    /* every pair once an epoch, the last short batch included: labels 4 and 5 of 22 pairs in cycles of 6 */
+    /* each epoch uses every pair once, also in the short last batch: 6 of the 22 labels, which cycle from 0 to 5, are 4 or 5 */
     assert_int_equal(positive[0], 6);
     assert_int_equal(positive[1], 6);
     train_run_destroy(&r);
 }
 
+/* Asserts the learning rate of each of 12 steps. expected_warmup: in steps. */
 static void check_rates(train_run *r, const char *name, double warmup, double expected_warmup) {
     train_run_output(r, name);
     r->o.args.warmup = warmup;
@@ -218,8 +222,8 @@ static void check_rates(train_run *r, const char *name, double warmup, double ex
         if (r->events[i].kind != AOE_TRAIN_STEP)
             continue;
         const double k = (double)step++;
-        const double share = k < expected_warmup ? (k + 1) / expected_warmup : (12 - k) / (12 - expected_warmup);
-        assert_true(fabs(r->events[i].lr - 1e-3 * share) < 1e-15);
+        const double fraction = k < expected_warmup ? (k + 1) / expected_warmup : (12 - k) / (12 - expected_warmup);
+        assert_true(fabs(r->events[i].lr - 1e-3 * fraction) < 1e-15);
     }
     assert_int_equal(step, 12);
 }
@@ -231,7 +235,7 @@ static void test_schedule(void **state) {
     r.o.evaluate = NULL;
     r.o.args.save_every = 0;
     check_rates(&r, "none", 0, 0);
-    check_rates(&r, "share", 0.25, 3);
+    check_rates(&r, "fraction", 0.25, 3);
     check_rates(&r, "steps", 5, 5);
     check_rates(&r, "one", 1, 1);
     train_run_destroy(&r);
@@ -277,15 +281,15 @@ static void test_step_counts(void **state) {
     train_run_destroy(&r);
 }
 
-/* Accumulation: with one objective whose batches are the same, the mean of two halves. The loss of the first step is before
- * any update: of batches of 4 it is the mean of what two runs' batches gave. */
+/* The loss of a step with two batches is the mean of their losses. The weights do not change (lr = 0), so these are the losses
+ * of the first two steps of a run without accumulation. */
 static void test_accumulated_loss(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
     r.o.evaluate = NULL;
     r.o.args.dropout = 0;
-    r.o.args.lr = 0; /* nothing moves */
+    r.o.args.lr = 0;
     r.o.args.max_steps = 2;
     train_run_output(&r, "single");
     train_run_ok(&r, 1);
@@ -299,7 +303,7 @@ static void test_accumulated_loss(void **state) {
     train_run_destroy(&r);
 }
 
-/* With weights that do not move: every epoch has another order, every step other masks. */
+/* Every epoch has another order of the pairs, and every batch has other dropout masks. The weights do not change (lr = 0). */
 static void test_order_and_masks(void **state) {
     (void)state;
     train_run r;
@@ -309,18 +313,18 @@ static void test_order_and_masks(void **state) {
     r.o.args.lr = 0;
     r.o.args.save_every = 1000;
     train_run_ok(&r, 1);
-    size_t same = 0;
+    size_t n_equal = 0;
     for (size_t step = 1; step <= 6; step++)
-        same += r.events[step].loss.total == r.events[step + 6].loss.total;
-    assert_int_equal(same, 0);
-    /* Pairs that are all the same: what differs is masks. */
+        n_equal += r.events[step].loss.total == r.events[step + 6].loss.total;
+    assert_int_equal(n_equal, 0);
+    /* all pairs are equal, so that only the masks differ */
     char table[2048] = "text1\ttext2\tlabel\n";
     for (size_t i = 0; i < TRAIN_PAIRS; i++)
         strcat(table, "the old cat\ta dog runs\t1\n");
     free(test_write_text(r.dir, "train.tsv", table));
     r.o.objective.w_cosine = r.o.objective.w_angle = 0;
     r.o.batch_size = TRAIN_PAIRS / 2;
-    double loss[2][2]; /* of the first two steps, without dropout and with */
+    double loss[2][2]; /* [without or with dropout][step] */
     for (int k = 0; k < 2; k++) {
         train_run_output(&r, k ? "masked" : "plain");
         r.o.args.dropout = k ? 0.1 : 0;
@@ -331,7 +335,7 @@ static void test_order_and_masks(void **state) {
     }
     assert_true(loss[0][0] == loss[0][1]);
     assert_true(loss[1][0] != loss[1][1]);
-    /* and the second batch of a step does not get the masks of the first */
+    /* the second batch of a step has other masks than the first */
     train_run_output(&r, "accumulated");
     r.o.accumulate = 2;
     r.n = 0;
@@ -340,7 +344,7 @@ static void test_order_and_masks(void **state) {
     train_run_destroy(&r);
 }
 
-/* Learning rate 0 gives the model that went in; so does any rate before the first step. */
+/* With learning rate 0, the weights do not change. */
 static void test_rate_zero(void **state) {
     (void)state;
     train_run r;
@@ -361,7 +365,7 @@ static void test_rate_zero(void **state) {
     train_run_destroy(&r);
 }
 
-static void learns(aoe_dtype dtype) {
+static void check_loss_falls(aoe_dtype dtype) {
     train_run r;
     train_run_create(&r);
     r.o.args.model_options.dtype = dtype;
@@ -384,12 +388,13 @@ static void learns(aoe_dtype dtype) {
     train_run_destroy(&r);
 }
 
-static void test_learns(void **state) {
+static void test_loss_falls(void **state) {
     (void)state;
-    learns(AOE_DTYPE_F32);
-    learns(AOE_DTYPE_BF16);
+    check_loss_falls(AOE_DTYPE_F32);
+    check_loss_falls(AOE_DTYPE_BF16);
 }
 
+/* Trains with this max_grad_norm. Returns the gradient norm of the first step and the weights, which the caller frees. */
 static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size) {
     train_run_output(r, name);
     r->o.args.max_grad_norm = max_norm;
@@ -400,7 +405,7 @@ static double first_norm(train_run *r, const char *name, double max_norm, char *
     return r->events[1].grad_norm;
 }
 
-/* The norm reported is that before clipping; a bound that is never reached changes nothing. */
+/* The reported norm is the norm before clipping. A bound that is never reached does not change the weights. */
 static void test_clipping(void **state) {
     (void)state;
     train_run r;
@@ -448,7 +453,7 @@ static void test_output_directory(void **state) {
     assert_true(json_is_real(json_object_get(m->files.record, "dev_score")));
     aoe_model_close(m);
     aoe_context_destroy(ctx);
-    /* one checkpoint is left, and nothing that was staged */
+    /* one checkpoint remains, and no staging directory */
     char *checkpoints = test_path(r.output, "checkpoints"), *last = test_path(checkpoints, "step-12");
     assert_int_equal(test_count_entries(checkpoints), 1);
     assert_int_equal(aoei_is_model_dir(last), 1);
@@ -463,7 +468,7 @@ static void test_output_directory(void **state) {
     train_run_destroy(&r);
 }
 
-/* The best model is kept, not the last: its vector is the one seen at that evaluation. */
+/* The saved model is the best one, not the last one: its vector equals the vector at the evaluation with the best score. */
 static void test_best_model(void **state) {
     (void)state;
     static const double scores[][3] = {{0.5, 0.9, 0.2},
@@ -513,12 +518,12 @@ static void test_patience(void **state) {
     assert_int_equal(done->step, 8);
     assert_int_equal(done->best_step, 4);
     assert_true(done->score == 0.5);
-    assert_int_equal(r.events[r.n - 2].kind, AOE_TRAIN_CHECKPOINT); /* also where none is due */
+    assert_int_equal(r.events[r.n - 2].kind, AOE_TRAIN_CHECKPOINT); /* written at the end, although none was due */
     assert_int_equal(r.events[r.n - 2].step, 8);
     train_run_destroy(&r);
 }
 
-/* Training a model into its own directory. */
+/* The output can replace the base model. */
 static void test_in_place(void **state) {
     (void)state;
     train_run r;
@@ -543,7 +548,7 @@ int main(void) {
         cmocka_unit_test(test_threads),          cmocka_unit_test(test_types),     cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),  cmocka_unit_test(test_step_counts),
         cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero), cmocka_unit_test(test_order_and_masks),
-        cmocka_unit_test(test_learns),           cmocka_unit_test(test_clipping),  cmocka_unit_test(test_output_directory),
+        cmocka_unit_test(test_loss_falls),       cmocka_unit_test(test_clipping),  cmocka_unit_test(test_output_directory),
         cmocka_unit_test(test_best_model),       cmocka_unit_test(test_patience),  cmocka_unit_test(test_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

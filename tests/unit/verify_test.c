@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * aoe_verify must not pass what is wrong: a flipped bit, a NaN, a missing tensor,
- * malformed cases, nothing to check. The cases themselves are checked in tests/golden.
+ * Tests that aoe_verify fails on wrong input: a flipped bit, a NaN, a missing tensor, malformed cases, or no cases. The
+ * tests in tests/golden check the cases themselves.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 #define GOLDEN "tests/golden/data/bert"
 
 static aoe_context *ctx;
-static char *dir; /* a copy of the cases in dir/bert */
-static size_t lines, failures;
+static char *dir;              /* temporary directory; dir/bert is a copy of the cases */
+static size_t lines, failures; /* results of the last verification: all, and failed ones */
 
 static void copy(const char *to, const char *name) {
     size_t size;
@@ -61,20 +61,20 @@ static void on_result(void *user, const aoe_verify_result *r) {
     assert_int_equal(r->passed, r->checks > 0 && r->error <= r->tolerance);
 }
 
-/* aoe_verify of dir/name gives this code and a message with `part`. */
+/* Asserts that aoe_verify of dir/name returns this code and a message that contains `part`. */
 static void verify(const char *name, int code, const char *part) {
     aoe_error err = {0};
     char *path = test_path(dir, name);
     lines = failures = 0;
     const int got = aoe_verify(ctx, path, AOE_DTYPE_F32, on_result, NULL, &err);
     if (got != code || !strstr(err.message, part))
-        fail_msg("%s: code %d, not %d, with \"%s\": %s", name, got, code, part, err.message);
+        fail_msg("%s: got code %d and the message \"%s\", expected code %d and \"%s\"", name, got, err.message, code, part);
     if (code && code != AOE_EMISMATCH)
         assert_int_equal(aoe_verify(ctx, path, AOE_DTYPE_F32, NULL, NULL, NULL), code);
     free(path);
 }
 
-/* Where the data of a tensor begin in the bytes of a safetensors file. */
+/* Returns the offset of a tensor's data in the bytes of a safetensors file. */
 static size_t tensor_at(const char *data, size_t size, const char *name) {
     aoei_safetensors *s;
     assert_int_equal(aoei_safetensors_open_memory(&s, data, size, "memory", NULL), 0);
@@ -85,7 +85,7 @@ static size_t tensor_at(const char *data, size_t size, const char *name) {
     return at;
 }
 
-/* Replaces `n` bytes of a file of dir/bert at a tensor's element, verifies, and puts them back. */
+/* Replaces the 4 bytes of a tensor's element in a file of dir/bert, verifies, and restores them. */
 static void with_bytes(const char *file, const char *tensor, size_t element, const void *bytes, int code, const char *part) {
     char name[64];
     snprintf(name, sizeof name, "bert/%s", file);
@@ -103,6 +103,7 @@ static void with_bytes(const char *file, const char *tensor, size_t element, con
     free(path);
 }
 
+/* Returns element i of a tensor in a file of the golden cases. */
 static float element(const char *file, const char *tensor, size_t i) {
     char name[64];
     snprintf(name, sizeof name, GOLDEN "/%s", file);
@@ -122,11 +123,11 @@ static void test_flipped_bit(void **state) {
         const float v = element("model.safetensors", tensors[k], 17);
         uint32_t bits;
         memcpy(&bits, &v, 4);
-        bits ^= 1U << 22; /* the highest of the mantissa */
+        bits ^= 1U << 22; /* the highest bit of the mantissa */
         with_bytes("model.safetensors", tensors[k], 17, &bits, AOE_EMISMATCH, "checks failed");
         assert_true(failures > 0 && failures <= lines);
     }
-    verify("bert/", AOE_OK, ""); /* a slash at the end is fine */
+    verify("bert/", AOE_OK, ""); /* a slash at the end is accepted */
     assert_int_equal(lines, 20);
     assert_int_equal(failures, 0);
 }
@@ -143,7 +144,7 @@ static void test_not_a_number(void **state) {
                "encoder.layer.0.output.dense.bias");
 }
 
-/* A tensor under another name, or of another size, is an error that names it. */
+/* A tensor with another name and a truncated file are errors that name the tensor or the file. */
 static void test_missing_tensor(void **state) {
     (void)state;
     char *path = test_path(dir, "bert/expected.safetensors");
@@ -166,7 +167,7 @@ static void test_missing_tensor(void **state) {
     free(path);
 }
 
-/* cases.json with one key replaced. */
+/* Verifies with one key of cases.json replaced. value: JSON; NULL: the key is deleted. */
 static void with_case(const char *key, const char *value, int code, const char *part) {
     json_t *cases, *other;
     json_error_t error;
@@ -217,9 +218,9 @@ static void test_objectives(void **state) {
     char *good = test_read("tests/golden/data/objectives.json", &size);
     assert_non_null(good);
     free(test_write(dir, "objectives.json", good, size));
-    verify("", AOE_OK, ""); /* the parent: bert and objectives */
+    verify("", AOE_OK, ""); /* the parent directory contains bert and objectives.json */
     assert_int_equal(lines, 20 + 6);
-    free(test_write_text(dir, "objectives.json", "nonsense")); /* the parent's other checks do not hide it */
+    free(test_write_text(dir, "objectives.json", "nonsense")); /* fails although the other checks pass */
     verify("", AOE_EFORMAT, "objectives.json");
     char *path = test_path(dir, "objectives.json"), *alone = test_path(dir, "alone");
     assert_int_equal(remove(path), 0);
@@ -268,7 +269,8 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     warnings += level == AOE_LOG_WARNING && strstr(message, "skipped") != NULL;
 }
 
-/* An architecture that is not there yet: passed over in a folder, with a warning; an error when asked for. */
+/* A directory with an unsupported architecture is skipped with a warning if its parent is verified, and is an error by itself.
+ */
 static void test_unknown_architecture(void **state) {
     (void)state;
     char *other = test_path(dir, "other");
@@ -286,7 +288,7 @@ static void test_unknown_architecture(void **state) {
     free(other);
 }
 
-/* bf16 has tolerances of its own, which a NaN and a wrong weight do not pass either. */
+/* A NaN and a wrong weight also exceed the tolerances of bf16. */
 static void test_bf16(void **state) {
     (void)state;
     lines = failures = 0;
@@ -313,7 +315,7 @@ static void test_bf16(void **state) {
     }
     free(test_write(dir, "bert/expected.safetensors", data, size));
     free(data);
-    /* a norm's weight halved */
+    /* halve a weight of layer normalization */
     char *model = test_path(dir, "bert/model.safetensors");
     data = test_read(model, &size);
     const size_t at = tensor_at(data, size, "encoder.layer.0.attention.output.LayerNorm.weight");
@@ -332,7 +334,7 @@ static void test_bf16(void **state) {
     free(path);
 }
 
-/* What counts as one tensor: the error of all so far, and a NaN stays. */
+/* The error of joined tensors is relative to the norm of all of them so far. A NaN remains. */
 static void test_joined(void **state) {
     (void)state;
     aoei_check c;
@@ -341,7 +343,7 @@ static void test_joined(void **state) {
     c.joined = 1;
     aoei_check_values(&c, off, small, 2);
     assert_true(fabs(c.worst - 1) < 1e-12);
-    aoei_check_values(&c, large, large, 2); /* the small one's error is little of the whole */
+    aoei_check_values(&c, large, large, 2); /* the small tensor's error is small relative to the norm of both */
     assert_true(fabs(c.worst - 1e-3 / 50) < 1e-9 && c.compared == 2);
     aoei_check_values(&c, bad, small, 2);
     assert_true(isnan(c.worst));
@@ -349,7 +351,7 @@ static void test_joined(void **state) {
     assert_true(isnan(c.worst));
 }
 
-/* The arithmetic of errors. */
+/* The error is relative, absolute if the reference is 0, and NaN if a value is NaN. */
 static void test_errors(void **state) {
     (void)state;
     aoei_check c;
@@ -360,11 +362,11 @@ static void test_errors(void **state) {
     assert_true(c.worst == 0 && c.compared == 1);
     aoei_check_values(&c, off, want, 2);
     assert_true(fabs(c.worst - 0.1) < 1e-15);
-    aoei_check_values(&c, small, zero, 2); /* absolute where the reference is nothing: half of what is allowed */
+    aoei_check_values(&c, small, zero, 2); /* the reference is 0: half of the allowed absolute error */
     assert_true(fabs(c.worst - 0.1) < 1e-15);
     aoei_check_values(&c, bad, want, 2);
     aoei_check_values(&c, want, want, 2);
-    assert_true(isnan(c.worst)); /* and it stays */
+    assert_true(isnan(c.worst)); /* NaN remains */
     aoei_check_begin(&c, "group", "name", 1e-3);
     aoei_check_values(&c, small, zero, 2);
     assert_true(fabs(c.worst - 0.5e-3) < 1e-15);
@@ -373,7 +375,7 @@ static void test_errors(void **state) {
     aoei_verify v = {.report = on_result};
     aoei_check_end(&v, &c);
     aoei_check_begin(&c, "group", "name", 1e-3);
-    aoei_check_end(&v, &c); /* nothing compared is no pass */
+    aoei_check_end(&v, &c); /* a check without comparisons fails */
     assert_int_equal(v.failed, 2);
     assert_int_equal(v.done, 2);
 }

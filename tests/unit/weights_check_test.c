@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Finding NaN and infinity among stored weights: every place of a block's edges,
- * every type, and the first tensor that has one.
+ * Tests the search for NaN and infinity in stored weights: positions at the edges of blocks, every data type, and the index
+ * of the first tensor with such a value.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* Returns the index of the first tensor with a NaN or an infinity; n if there is none. */
 static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     size_t bad = SIZE_MAX;
     aoe_error err;
@@ -29,37 +30,39 @@ static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     return bad;
 }
 
-/* Puts each of the values at each of the places of a tensor, one at a time. */
-static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t *fine, size_t n_values) {
+/* Asserts that each of the bit patterns bad[n_values] is found at each of the positions of a tensor of finite values, and that
+ * no pattern of finite[n_values] is found. */
+static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t *finite, size_t n_values) {
     const size_t size = aoei_st_dtype_size(dtype), block = ((size_t)1 << 20) / size, n = 2 * block + 300;
-    const size_t places[] = {0,    1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256,
-                             n - 1};
-    unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* as unaligned as a file may be */
+    const size_t positions[] = {0,    1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256,
+                                n - 1};
+    unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* tensors in a file can be unaligned */
     assert_non_null(memory);
     const aoei_st_tensor t = {.name = "t", .dtype = dtype, .n_dims = 1, .shape = {n}, .data = data, .bytes = n * size};
     const aoei_st_tensor *const list[] = {&t};
     for (size_t i = 0; i < n; i++)
-        memcpy(data + i * size, &fine[i % n_values], size);
+        memcpy(data + i * size, &finite[i % n_values], size);
     assert_int_equal(first_bad(list, 1), 1);
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+    for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
         for (size_t v = 0; v < n_values; v++) {
             unsigned char before[4];
-            memcpy(before, data + places[p] * size, size);
-            memcpy(data + places[p] * size, &bad[v], size);
+            memcpy(before, data + positions[p] * size, size);
+            memcpy(data + positions[p] * size, &bad[v], size);
             assert_int_equal(first_bad(list, 1), 0);
-            memcpy(data + places[p] * size, before, size);
+            memcpy(data + positions[p] * size, before, size);
         }
     free(memory);
 }
 
-/* Infinities and NaN; the largest values, zeros, subnormals. */
-static void every_place_and_type(void **state) {
+/* The values to find are infinities and NaN; the finite values include the largest ones, zero and a subnormal. */
+static void every_position_and_type(void **state) {
     (void)state;
     check_type(AOEI_ST_F32, (const uint32_t[]){0x7f800000, 0xff800000, 0x7fc00000, 0xff800001, 0x7fffffff},
                (const uint32_t[]){0x7f7fffff, 0xff7fffff, 0x80000000, 0x807fffff, 0x3f800000}, 5);
     check_type(AOEI_ST_F16, (const uint32_t[]){0x7c00, 0xfc00, 0x7e00, 0xfc01, 0x7fff},
                (const uint32_t[]){0x7bff, 0xfbff, 0x8000, 0x83ff, 0x3c00}, 5);
-    check_type(AOEI_ST_I8, (const uint32_t[]){0x80, 0x80}, (const uint32_t[]){0x7f, 0x81}, 2); /* -128; the ends of the range */
+    check_type(AOEI_ST_I8, (const uint32_t[]){0x80, 0x80}, (const uint32_t[]){0x7f, 0x81},
+               2); /* -128 is invalid; 127 and -127 are valid */
     check_type(AOEI_ST_BF16, (const uint32_t[]){0x7f80, 0xff80, 0x7fc0, 0xff81, 0x7fff},
                (const uint32_t[]){0x7f7f, 0xff7f, 0x8000, 0x807f, 0x3f80}, 5);
 }
@@ -73,7 +76,7 @@ static void names_the_first_tensor(void **state) {
     for (size_t i = 0; i < 4; i++)
         t[i] =
             (aoei_st_tensor){.dtype = AOEI_ST_F32, .n_dims = 1, .shape = {3}, .data = (void *)data[i], .bytes = sizeof data[i]};
-    t[3].bytes = 0; /* a tensor of no elements */
+    t[3].bytes = 0; /* a tensor without elements */
     assert_int_equal(first_bad(list, 6), 6);
     memcpy(&data[2][2], &nan, sizeof nan);
     assert_int_equal(first_bad(list, 6), 4);
@@ -84,7 +87,7 @@ static void names_the_first_tensor(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_place_and_type),
+        cmocka_unit_test(every_position_and_type),
         cmocka_unit_test(names_the_first_tensor),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Whitening: on the texts it was fitted on, vectors have mean 0 and covariance 1, and they are
- * those of an independent computation up to rounding; the first components alone; every kind
- * of model and pooling, adapters, what stays and what is refused; threads; memory.
+ * Tests whitening: the vectors of the texts that it was fitted on have mean 0 and covariance 1, and the layer agrees with
+ * an independent computation; every pooling, fewer components, other architectures and adapters; rejected options; threads;
+ * failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ enum { TEXTS = 90, D = 16 };
 
 static char *dir, *bert, *texts, *out;
 static aoe_text text[TEXTS];
-static char *words; /* owned; what text points into */
+static char *words; /* owned; contains the texts */
 
 static int set_up(void **state) {
     (void)state;
@@ -72,7 +72,7 @@ static void whiten(const char *from, const aoe_whiten_options *o, aoe_whiten_res
     aoe_context_destroy(ctx);
 }
 
-/* v[TEXTS, dims] of the texts. */
+/* Computes the vectors of the texts, v[TEXTS, dims]. Returns dims. */
 static size_t embed(const char *model, const aoe_model_options *options, float *v) {
     aoe_context *ctx = tiny_context(1);
     aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
@@ -92,6 +92,7 @@ static size_t embed(const char *model, const aoe_model_options *options, float *
     return dims;
 }
 
+/* Computes the mean and the covariance of v[TEXTS, dims]. */
 static void moments(const float *v, size_t dims, double mean[D], double cov[D][D]) {
     memset(mean, 0, D * sizeof *mean);
     memset(cov, 0, D * D * sizeof **cov);
@@ -104,8 +105,8 @@ static void moments(const float *v, size_t dims, double mean[D], double cov[D][D
                 cov[k][j] += ((double)v[i * dims + k] - mean[k]) * ((double)v[i * dims + j] - mean[j]) / TEXTS;
 }
 
-/* The whitened model in `out`: mean 0, covariance 1; and the layer's rows are eigenvectors of the covariance of what it was
- * fitted on, scaled, in descending order of their eigenvalues. */
+/* Checks the whitened model in `out`: its vectors have mean 0 and covariance 1, and the rows of its dense layer are scaled
+ * eigenvectors of the covariance of the vectors of `from`, in descending order of the eigenvalues. */
 static void check(const char *from, const aoe_model_options *options, const aoe_whiten_result *r) {
     static float before[TEXTS * D], after[TEXTS * D];
     double mean[D], cov[D][D], own_mean[D], own[D][D];
@@ -119,7 +120,7 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         for (size_t j = 0; j < dims; j++)
             assert_true(fabs(cov[k][j] - (k == j)) < 5e-3);
     }
-    /* the share of the variance: that of the projections on what the vectors are unmixed into */
+    /* r->kept is the sum of the kept eigenvalues divided by the sum of all eigenvalues */
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     assert_int_equal(aoei_model_open_plain(&m, ctx, out, NULL, NULL), 0);
@@ -130,7 +131,7 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         double squares = 0, off = 0;
         for (size_t j = 0; j < D; j++)
             squares += (double)w[k * D + j] * (double)w[k * D + j];
-        const double value = 1 / squares; /* of the covariance: the row is u / sqrt(value) */
+        const double value = 1 / squares; /* eigenvalue: the row is u / sqrt(value), with |u| = 1 */
         for (size_t i = 0; i < D; i++) {
             double product = 0;
             for (size_t j = 0; j < D; j++)
@@ -149,7 +150,7 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
     aoe_context_destroy(ctx);
 }
 
-/* Every pooling, all components and some; of the settings pooling and prompt are stored, and unit length still holds. */
+/* Tests every pooling with all components and with 3. The output stores pooling and prompt, and still normalizes vectors. */
 static void whitens(void **state) {
     (void)state;
     for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
@@ -162,7 +163,7 @@ static void whitens(void **state) {
             whiten(bert, &o, &r, 2);
             assert_int_equal(r.texts, TEXTS);
             assert_int_equal(r.dims, some ? 3 : r.rank);
-            assert_true(r.rank >= 14); /* a norm's output is confined */
+            assert_true(r.rank >= 14); /* the output of layer normalization does not have full rank */
             check(bert, &o.model_options, &r);
         }
     static float v[TEXTS * D];
@@ -185,7 +186,7 @@ static char *bytes_of(const char *name, size_t *size) {
     return data;
 }
 
-static void same_for_threads(void **state) {
+static void independent_of_threads(void **state) {
     (void)state;
     aoe_whiten_options o = defaults();
     char *want = NULL;
@@ -207,7 +208,7 @@ static void same_for_threads(void **state) {
     free(want);
 }
 
-/* Tables are texts too; the record says what it was; other files, in pieces, give the same layer. */
+/* The texts can be in several files and in tables, which does not change the layer. aoe.json records the files. */
 static void texts_of_any_file(void **state) {
     (void)state;
     char *half = malloc(TEXTS * 256), *pairs = malloc(TEXTS * 256);
@@ -227,7 +228,7 @@ static void texts_of_any_file(void **state) {
     whiten(bert, &o, NULL, 1);
     char *got = bytes_of("2_Dense/model.safetensors", &n), *record = bytes_of("aoe.json", NULL);
     assert_true(n == size);
-    assert_memory_equal(got, want, size); /* sums go text after text, whatever the files */
+    assert_memory_equal(got, want, size); /* sums are accumulated text by text, independent of the files */
     assert_non_null(strstr(record, "\"whitening\""));
     assert_non_null(strstr(record, "half.txt"));
     assert_non_null(strstr(record, "\"texts\": 90"));
@@ -240,7 +241,7 @@ static void texts_of_any_file(void **state) {
     free(record);
 }
 
-/* Static models, RAN, adapters; a whitened model in other types, merged again and trained on. */
+/* Whitens a static model, a RAN and a model with adapters, then converts a whitened model to int8. */
 static void other_models(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
@@ -301,7 +302,7 @@ static void expect_rejected(const char *from, const aoe_whiten_options *o, int c
     aoe_error err = {0};
     const int got = aoe_whiten(ctx, from, out, o, NULL, &err);
     if (got != code || !strstr(err.message, fragment))
-        fail_msg("code %d, not %d with \"%s\": %s", got, code, fragment, err.message);
+        fail_msg("got code %d and the message \"%s\", expected code %d and \"%s\"", got, err.message, code, fragment);
     aoe_context_destroy(ctx);
 }
 
@@ -365,8 +366,8 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whitens),      cmocka_unit_test(same_for_threads), cmocka_unit_test(texts_of_any_file),
-        cmocka_unit_test(other_models), cmocka_unit_test(rejected_options), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(whitens),      cmocka_unit_test(independent_of_threads), cmocka_unit_test(texts_of_any_file),
+        cmocka_unit_test(other_models), cmocka_unit_test(rejected_options),       cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests_name("whiten", tests, set_up, tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * The cache of words: what is found is what was added, full neighbourhoods only
- * leave words out, and any number of threads fill and read one tokenizer's at once.
+ * Tests the word cache: a lookup returns the tokens that were added, words are only left out if no slot is free, and many
+ * threads can fill and read one tokenizer's cache at the same time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,16 +37,16 @@ static void test_words(void **state) {
         }
         assert_true(pass == 1 || found == 0);
     }
-    assert_true(found > 20000 && found < N); /* it is not endless */
+    assert_true(found > 20000 && found < N); /* the capacity is limited */
     aoei_word_cache_free(&c);
 }
 
 typedef struct job {
     const aoe_tokenizer *t;
-    int wrong[64];
+    int wrong[64]; /* by task: 1 after an error */
 } job;
 
-/* Words of letters with one token each, whose ids are therefore known. */
+/* Encodes words of letters that have one token each, so that the expected ids are known. */
 static void encode(void *arg, size_t index, size_t worker) {
     job *j = arg;
     aoe_ids ids = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Word vectors in text files as static models: what a line may be, how texts fall into words,
- * means of what is known, in every type of storage; what is refused; memory.
+ * Tests static models from text files of word vectors: the file formats, how texts are split into words, the mean of the
+ * vectors of known words, every storage type, rejected files, and failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +31,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* Converts the file dir/name to the model `out`. text: contents to write to the file first; NULL: the file exists. o: NULL
+ * replaces the existing model. */
 static int convert(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r,
                    aoe_error *err) {
     aoe_word_vectors_options options = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1};
@@ -48,7 +50,7 @@ static void convert_ok(const char *name, const char *text, const aoe_word_vector
         fail_msg("%s", err.message);
 }
 
-/* The vector of a text by the model in `out`; [3]. */
+/* Computes the vector of a text with the model in `out`. */
 static void embed(const char *text, float v[3]) {
     const aoe_text t = aoe_text_of(text);
     aoe_context *ctx = tiny_context(1);
@@ -66,14 +68,14 @@ static void embed(const char *text, float v[3]) {
     aoe_context_destroy(ctx);
 }
 
-/* v is the mean of (x, y, z) / n. */
+/* Asserts that the vector of a text is (x, y, z) / n. */
 static void check(const char *text, double x, double y, double z, double n) {
     float v[3];
     embed(text, v);
     const double want[] = {x / n, y / n, z / n};
     for (size_t k = 0; k < 3; k++)
         if (!(fabs((double)v[k] - want[k]) <= 1e-6))
-            fail_msg("\"%s\": component %zu is %g, not %g", text, k, (double)v[k], want[k]);
+            fail_msg("\"%s\": component %zu is %g, expected %g", text, k, (double)v[k], want[k]);
 }
 
 static const char vectors[] =
@@ -84,12 +86,12 @@ static void means(void **state) {
     (void)state;
     aoe_word_vectors_result r;
     convert_ok("v.txt", vectors, NULL, &r);
-    assert_int_equal(r.words, 13); /* without the unknown word, which comes on top */
+    assert_int_equal(r.words, 13); /* the unknown word is not counted */
     assert_int_equal(r.dims, 3);
     assert_int_equal(r.skipped, 0);
     check("the cat", 11, 2, 3, 2);
     check("the Cat", 1, 12, 3, 2);
-    check("cat CAT unknown", 10, 0, 0, 1); /* cased; what is not there is passed over */
+    check("cat CAT unknown", 10, 0, 0, 1); /* case-sensitive; unknown words are skipped */
     check("the cat.", 11, 2, 4, 3);
     check("(the cat), the.", 12, 4, 9, 5);
     check("do n't", 4.5, 0.25, -0.1, 2);
@@ -105,12 +107,12 @@ static void means(void **state) {
     const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1, .no_special_tokens = 1};
     assert_int_equal(aoe_tokenizer_open(&t, out, NULL), 0);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("cats catcat the"), &o, &ids, NULL), 0);
-    assert_true(ids.n == 1 && ids.id[0] == 0); /* words are not cut into pieces */
+    assert_true(ids.n == 1 && ids.id[0] == 0); /* words are not split into pieces */
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
 }
 
-/* Words that the cutting takes apart are found whole, where no letter touches them. */
+/* Words that contain punctuation match as a whole, unless a letter is adjacent. */
 static void words_with_punctuation(void **state) {
     (void)state;
     static const char text[] = "u.s. 1 0 0\nu.s 0 1 0\n. 0 0 1\nmr. 2 0 0\nmr 0 2 0\ndon't 4 0 0\ndo 0 4 0\nn't 0 0 4\n"
@@ -129,12 +131,12 @@ static void words_with_punctuation(void **state) {
     convert_ok("p.txt", text, &lower, NULL);
     check("U.S. He", 9, 8, 8, 2);
     check("Don't Mr.", 6, 0, 0, 2);
-    check("Abc.", 0, 64, 1, 2); /* a word with capitals is one that no lowered text has */
+    check("Abc.", 0, 64, 1, 2); /* a lowercased text never matches a word with capitals */
 }
 
-/* A line of two counts above, words with spaces and words again passed over, line ends of Windows, an empty line, compression,
- * other types. */
-static void forms(void **state) {
+/* A file can have a header line of two counts, CRLF line ends, an empty line and gzip compression. Words with spaces and
+ * repeated words are skipped. Every storage type works. */
+static void file_formats(void **state) {
     (void)state;
     static const char text[] = "6 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
     aoe_word_vectors_result r;
@@ -155,7 +157,7 @@ static void forms(void **state) {
     const aoe_word_vectors_options lower = {.struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
     convert_ok("v.txt", vectors, &lower, NULL);
     check("The CAT", 11, 2, 3, 2);
-    convert_ok("two.txt", "12 7\n13 8\n", NULL, &r); /* a header, and words that are numbers with one component */
+    convert_ok("two.txt", "12 7\n13 8\n", NULL, &r); /* a header line, then the word "13" with one component */
     assert_true(r.words == 1 && r.dims == 1);
 }
 
@@ -163,7 +165,7 @@ static void expect_rejected(const char *text, int code, const char *fragment) {
     aoe_error err = {0};
     const int got = convert("bad.txt", text, NULL, NULL, &err);
     if (got != code || !strstr(err.message, fragment))
-        fail_msg("code %d, not %d with \"%s\": %s", got, code, fragment, err.message);
+        fail_msg("got code %d and the message \"%s\", expected code %d and \"%s\"", got, err.message, code, fragment);
 }
 
 static void rejected_files(void **state) {
@@ -176,7 +178,7 @@ static void rejected_files(void **state) {
     expect_rejected("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
-    assert_false(aoei_exists(out)); /* nothing is left */
+    assert_false(aoei_exists(out)); /* no output remains */
     convert_ok("v.txt", vectors, NULL, NULL);
     const aoe_word_vectors_options keep = {.struct_size = sizeof(aoe_word_vectors_options), .force = 0};
     aoe_error err = {0};
@@ -216,7 +218,7 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(means),          cmocka_unit_test(words_with_punctuation), cmocka_unit_test(forms),
+        cmocka_unit_test(means),          cmocka_unit_test(words_with_punctuation), cmocka_unit_test(file_formats),
         cmocka_unit_test(rejected_files), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests_name("word_vectors", tests, set_up, tear_down);
