@@ -2,18 +2,19 @@
 # aoe: angle-optimized embeddings. `make help` lists the targets.
 #
 #   CC=gcc|clang   compiler
-#   SAN=LIST       sanitizers, e.g. SAN=address,undefined or SAN=thread; builds beside the plain build
-#   TAGS=WORD      check: only tests with this tag (tests/README.md), e.g. TAGS=numbers; SKIP=WORD: without those
-#   FUZZ_SECONDS=N fuzz: seconds per harness (60)
-#   BUILD=DIR      build directory (build, or build/san-... with SAN)
-#   WERROR=1       warnings are errors (CI)
-#   V=1            shows every command
-#   PEERS=OPTIONS  of bench-peers (bench/README.md)
-#   PREFIX, DESTDIR  for install
+#   SAN=LIST       sanitizers, e.g. SAN=address,undefined or SAN=thread; each list has its own build directory
+#   TAGS=WORD      check: runs only the tests with this tag (tests/README.md), e.g. TAGS=numbers
+#   SKIP=WORD      check: leaves out the tests with this tag
+#   FUZZ_SECONDS=N fuzz: seconds per harness (default: 60)
+#   BUILD=DIR      build directory (default: build, or build/san-... with SAN)
+#   WERROR=1       makes warnings errors (used in CI)
+#   V=1            prints every command
+#   PEERS=OPTIONS  options of bench-peers (bench/README.md)
+#   PREFIX, DESTDIR  directories of install
 
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-builtin-rules
-# one job a CPU (a -j of the command line goes before it), and one goal after the other where one of them clears away
+# One job per CPU, unless -j is given on the command line. With the goal clean, make uses a single job.
 ifeq ($(filter clean,$(MAKECMDGOALS)),)
 MAKEFLAGS += --jobs=$(or $(shell nproc 2>/dev/null),1)
 endif
@@ -39,14 +40,14 @@ DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 HEADERS := $(sort $(wildcard include/*.h))
 VERSION := $(shell sed -n 's/^#define AOE_VERSION "\(.*\)"/\1/p' include/aoe.h)
 
-# Commands are shown as `CC file`; V=1 shows them whole.
+# Prints commands as `CC file`; V=1 prints the complete commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $@)
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla $(if $(WERROR),-Werror)
-# the sanitizers' builds are compiled for one run: -O1 -g1 takes half the time
+# Sanitizer builds are run once, so the time of compilation matters: -O1 -g1 takes half the time.
 OPT := $(if $(SAN),-O1 -g1,-O2 -g)
-# One baseline binary for every CPU of the architecture: no -march=native. Contraction is off so that
-# the same source gives the same bits everywhere; fused multiply-adds are written out in the kernels.
+# One binary supports every CPU of the architecture, so -march=native is not used. Contraction is disabled, so that all compilers
+# produce equal results; kernels contain explicit fused multiply-adds.
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
   -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
 LDFLAGS_ALL := -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
@@ -61,8 +62,8 @@ SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
-# Tests declare tags in their first comment lines (tests/README.md). The thread sanitizer runs the tests that use several
-# threads; the address sanitizer leaves out the slow ones. The fuzz harnesses have sanitizer builds of their own (make fuzz).
+# Tests declare tags in their first comment lines (tests/README.md). With the thread sanitizer, only tests with the tag `threads`
+# run; with the address sanitizer, tests with the tag `slow` are left out. `make fuzz` builds the fuzz harnesses with sanitizers.
 TAGS ?= $(if $(findstring thread,$(SAN)),threads)
 SKIP ?= $(if $(findstring address,$(SAN)),slow)
 with_tag = $(if $(2),$(shell grep -lE '^( \*|\#) tags:.*\<$(1)\>' /dev/null $(2)))
@@ -74,9 +75,9 @@ FUZZ_ALL := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(if $(SAN),,$(call selected,$(FUZZ_ALL))))
 LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
-# programs that command-line cases talk to
+# local servers for the command-line cases
 SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/servers/*.c)))
-# aoe-check has the kernel tests under names of their own
+# aoe-check contains all kernel tests; the main function of each is renamed
 CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
@@ -87,11 +88,11 @@ EXAMPLE_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c))) $(if 
 LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
 
-# Packages are looked up only by targets that compile; what is missing is named in one line.
 FUZZ_SECONDS ?= 60
+# Only targets that compile need the packages. Missing packages are listed in one line.
 NO_PACKAGES := help deps deps-lint deps-peers clean
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
-# demo and check install what is missing before anything else is looked at
+# demo and check install missing packages first
 ifneq ($(filter demo check,$(MAKECMDGOALS)),)
 DEPS_RUN := $(shell tools/deps.sh $(DEPS_APT) >&2; echo $$?)
 ifneq ($(DEPS_RUN),0)
@@ -100,7 +101,7 @@ endif
 endif
 MISSING := $(shell for p in $(PACKAGES); do $(PKG_CONFIG) --exists $$p 2>/dev/null || echo $$p; done)
 ifneq ($(MISSING),)
-$(error missing: $(MISSING). Run `make deps` as root, or: apt-get install $(DEPS_APT))
+$(error missing packages: $(MISSING). Run `make deps` as root, or: apt-get install $(DEPS_APT))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 # libcurl is loaded when a command first needs it (src/net/libraries.c)
@@ -143,7 +144,7 @@ $(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# A fuzz harness with the regression driver: runs the stored corpus and reproducible mutations of it.
+# A fuzz harness with the regression driver, which runs the stored corpus and reproducible mutations of it.
 $(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/driver.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
@@ -197,12 +198,12 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
 
 .SECONDARY:
 
-demo: all ## installs what is missing, builds, fine-tunes and evaluates the default model on examples/, draws the loss curve
+demo: all ## installs missing packages, builds, fine-tunes and evaluates the default model on examples/, plots the loss
 	@BUILD=$(BUILD) examples/demo.sh
 
-aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
+aoe-check: $(BUILD)/aoe-check ## builds a program that compares every kernel with a reference and measures its speed
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## installs what is missing, builds, runs every test
+check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## installs missing packages, builds, runs all tests
 	@BUILD=$(BUILD) SAN=$(SAN) CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, runs each for FUZZ_SECONDS (60)
@@ -211,7 +212,7 @@ fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, 
 
 fuzz-programs: $(LIBFUZZER_BIN)
 
-compile_commands.json: Makefile ## the compiler's command for every source, for clangd and other editor tools
+compile_commands.json: Makefile ## writes the compiler command of every source file, for clangd and other editor tools
 	@{ echo '['; for f in $(SRC) $(wildcard cli/*.c cli/*/*.c) $(TEST_SRC) $(wildcard tests/support/*.c check/*.c bench/*.c); do \
 	  case $$f in *_avx2.c) tier='$(TIER_avx2)';; *_avx512.c) tier='$(TIER_avx512)';; *_avx512bf16.c) tier='$(TIER_avx512bf16)';; \
 	  *_amx.c) tier='$(TIER_amx)';; *) tier=;; esac; \
@@ -221,39 +222,39 @@ compile_commands.json: Makefile ## the compiler's command for every source, for 
 
 build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## builds every test, benchmark and example without running them
 
-header: ## each public header compiles alone, as C99 and as C++
+header: ## checks that each public header compiles alone, as C99 and as C++
 	@for h in $(notdir $(HEADERS)); do \
 	  echo "#include <$$h>" | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c - || exit 1; \
 	  if command -v g++ >/dev/null; then echo "#include <$$h>" | g++ -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || exit 1; fi; \
 	done
 
-symbols: lib ## every exported symbol starts with aoe
+symbols: lib ## checks that every exported symbol starts with aoe
 	@bad=$$({ $(NM) -g --defined-only $(LIB); $(NM) -D --defined-only $(SHLIB); } 2>/dev/null | \
 	  awk 'NF==3 && $$3 !~ /^(aoe|_init$$|_fini$$|__asan|__odr_asan|__tsan|__ubsan|__sanitizer)/ {print $$3}' | sort -u); \
 	  if [ -n "$$bad" ]; then echo "symbols that do not start with aoe:"; echo "$$bad"; exit 1; fi
 
-lint: deps-lint ## include directions, formatting, clang-tidy
+lint: deps-lint ## checks includes, dependency cycles, sizes, formatting and clang-tidy (tools/lint.sh)
 	@tools/lint.sh
 
-format: ## clang-format over the tree
+format: ## formats all sources with clang-format
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-bench: all $(BENCH_BIN) ## speed of products, layers, encoder, training step, tokenizer and loss on this machine
+bench: all $(BENCH_BIN) ## measures matmuls, layers, tokenizer, losses, encoders and training steps on this machine
 	@BUILD=$(BUILD) bench/run.sh
 
-bench-peers: all $(PEER_BIN) ## installs PyTorch and oneDNN; prints the ratios to them and to ONNX Runtime (PEERS=--quick: a short look)
+bench-peers: all $(PEER_BIN) ## installs PyTorch and oneDNN, compares aoe with them and with ONNX Runtime (PEERS=--quick: two rounds)
 	@BUILD=$(BUILD) /usr/bin/python3 bench/peers/run.py $(PEERS)
 
-deps: ## installs the build dependencies (root, apt)
+deps: ## installs the build dependencies with apt (requires root)
 	@tools/deps.sh $(DEPS_APT)
 
-deps-peers: | deps # what aoe is measured against
+deps-peers: | deps # libraries for bench-peers
 	@tools/deps.sh $(DEPS_PEERS)
 
-deps-lint: | deps # the linters and sanitizer runtimes
+deps-lint: | deps # linters, sanitizer runtimes, qemu
 	@tools/deps.sh $(DEPS_LINT)
 
-install: all ## installs program, library, header, default model, pkg-config file and man page under PREFIX
+install: all ## installs program, library, headers, default model, pkg-config file and man page in PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/aoe $(DESTDIR)$(PREFIX)/bin/aoe
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
@@ -266,14 +267,14 @@ install: all ## installs program, library, header, default model, pkg-config fil
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
-uninstall: ## removes what install wrote
+uninstall: ## removes the installed files
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so $(HEADERS) share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
 	rm -rf $(DESTDIR)$(PREFIX)/share/aoe
 
 clean: ## removes the build directory
 	rm -rf build
 
-help: ## this list
+help: ## prints this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 -include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_ALL:%.c=$(BUILD)/%.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)

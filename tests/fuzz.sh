@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fuzz.sh: runs every libFuzzer harness in $BUILD/libfuzzer for $FUZZ_SECONDS (60), two at a time, and closes with one line:
+# fuzz.sh: runs every libFuzzer harness in $BUILD/libfuzzer for $FUZZ_SECONDS (default: 60), two in parallel. The last
+# line is:
 #     aoe: N passed, M failed, 0 skipped
-# A harness starts from its stored corpus, tests/fuzz/corpus/NAME, and keeps the inputs that reach new code in
-# $BUILD/corpus/NAME for the next run. The input of a failure is stored in $BUILD/findings; `HARNESS FILE` runs it again.
-# The exit code is 0 only if no harness failed.
+# A harness starts from its stored corpus, tests/fuzz/corpus/NAME, and stores inputs that reach new code in
+# $BUILD/corpus/NAME for the next run. An input that causes a failure is stored in $BUILD/findings; `HARNESS FILE` runs
+# it again. The exit code is 0 only if no harness failed.
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build/fuzz}
 FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 export BUILD FUZZ_SECONDS
-# Failed allocations are part of what the harnesses test.
+# Sanitizers return NULL for huge allocations, because the harnesses also test failed allocations.
 export ASAN_OPTIONS="${ASAN_OPTIONS-allocator_may_return_null=1}" UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
 
 if [ "${1-}" = --one ]; then

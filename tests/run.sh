@@ -1,33 +1,35 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh PROGRAM...: runs the test programs (cmocka, fuzz drivers), then the cases of tests/cli, two at a
-# time. Prints a line for each, what a failing one printed, and closes with one line alone:
+# run.sh PROGRAM...: runs the test programs (cmocka tests and fuzz drivers) and the cases of tests/cli, two in parallel.
+# Prints one line per program and case, and the output of those that fail. The last line is:
 #     aoe: N passed, M failed, K skipped
-# N counts single cmocka tests, fuzz drivers and cli cases. The exit code is the verdict.
+# N counts the cmocka test functions, fuzz drivers and cases. The exit code is 0 only if nothing failed. Environment
+# variables:
+#   BUILD     build directory (default: build)
+#   CASES     names of the cases to run, or "none" (default: all)
+#   SAN       sanitizers of the build; some cases are skipped with sanitizers
+#   UPDATE=1  writes the output of the cases to their .exact files; check the changes with git diff
 #
-#   BUILD  build directory (build)         SAN        sanitizers of the build, for information
-#   CASES  cli cases to run, by name; "none" for none; default all
-#   UPDATE=1  writes what the cases print to their .exact files, to be read in the diff
-#
-# A cli case is tests/cli/NAME.sh, run by sh -eu in a fresh directory with AOE (the program), SRC (the repository),
-# AOE_SHARED when there is one. Beside it, each optional:
-#   NAME.exit   expected exit code (0)
-#   NAME.exact, NAME.err.exact   all of stdout, stderr
-#   NAME.glob, NAME.err.glob     a shell pattern for each line of it; a line ... stands for any lines
-# A case that cannot run prints "SKIP: why" and exits 77.
+# A case is a file tests/cli/NAME.sh, which sh -eu runs in an empty directory. The variables AOE (path of the program),
+# BUILD, SRC (path of the repository) and, if the shared data exist, AOE_SHARED are set. Files of a case; at least one
+# with expected output must exist:
+#   NAME.exact, NAME.err.exact   expected stdout, stderr
+#   NAME.glob, NAME.err.glob     one shell pattern per line of stdout, stderr; a line `...` matches any number of lines
+#   NAME.exit                    expected exit code (default: 0)
+# A case that cannot run prints "SKIP: REASON" and exits with code 77.
 set -u
 
-# ---------------------------------------------------------------- one item: sh run.sh --one ITEM
+# ---------------------------------------------------------------- one program or case: sh run.sh --one PATH
 
 describe() { # describe RESULT NAME SECONDS
     printf '%-7s %s (%s s)\n' "$1" "$2" "$3"
 }
 
-show() { # what a failure printed, cut to 200 lines
+show() { # show FILE: prints the last 200 lines, indented
     sed -e 's/^/    /' "$1" | tail -n 200
 }
 
-# Sums of cmocka's closing lines: "passed failed skipped groups"
+# count_cmocka FILE: prints the sums of the totals that cmocka prints for each group: "PASSED FAILED SKIPPED GROUPS"
 count_cmocka() {
     LC_ALL=C awk '/^\[  PASSED  \] [0-9]+ test/ { passed += $4; groups++ }
          /^\[  FAILED  \] [0-9]+ test/ { failed += $4 }
@@ -35,6 +37,7 @@ count_cmocka() {
          END { print passed + 0, failed + 0, skipped + 0, groups + 0 }' "$1"
 }
 
+# run_program PROGRAM: runs a test program and prints its result
 run_program() {
     name=${1#"$BUILD"/tests/}
     log=$(mktemp "$WORK/log.XXXXXX")
@@ -48,7 +51,7 @@ run_program() {
     case $name in
     fuzz/*) if [ $code = 0 ]; then passed=1; else failed=1; fi ;;
     *)
-        # A crash leaves no closing line; a sanitizer may fail the program after it.
+        # After a crash there are no totals; a sanitizer can make the program fail after the totals.
         if [ "$4" = 0 ] || { [ $code != 0 ] && [ "$failed" = 0 ]; }; then failed=$((failed + 1)); fi
         ;;
     esac
@@ -62,7 +65,8 @@ run_program() {
     fi
 }
 
-# match_lines PATTERNS FILE: 0 when the lines follow the patterns
+# match_lines PATTERNS FILE: returns 0 if the lines of FILE match the patterns in their order; otherwise prints the
+# difference
 match_lines() (
     exec 3<"$1" 4<"$2"
     any=0
@@ -73,7 +77,7 @@ match_lines() (
         fi
         while :; do
             if ! IFS= read -r line <&4; then
-                echo "no line matches: $pattern"
+                echo "no line matches the pattern: $pattern"
                 return 1
             fi
             # shellcheck disable=SC2254
@@ -89,12 +93,14 @@ match_lines() (
         any=0
     done
     if [ $any = 0 ] && IFS= read -r line <&4; then
-        echo "one line too many: $line"
+        echo "unexpected line after the last pattern: $line"
         return 1
     fi
 )
 
-compare() { # compare EXPECTED_BASE FILE WHAT
+# compare BASE FILE STREAM: compares FILE with BASE.exact and BASE.glob, if they exist. STREAM (stdout or stderr) is
+# used in messages
+compare() {
     if [ -e "$1.exact" ] && ! diff -u "$1.exact" "$2"; then
         echo "$3 differs from $(basename "$1").exact"
         return 1
@@ -105,6 +111,7 @@ compare() { # compare EXPECTED_BASE FILE WHAT
     fi
 }
 
+# run_case SCRIPT: runs a case and prints its result
 run_case() {
     name=$(basename "$1" .sh)
     base=${1%.sh}
@@ -127,8 +134,8 @@ run_case() {
     fi
     {
         [ -e "$base.exact" ] || [ -e "$base.glob" ] || [ -e "$base.err.exact" ] || [ -e "$base.err.glob" ] ||
-            echo "it expects nothing: write $name.exact, or make an empty one and set UPDATE=1"
-        [ $code = "$expected" ] || echo "exit code $code, expected $expected"
+            echo "$name has no expected output: create an empty $name.exact and set UPDATE=1"
+        [ $code = "$expected" ] || echo "expected exit code $expected, got $code"
         compare "$base" "$dir/out" stdout
         compare "$base.err" "$dir/err" stderr
     } >"$dir/why"
@@ -151,11 +158,11 @@ if [ "${1-}" = --one ]; then
     */tests/cli/*.sh) run_case "$2" ;;
     *) run_program "$2" ;;
     esac >"$report"
-    cat "$report" # at once, so that two items do not mix
+    cat "$report" # in one piece, because another process prints at the same time
     exit 0
 fi
 
-# ---------------------------------------------------------------- all of them
+# ---------------------------------------------------------------- all programs and cases
 
 SRC=$(cd "$(dirname "$0")/.." && pwd)
 BUILD=$(cd "${BUILD:-$SRC/build}" && pwd)
@@ -168,7 +175,7 @@ SAN=${SAN-}
 UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
 ASAN_OPTIONS=${ASAN_OPTIONS-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS-allocator_may_return_null=1}
-unset AOE_MODEL # a user's model is not the tests' business
+unset AOE_MODEL # the tests use their own models
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/aoe-tests-XXXXXX")
 export SRC BUILD AOE AOE_SHARED CMOCKA_MESSAGE_OUTPUT SAN UBSAN_OPTIONS ASAN_OPTIONS TSAN_OPTIONS WORK
 trap 'rm -rf "$WORK"' EXIT
@@ -188,11 +195,11 @@ for case in "$SRC"/tests/cli/*.sh; do
 done >>"$WORK/items"
 
 if [ ! -s "$WORK/items" ]; then
-    echo "run.sh: nothing to run: no program was given, and no case in $SRC/tests/cli has the name '${CASES-}'" >&2
+    echo "run.sh: nothing to run: no program was given, and $SRC/tests/cli has no case '${CASES-}'" >&2
     exit 2
 fi
 tr '\n' '\0' <"$WORK/items" | xargs -0 -n 1 -P 2 sh "$SRC/tests/run.sh" --one
-# An item whose run ended without a result (killed) counts as failed.
+# A program or case without a result, because its process was killed, is counted as failed.
 cat "$WORK"/*.result 2>/dev/null | awk -v items="$(wc -l <"$WORK/items")" '
     { passed += $1; failed += $2; skipped += $3 }
     END { if (NR < items) failed += items - NR

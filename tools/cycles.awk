@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-# cycles.awk: cycles between units, and functions that are defined in another unit than the one that declares them.
-# Usage: awk -f tools/cycles.awk FILE...   with every .c and .h file of src/ and cli/ (clang-format's layout is assumed).
+# cycles.awk: reports dependency cycles between units, and functions that one unit declares and another unit defines.
+# Usage: awk -f tools/cycles.awk FILE...   with every .c and .h file of src/ and cli/, formatted with clang-format.
 # A unit is a .c file with its .h file. It depends on another unit
 #   - whose header it includes,
 #   - that defines a function which its own header declares, or
 #   - that defines a function of the public headers which it calls.
-# Exception: kernels/kernels.h declares every kernel through kernels.def; the table of kernels depends on them, not the header.
+# Exception: kernels/kernels.h declares every kernel through kernels.def, but does not depend on the files that define
+# the kernels.
 
 function unit_of(path) {
     sub(/\.[ch]$/, "", path)
@@ -19,7 +20,7 @@ function add_edge(from, to, why) {
     successors[from] = successors[from] " " to
 }
 
-# The name of the function whose declaration or definition begins on this line, or "".
+# Returns the name of the function whose declaration or definition begins on this line, or "".
 function function_name(line,   name) {
     if (line !~ /^[A-Za-z_].*[ *](aoei?|cli)_[a-z0-9_]+\(/ || line ~ /^(typedef|static|return|#|extern)/)
         return ""
@@ -65,7 +66,8 @@ FNR == 1 {
     }
 }
 
-# Whether unit `from` reaches unit `to`; `seen` is scratch space, cleared by the caller.
+# Returns 1 if unit `from` depends on unit `to`, directly or through other units. `seen` collects the visited units; the
+# caller passes an empty array.
 function reaches(from, to, seen,   parts, n, i) {
     n = split(successors[from], parts, " ")
     for (i = 1; i <= n; i++) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deps.sh PACKAGE...: installs the Debian packages that are missing; quiet when there are none.
+# deps.sh PACKAGE...: installs the given Debian packages that are missing. Prints nothing if none is missing.
 set -eu
 missing=
 for p in "$@"; do
@@ -9,10 +9,10 @@ done
 [ -n "$missing" ] || exit 0
 sudo=
 if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || { echo "deps: not root; run: apt-get install$missing" >&2; exit 1; }
+    command -v sudo >/dev/null || { echo "deps: installing packages requires root; run as root: apt-get install$missing" >&2; exit 1; }
     sudo=sudo
 fi
-command -v apt-get >/dev/null || { echo "deps: no apt-get here; install:$missing" >&2; exit 1; }
+command -v apt-get >/dev/null || { echo "deps: apt-get is not available; install these packages:$missing" >&2; exit 1; }
 echo "installing:$missing"
 $sudo apt-get update -qq
 # shellcheck disable=SC2086

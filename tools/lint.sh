@@ -1,27 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lint.sh [CHECK...]: rules of the tree that a compiler does not know. Without arguments all of them:
-#   includes   which folder may include which; one door each to memory, threads, intrinsics, printing
+# lint.sh [CHECK...]: checks rules of the sources that compilers do not check. The checks are:
+#   includes   a folder includes only lower layers; memory, threads, intrinsics and output are used only where they are allowed
 #   cycles     no dependency cycles between units; a function is declared in the header of the unit that defines it
-#   vocabulary the field's terms instead of invented ones (tools/vocabulary.txt)
+#   vocabulary no words that tools/vocabulary.txt replaces by standard terms
 #   sizes      files under 1,000 lines, functions under 150
-#   words      no reminders left in the sources
+#   words      no reminder comments; a licence line in every source file
 #   format     clang-format
-#   tidy       clang-tidy over src and cli (slow)
-# Prints what breaks a rule as FILE:LINE: what; the exit code is the verdict.
+#   tidy       clang-tidy for src and cli (slow)
+# Prints violations as FILE:LINE: MESSAGE. The exit code is 1 if there are violations.
 set -eu
 cd "$(dirname "$0")/.."
 failed=0
 
-sources() { # tracked and new files, as far as they exist
+sources() { # sources PATTERN...: prints the existing files that match the patterns and that git does not ignore
     git ls-files -co --exclude-standard -- "$@" | sort -u | while IFS= read -r f; do [ ! -f "$f" ] || echo "$f"; done
 }
 
-tool() { # tool NAME: the version the project is formatted with, when it is there
+tool() { # tool NAME: prints NAME-14, the version that the project uses, if it is installed; otherwise NAME
     if command -v "$1-14" >/dev/null; then echo "$1-14"; else echo "$1"; fi
 }
 
-report() { # report TITLE FUNCTION...: fails when they print lines, and shows those
+report() { # report TITLE FUNCTION...: runs the functions, prints their output, and fails if there is any
     title=$1
     shift
     found=$(for f in "$@"; do "$f"; done)
@@ -34,7 +34,7 @@ report() { # report TITLE FUNCTION...: fails when they print lines, and shows th
     fi
 }
 
-# Layers of the library, from the bottom up. FOLDER: the folders that it may include in addition to itself.
+# Layers of the library, one per line: FOLDER: folders that it may include in addition to itself.
 allowed='
 base:
 kernels: base
@@ -78,10 +78,10 @@ check_directions() {
             folder = path[1] == "cli" ? "cli" : path[2]
             if (!(folder in known)) { print place "src/" folder " is not in the list of layers (tools/lint.sh)"; next }
             if (folder == "cli" && system_header) next
-            if (name ~ /^pthread/ && folder != "base") print place "threads are made in base/pool.c only"
-            if (name ~ /intrin\.h$/ && folder != "kernels") print place "intrinsics are for kernels/"
+            if (name ~ /^pthread/ && folder != "base") print place "threads are created only in base/pool.c"
+            if (name ~ /intrin\.h$/ && folder != "kernels") print place "intrinsics are allowed only in kernels/"
             if (system_header || name ~ /^aoe(_[a-z]+)?\.h$/) next
-            if (name !~ /\//) { if (folder != "kernels") print place "write the folder: \"" folder "/" name "\""; next }
+            if (name !~ /\//) { if (folder != "kernels") print place "include a header with its folder: \"" folder "/" name "\""; next }
             split(name, to, "/")
             if (!((folder, to[1]) in may)) print place folder " may not include " name
         }'
@@ -92,7 +92,8 @@ check_cycles() {
     awk -f tools/cycles.awk $(sources src cli | grep '\.[ch]$') | sort
 }
 
-# Words that tools/vocabulary.txt replaces, except where tools/vocabulary_allowed.txt has the same line.
+# Reports the words that tools/vocabulary.txt replaces, except in lines that match a pattern of
+# tools/vocabulary_allowed.txt.
 check_vocabulary() {
     sources '*.c' '*.h' '*.def' '*.md' '*.sh' '*.inc' 'docs/*.1' Makefile | grep -vE '^(tests/golden|recipes/.*/data)/' >"${TMPDIR:-/tmp}/aoe-lint.$$"
     grep -vE '^(#|$)' tools/vocabulary.txt | while IFS="$(printf '\t')" read -r pattern instead; do
@@ -102,48 +103,50 @@ check_vocabulary() {
     rm -f "${TMPDIR:-/tmp}/aoe-lint.$$"
 }
 
-check_doors() {
+# Reports functions and compiler extensions that are allowed only in some files.
+check_restricted() {
     library=$(sources 'src/*.c' 'src/*.h')
     # shellcheck disable=SC2086
     {
         echo $library | tr ' ' '\n' | grep -v '^src/base/alloc\.' |
             xargs grep -nE '(^|[^a-zA-Z0-9_>.])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc) *\(' /dev/null |
-            sed 's/\(:[0-9]*:\).*/\1 memory comes from base\/alloc.h/'
+            sed 's/\(:[0-9]*:\).*/\1 allocate memory with base\/alloc.h/'
         grep -nE '(^|[^a-zA-Z0-9_])(printf|puts|putchar|perror|exit|abort) *\(|(fprintf|fputs) *\((stderr|stdout)|fputs *\([^;]*(stderr|stdout)\)' $library |
             grep -vE ':[0-9]+: *(/?\*|//)' |
-            sed 's/\(:[0-9]*:\).*/\1 the library neither prints nor ends the program/'
+            sed 's/\(:[0-9]*:\).*/\1 the library must not print or exit/'
         echo $library | tr ' ' '\n' | grep -v '^src/base/compiler\.h$' |
-            xargs grep -nE '__attribute__|__builtin_|__asm__' /dev/null | sed 's/\(:[0-9]*:\).*/\1 compiler extensions are for base\/compiler.h/'
+            xargs grep -nE '__attribute__|__builtin_|__asm__' /dev/null | sed 's/\(:[0-9]*:\).*/\1 compiler extensions are allowed only in base\/compiler.h/'
         echo $library | tr ' ' '\n' | grep '^src/kernels/' | xargs grep -nE 'aoei_(malloc|calloc|fail|parallel_for)' /dev/null |
-            sed 's/\(:[0-9]*:\).*/\1 kernels allocate nothing, fail at nothing and start no threads/'
+            sed 's/\(:[0-9]*:\).*/\1 kernels must not allocate memory, report errors or start threads/'
     } || true
 }
 
-# A function is what stands between a line that ends in { and a } at the line's start.
+# A function begins at a line that ends with `) {`, or at a line `{` after a line that contains `)`. It ends at the next
+# line `}`.
 check_sizes() {
     sources '*.c' '*.h' '*.sh' | grep -v '_tables\.h$' | while IFS= read -r f; do
         awk -v f="$f" '
             /^[a-zA-Z_].*\) *\{$/ || (/^\{$/ && last ~ /\)$/) { start = FNR }
-            /^\}/ { if (start && FNR - start > 150) print f ":" start ": a function of " FNR - start " lines"; start = 0 }
+            /^\}/ { if (start && FNR - start > 150) print f ":" start ": the function has " FNR - start " lines; the maximum is 150"; start = 0 }
             { last = $0 }
-            END { if (FNR >= 1000) print f ":1: a file of " FNR " lines" }' "$f"
+            END { if (FNR >= 1000) print f ":1: the file has " FNR " lines; the maximum is 999" }' "$f"
     done
 }
 
 check_words() {
     words='TO''DO|FIX''ME|XX''X'
-    sources '*.c' '*.h' '*.sh' '*.def' '*.md' 'Makefile' 'docs/*' | xargs grep -nwE "$words" /dev/null | sed 's/\(:[0-9]*:\)/\1 a reminder:/' || true
+    sources '*.c' '*.h' '*.sh' '*.def' '*.md' 'Makefile' 'docs/*' | xargs grep -nwE "$words" /dev/null | sed 's/\(:[0-9]*:\)/\1 reminder comment:/' || true
     sources '*.c' '*.h' '*.sh' | while IFS= read -r f; do
-        head -n 2 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f:1: no licence line"
+        head -n 2 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f:1: missing licence line in the first two lines (SPDX-License-Identifier: MIT)"
     done
 }
 
 check_format() {
     sources '*.c' '*.h' | xargs "$(tool clang-format)" --dry-run -Werror 2>&1 |
-        sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error:.*/\1/p' | sort | uniq -c | awk '{ print $2 ": " $1 " places; make format" }'
+        sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error:.*/\1/p' | sort | uniq -c | awk '{ print $2 ": " $1 " places are not formatted; run make format" }'
 }
 
-tier_flags() { # tier_flags FILE: the instruction sets the Makefile gives it
+tier_flags() { # tier_flags FILE: prints the compiler flags of its CPU tier, as in the Makefile
     case $1 in
     *_avx2.c) echo "-mavx2 -mfma -mf16c" ;;
     *_avx512.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl" ;;
@@ -169,14 +172,14 @@ check_tidy() {
 
 for check in ${*:-includes cycles sizes words format tidy}; do
     case $check in
-    includes) report "include directions and doors" check_directions check_doors ;;
+    includes) report "includes and restricted functions" check_directions check_restricted ;;
     cycles) report "cycles between units" check_cycles ;;
     vocabulary) report "vocabulary" check_vocabulary ;;
     sizes) report "sizes" check_sizes ;;
     words) report "words" check_words ;;
     format) report "clang-format" check_format ;;
     tidy) report "clang-tidy" check_tidy ;;
-    *) echo "lint: no check '$check'; there are includes, cycles, vocabulary, sizes, words, format, tidy" >&2 && exit 2 ;;
+    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, format or tidy" >&2 && exit 2 ;;
     esac
 done
 exit $failed

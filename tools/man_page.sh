@@ -5,7 +5,7 @@
 set -eu
 aoe=$1
 
-# names [COMMAND]: the names of the commands, or of the subcommands of COMMAND
+# names [COMMAND]: prints the names of the commands, or of the subcommands of COMMAND
 names() {
     "$aoe" ${1+"$1"} --help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p'
 }
