@@ -34,7 +34,7 @@ static const char *const names[] = {"x w^T", "x w^T packed", "gelu(x w^T + b)", 
 static const struct {
     form form;
     size_t M, N, K;
-} products[] = {
+} matmuls[] = {
     {NT_PACKED, 512, 768, 768},   {NT_PACKED, 2048, 768, 768},  {NT_PACKED, 2048, 3072, 768}, {NT_PACKED, 2048, 768, 3072},
     {NT_PACKED, 768, 3072, 2048}, {NT_PACKED, 1024, 1536, 384}, {NT_GELU, 2048, 3072, 768},   {NT, 2048, 768, 768},
     {NT, 2048, 768, 3072},        {NN, 2048, 768, 768},         {NN, 2048, 768, 3072},        {NN, 2048, 3072, 768},
@@ -62,8 +62,8 @@ static void fill(void *p, aoei_dtype type, size_t period) {
 }
 
 static aoei_product make_product(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which) {
-    const form f = products[which].form;
-    const size_t M = products[which].M, N = products[which].N, K = products[which].K;
+    const form f = matmuls[which].form;
+    const size_t M = matmuls[which].M, N = matmuls[which].N, K = matmuls[which].K;
     const int nt = f == NT || f == NT_PACKED || f == NT_GELU;
     aoei_product g = {.M = M,
                       .N = N,
@@ -111,7 +111,7 @@ static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, si
     snprintf(shape, sizeof shape, "%zux%zux%zu", g.M, g.N, g.K);
     if (peak > 0)
         snprintf(share, sizeof share, "%.1f%%", 100 * flops / fastest / peak);
-    printf("%-15s %-4s %-10s %7zu %-14s %10.4f %10.4f %9.1f %7s\n", names[products[which].form],
+    printf("%-15s %-4s %-10s %7zu %-14s %10.4f %10.4f %9.1f %7s\n", names[matmuls[which].form],
            type == AOEI_BF16 ? "bf16" : "f32", aoe_context_tier(ctx), aoe_context_threads(ctx), shape, 1e3 * fastest,
            1e3 * bench_median(&times), flops / fastest / 1e9, share);
 }
@@ -125,7 +125,7 @@ static void bench_type(const aoe_context *ctx, memory *m, aoei_dtype type) {
                aoe_context_tier(ctx), aoe_context_threads(ctx), "-", "-", "-", peak / 1e9, "100.0%");
     fill(m->a, type, 61);
     fill(m->b, type, 53);
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+    for (size_t i = 0; i < sizeof matmuls / sizeof *matmuls; i++)
         measure(ctx, m, type, i, peak);
 }
 

@@ -5,8 +5,8 @@
  *     layer_bench [THREADS [quick]]     THREADS 0: all; quick: an eighth of the parameters for the optimiser
  *
  * Prints the fastest and median time of the runs, the least number of bytes that the operation must read and write, the
- * transfer rate of the fastest run, and its percentage of a plain copy or update of as many bytes, measured just
- * before. For attention, the rate of multiply-adds is printed also. AOE_CPU=avx2 selects the kernels of another tier.
+ * transfer rate of the fastest run, and its percentage of the limit: the rate of a copy or update of as many bytes,
+ * measured just before. For attention, it also prints GFLOP/s. AOE_CPU=avx2 selects the kernels of another tier.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,21 +32,21 @@ enum { RUNS = 15, HIDDEN = 768, INTERMEDIATE = 3072, HEADS = 12, TOKENS = 2048, 
 typedef struct fixture {
     aoe_context *ctx;
     aoei_arena arena;
-    aoei_batch batch;   /* the texts: TOKENS tokens in total */
-    aoei_dtype type;    /* type of activations */
-    size_t parameters;  /* number of elements of value, grad, m and moment */
-    aoei_tensor x, y;   /* [N, D] of `type` */
-    aoei_tensor dy, dx; /* [N, D] float32: the gradient of the residual stream */
-    aoei_tensor q, k, v, dq, dk, dv;
+    aoei_batch batch;                   /* the texts: TOKENS tokens in total */
+    aoei_dtype type;                    /* type of activations */
+    size_t parameters;                  /* number of elements of value, grad, m and moment */
+    aoei_tensor x, y;                   /* [N, D] of `type` */
+    aoei_tensor dy, dx;                 /* [N, D] float32: the gradient of the residual stream */
+    aoei_tensor q, k, v, dq, dk, dv;    /* [N, D]: query, key, value and their gradients */
     aoei_tensor up, pre;                /* [N, I] of `type` */
     aoei_tensor stats;                  /* [N, 2]: mean and inverse standard deviation of each row */
-    aoei_tensor gamma, beta, dg, db;    /* [1, D] */
-    aoei_tensor bias;                   /* [1, I] */
-    aoei_tensor word, dword;            /* [V, D] */
-    aoei_tensor position, dposition;    /* [POSITIONS, D] */
-    aoei_tensor token_type, dtoken;     /* [2, D] */
-    aoei_tensor pooled;                 /* [n_texts, D] */
-    aoei_tensor value, grad, m, moment; /* [1, parameters] */
+    aoei_tensor gamma, beta, dg, db;    /* [1, D]: parameters of a LayerNorm and their gradients */
+    aoei_tensor bias;                   /* [1, I]: gradient of a bias */
+    aoei_tensor word, dword;            /* [V, D]: token embeddings and their gradient */
+    aoei_tensor position, dposition;    /* [POSITIONS, D]: position embeddings and their gradient */
+    aoei_tensor token_type, dtoken;     /* [2, D]: token type embeddings and their gradient */
+    aoei_tensor pooled;                 /* [n_texts, D]: one vector per text */
+    aoei_tensor value, grad, m, moment; /* [1, parameters]: parameters, gradients, first and second moments of AdamW */
     aoei_tensor work;                   /* workspace of attention */
     aoei_attention attention;
     aoei_dropout drop;
@@ -58,9 +58,10 @@ typedef struct fixture {
 typedef struct operation {
     const char *name;
     void (*run)(fixture *f);
-    double full, typed; /* least number of float32 values and of values of the type that are transferred, in units of `of` */
-    enum { TOKEN_ROWS, WIDE_ROWS, ALL_PARAMETERS } of; /* N D, N I, P */
-    double products;                                   /* multiply-adds per token, key and hidden component; 0: not counted */
+    double full;  /* least number of float32 values that are read and written, in units of `unit` */
+    double typed; /* least number of values of the activations' type that are read and written, in units of `unit` */
+    enum { TOKEN_ROWS, FFN_ROWS, ALL_PARAMETERS } unit; /* TOKENS x HIDDEN, TOKENS x INTERMEDIATE, or all parameters */
+    double multiply_adds;                               /* multiply-adds per token, key and hidden component; 0: not counted */
 } operation;
 
 /* -------------------------------------------------------------- operations */
@@ -149,8 +150,8 @@ static void gradient_norm(fixture *f) {
 static const operation operations[] = {
     {"layernorm", layernorm, 0, 2, TOKEN_ROWS, 0},
     {"layernorm backward", layernorm_backward, 2, 1, TOKEN_ROWS, 0},
-    {"gelu", gelu, 0, 2, WIDE_ROWS, 0},
-    {"bias gradient", bias_gradient, 0, 1, WIDE_ROWS, 0},
+    {"gelu", gelu, 0, 2, FFN_ROWS, 0},
+    {"bias gradient", bias_gradient, 0, 1, FFN_ROWS, 0},
     {"attention", attention, 0, 4, TOKEN_ROWS, 2},
     {"attention, dropout", attention_dropout, 0, 4, TOKEN_ROWS, 2},
     {"attention backward", attention_backward, 0, 7, TOKEN_ROWS, 5},
@@ -237,7 +238,7 @@ static void describe_batch(fixture *f, size_t texts, int32_t *ids, uint32_t *pos
 
 static void measure(fixture *f, const operation *op) {
     const double units[] = {(double)TOKENS * HIDDEN, (double)TOKENS * INTERMEDIATE, (double)f->parameters};
-    const double bytes = (op->full * sizeof(float) + op->typed * (double)aoei_dtype_size(f->type)) * units[op->of];
+    const double bytes = (op->full * sizeof(float) + op->typed * (double)aoei_dtype_size(f->type)) * units[op->unit];
     const double limit = bench_memory_rate(f->ctx, (size_t)bytes);
     bench_series times = {.n = 0};
     char rate[16];
@@ -248,11 +249,11 @@ static void measure(fixture *f, const operation *op) {
         bench_series_add(&times, aoei_now() - start);
     }
     const double fastest = bench_fastest(&times);
-    const double flops = 2 * op->products * (double)TOKENS * (double)f->batch.longest * HIDDEN;
+    const double flops = 2 * op->multiply_adds * (double)TOKENS * (double)f->batch.longest * HIDDEN;
     snprintf(rate, sizeof rate, "%.1f", flops / fastest / 1e9);
     printf("%-20s %6zux%-4zu %10.4f %10.4f %9.1f %9.1f %7.1f%% %9s\n", op->name, f->batch.n_texts, f->batch.longest,
            1e3 * fastest, 1e3 * bench_median(&times), bytes / 1e6, bytes / fastest / 1e9, 100 * bytes / fastest / limit,
-           op->products > 0 ? rate : "-");
+           op->multiply_adds > 0 ? rate : "-");
 }
 
 /* Measures texts of one length. Operations that do not depend on the length are measured only for the first length. */
@@ -269,7 +270,7 @@ static int bench_texts(fixture *f, size_t texts, int all, aoe_error *err) {
     take(f, &f->arena);
     fill_all(f);
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-        if (all || operations[i].products > 0)
+        if (all || operations[i].multiply_adds > 0)
             measure(f, &operations[i]);
     aoei_arena_destroy(&f->arena);
     return 0;

@@ -52,15 +52,15 @@ echo 0 >init
 peak train "$build/aoe" train -q -m model -d pairs.tsv -o adapters --force --batch-size $pairs --max-steps $steps --max-length $length \
     --lora-r 32 --lr 2e-4 --dtype bf16 ${TRAIN-} >/dev/null
 tier=$("$build/aoe" bench --json --shape bert-tiny --texts 2 --length 8 --runs 5 | sed 's/.*"tier": *"\([a-z0-9]*\)".*/\1/')
-"$build/bench/gemm_bench" 0 "$tier" bf16 >products
+"$build/bench/gemm_bench" 0 "$tier" bf16 >matmuls
 case " ${TRAIN:-} " in *" --load-8bit "*) rows=--load-8bit ;; *) rows= ;; esac
 # shellcheck disable=SC2086
 "$build/aoe" info model --dtype bf16 --texts $((2 * pairs)) --length $length --plan --lora-r 32 $rows | sed -n 's/^  all of training *//p' >plan
 sed -n 's/.*"event": *"step".*"tokens_per_second": *\([0-9.e+]*\).*/\1/p' adapters/train-log.jsonl | tail -n +2 | sort -g >rates
 ls -l adapters/adapter_model.safetensors | awk '{ print $5 }' >saved
 awk -v init="$(cat init)" -v train="$(cat train)" -v plan="$(cat plan)" -v saved="$(cat saved)" '
-    FILENAME == "products" && $1 == "registers" { limit = $(NF - 1) }
-    FILENAME == "products" && FNR > 1 && $1 != "registers" && $(NF - 1) + 0 > fastest { fastest = $(NF - 1) + 0 }
+    FILENAME == "matmuls" && $1 == "registers" { limit = $(NF - 1) }
+    FILENAME == "matmuls" && FNR > 1 && $1 != "registers" && $(NF - 1) + 0 > fastest { fastest = $(NF - 1) + 0 }
     FILENAME == "rates" { rate[++n] = $1 }
     END {
         weights = 22 * (2 * 2048 * 2048 + 2 * 256 * 2048 + 3 * 2048 * 5632)
@@ -74,4 +74,4 @@ awk -v init="$(cat init)" -v train="$(cat train)" -v plan="$(cat plan)" -v saved
         printf "matmuls                    %8.1f GFLOP/s\n", gflops
         printf "of the peak from registers %8.1f%% (%.1f GFLOP/s)\n", 100 * gflops / limit, limit
         printf "of the fastest matmul      %8.1f%% (%.1f GFLOP/s)\n", 100 * gflops / fastest, fastest
-    }' products rates
+    }' matmuls rates

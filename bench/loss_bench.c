@@ -27,8 +27,8 @@ enum { D = 768, MOST_RUNS = 25 };
 static const struct {
     const char *name;
     int cosine, ibn, angle;
-    size_t arity;    /* texts per contrastive example; 0: pairs */
-    double products; /* multiply-adds of the matmuls, in units of PAIRS^2 768; 0: not counted */
+    size_t arity;         /* texts per contrastive example; 0: pairs */
+    double multiply_adds; /* multiply-adds of the matmuls, in units of PAIRS^2 768; 0: not counted */
 } terms[] = {{"cosine", 1, 0, 0, 0, 0},           {"in-batch negatives", 0, 1, 0, 0, 6}, {"angle", 0, 0, 1, 0, 0},
              {"all three", 1, 1, 1, 0, 0},        {"query, positive", 0, 1, 0, 2, 3},    {"and negative", 0, 1, 0, 3, 9},
              {"and cosine, angle", 1, 1, 1, 3, 0}};
@@ -108,8 +108,8 @@ static int measure(const aoe_context *ctx, const problem *p, size_t term) {
     }
     const double fastest = bench_fastest(&times), pairs = (double)p->B;
     char rate[16] = "-";
-    if (terms[term].products > 0.0)
-        snprintf(rate, sizeof rate, "%.1f", 2.0 * terms[term].products * pairs * pairs * D / fastest / 1e9);
+    if (terms[term].multiply_adds > 0.0)
+        snprintf(rate, sizeof rate, "%.1f", 2.0 * terms[term].multiply_adds * pairs * pairs * D / fastest / 1e9);
     printf("%-18s %-10s %7zu %8zu %10.3f %10.3f %9s\n", terms[term].name, aoe_context_tier(ctx), aoe_context_threads(ctx), p->B,
            1e3 * fastest, 1e3 * bench_median(&times), rate);
     return 0;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [PART...]: runs the benchmarks of `make bench`. Parts: products, layers, tokenizer, loss, issues, encoder (default: all).
+# run.sh [PART...]: runs the benchmarks of `make bench`. Parts: matmuls, layers, tokenizer, loss, issues, encoder (default: all).
 # Prints fastest and median times. Compare only figures of one run.
 set -eu
 build=${BUILD:-build}
@@ -31,14 +31,14 @@ encoders() {
     encoder --shape minilm-l6 --texts 1 --length 16 --runs 21
 }
 
-for part in ${*:-products layers tokenizer loss issues encoder}; do
+for part in ${*:-matmuls layers tokenizer loss issues encoder}; do
     case $part in
-    products) program gemm "matmuls" ;;
+    matmuls) program gemm "matmuls" ;;
     layers) program layer "layers of BERT-base and its optimiser" ;;
     tokenizer) program tokenizer "tokenizer" ;;
     loss) program loss "losses" ;;
     issues) program issues "duplicate issues" ;;
     encoder) encoders ;;
-    *) echo "run.sh: unknown part '$part'; use products, layers, tokenizer, loss, issues or encoder" >&2 && exit 2 ;;
+    *) echo "run.sh: unknown part '$part'; use matmuls, layers, tokenizer, loss, issues or encoder" >&2 && exit 2 ;;
     esac
 done
