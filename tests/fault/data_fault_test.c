@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests loading tables and SentEval folders, and evaluating pairs, with every allocation failing once: the error
+ * reports that memory ran out, and no block is leaked.
  * tags: threads
- * Loading tables and SentEval folders, and scoring pairs, with every allocation
- * failing once: out of memory is what is said, and nothing stays behind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int load(void *path) {
     return rc;
 }
 
-/* 40 rows, one with 300 kB so that windows grow, and a bad one. */
+/* Returns the text of a table with 40 rows, one of them 300 kB long so that buffers grow, and one invalid row. */
 static char *make_rows(const char *header, const char *row, const char *bad) {
     enum { LONG = 300000 };
     char *text = malloc(LONG + 10000), *word = malloc(LONG + 1);
@@ -60,7 +60,7 @@ static void check_load(const char *name, const char *header, const char *row, co
     char *gz = test_gzip(text, strlen(text), &size), gz_name[64];
     snprintf(gz_name, sizeof gz_name, "%s.gz", name);
     path = test_write(test_dir, gz_name, gz, size);
-    assert_true(test_alloc_failures(load, path, 200) > plain); /* zlib's memory goes through the same door */
+    assert_true(test_alloc_failures(load, path, 200) > plain); /* allocations of zlib are counted and fail as well */
     free(gz);
     free(path);
     free(text);
@@ -108,7 +108,7 @@ static void count_reports(void *user, const aoe_sts_result *result) {
     *(size_t *)user += result->pairs;
 }
 
-static int make_reports(void *path) {
+static int evaluate_folder(void *path) {
     aoei_eval_model e = {.dims = 2, .embed = embed};
     const char *paths[] = {path, path};
     size_t pairs = 0;
@@ -135,12 +135,12 @@ static void test_senteval(void **state) {
     free(folder);
 }
 
-/* The ranks of the correlations included. */
+/* Includes the ranks that the correlations compute. */
 static void test_evaluation(void **state) {
     (void)state;
     char *folder = test_path(test_dir, "STS01-en-test");
     write_folder(folder);
-    assert_true(test_alloc_failures(make_reports, folder, 0) > 100);
+    assert_true(test_alloc_failures(evaluate_folder, folder, 0) > 100);
     free(folder);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opening a model and embedding with every allocation failing once: out of memory
- * is what is said, nothing stays behind, and the objects are NULL.
+ * Tests opening a model and embedding with every allocation failing once: the error reports that memory ran out, no
+ * block is leaked, and the output objects are NULL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +40,9 @@ static int embed(aoe_embedder *e, const float *want, aoe_error *err) {
     return code;
 }
 
-static aoe_dtype dtype; /* of whole */
+static aoe_dtype dtype; /* data type for open_and_embed */
 
-static int whole(void *arg) {
+static int open_and_embed(void *arg) {
     aoe_context_options c;
     aoe_context *ctx;
     aoe_model *m = NULL;
@@ -77,16 +77,16 @@ static int whole(void *arg) {
 static void test_open_and_embed(void **state) {
     (void)state;
     for (dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
-        assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+        assert_true(test_alloc_failures(open_and_embed, NULL, 0) > 100);
     dtype = AOE_DTYPE_AUTO;
 }
 
 static void test_prompt(void **state) {
     (void)state;
-    assert_true(test_alloc_failures(whole, (char[]){"old {text} runs"}, 0) > 100);
+    assert_true(test_alloc_failures(open_and_embed, (char[]){"old {text} runs"}, 0) > 100);
 }
 
-/* A causal model whose weights are stored as bf16, and another whose layers attend in both directions. */
+/* Tests a causal model whose weights are stored as bf16, and a model with bidirectional layers. */
 static void test_causal(void **state) {
     (void)state;
     char *bert = model_dir, *wide = test_path(dir, "wide"), *narrow = test_path(dir, "narrow");
@@ -100,18 +100,18 @@ static void test_causal(void **state) {
     free(test_write_text(wide, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 1}"));
     model_dir = narrow;
     for (dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
-        assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+        assert_true(test_alloc_failures(open_and_embed, NULL, 0) > 100);
     model_dir = wide;
     dtype = AOE_DTYPE_AUTO;
-    assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+    assert_true(test_alloc_failures(open_and_embed, NULL, 0) > 100);
     model_dir = bert;
     aoe_context_destroy(ctx);
     free(wide);
     free(narrow);
 }
 
-/* An embedder that ran out of memory goes on afterwards as if nothing had been. */
-static void test_goes_on(void **state) {
+/* Tests that an embedder works normally after an allocation failed. */
+static void test_reuse_after_failure(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
     aoe_model *m;
@@ -139,6 +139,6 @@ static void test_goes_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed), cmocka_unit_test(test_prompt),
-                                       cmocka_unit_test(test_causal), cmocka_unit_test(test_goes_on)};
+                                       cmocka_unit_test(test_causal), cmocka_unit_test(test_reuse_after_failure)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests the evaluations with every allocation failing once: the error reports that memory ran out, no block is
+ * leaked, and the embedder works normally afterwards.
  * tags: threads
- * The evaluations with every allocation failing once: out of memory is what is said, and
- * nothing stays behind; an embedder that has seen it goes on as if nothing had been.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "aoe_eval.h"
 #include "base/dir.h"
 
-static char *dir, *pairs, *triples, *groups, *beir, *suite;
+static char *dir, *pairs, *triplets, *groups, *beir, *suite;
 static aoe_context *ctx;
 static aoe_model *model;
 static aoe_embedder *embedder;
@@ -55,7 +55,7 @@ static int set_up(void **state) {
     char *path = test_path(dir, "model");
     tiny_model_write(path, &shape);
     pairs = test_write_text(dir, "pairs.tsv", "text1\ttext2\tlabel\nthe cat\ta dog\t1\nbird\tthe\t0\nold\told\t1\n");
-    triples = test_write_text(dir, "triples.tsv", "query\tpositive\tnegative\nthe cat\ta dog\told\nbird\tthe\tcat\n");
+    triplets = test_write_text(dir, "triplets.tsv", "query\tpositive\tnegative\nthe cat\ta dog\told\nbird\tthe\tcat\n");
     groups = test_write_text(dir, "groups.tsv", "image\tcaption\na\tthe cat\nb\told\na\ta dog\nb\tthe bird\n");
     write_folders();
     ctx = tiny_context(2);
@@ -70,7 +70,7 @@ static int tear_down(void **state) {
     aoe_model_close(model);
     aoe_context_destroy(ctx);
     free(pairs);
-    free(triples);
+    free(triplets);
     free(groups);
     free(beir);
     free(suite);
@@ -85,7 +85,7 @@ static void count_pairs(void *user, const aoe_binary_result *r) {
     reports += r->pairs == 3;
 }
 
-static void count_triples(void *user, const aoe_triplet_result *r) {
+static void count_triplets(void *user, const aoe_triplet_result *r) {
     (void)user;
     reports += r->triplets == 2;
 }
@@ -118,11 +118,11 @@ static int eval_pairs(void *arg) {
 }
 
 static int eval_triplets(void *arg) {
-    const char *const paths[] = {triples};
+    const char *const paths[] = {triplets};
     aoe_error err = {0};
     (void)arg;
     reports = 0;
-    return check(aoe_eval_triplets(embedder, paths, 1, NULL, count_triples, NULL, &err), &err, 1);
+    return check(aoe_eval_triplets(embedder, paths, 1, NULL, count_triplets, NULL, &err), &err, 1);
 }
 
 static int eval_retrieval(void *arg) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * Tests adapters with every allocation and every I/O step failing once, while they are opened for inference and for
+ * training, merged, saved over a complete model, and trained: the error is correct, no block is leaked, and the
+ * previous files are intact.
  * tags: threads
- * Adapters while allocations and I/O steps fail, each in turn: opened for inference and for training, merged, saved over
- * a whole model, trained. A clean error, no leak, and what was there before intact.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ static void merging_without_memory(void **state) {
         const uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        if (!rc) /* the last, or what failed was the clean-up */
+        if (!rc) /* succeeded: no allocation failed, or only the clean-up failed */
             assert_int_equal(aoei_remove_tree(to, NULL), 0);
         if (n > count)
             break;
@@ -109,12 +110,12 @@ static void merging_without_memory(void **state) {
     }
 }
 
-/* The adapters over a whole model: it is there, or they are. */
+/* Saves adapters over a complete model. Afterwards, the directory contains either the model or the adapters. */
 static int save(void *arg) {
     return aoei_model_save(arg, to, NULL, NULL);
 }
 
-static void renew(void) {
+static void restore_model(void) {
     const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .force = 1};
     assert_int_equal(aoei_remove_tree(to, NULL), 0);
     assert_int_equal(aoe_convert(ctx, base, to, &o, NULL, NULL), 0);
@@ -136,7 +137,7 @@ static void saving(void **state) {
     for (int disk = 0; disk < 2; disk++) {
         const int64_t live = aoei_alloc_live();
         for (uint64_t n = 1;; n += disk ? 1 : 1 + n / 32) {
-            renew();
+            restore_model();
             if (disk)
                 aoei_io_fail_at(n, ENOSPC);
             else
@@ -156,10 +157,10 @@ static void saving(void **state) {
     assert_int_equal(aoei_remove_tree(to, NULL), 0);
 }
 
-/* Two steps on adapters that go on. */
+/* Two training steps on existing adapters. */
 typedef struct work {
     train_run run;
-    char *weights; /* of the run that did not fail, owned */
+    char *weights; /* weights of the run without failures; owned */
     size_t size;
 } work;
 
@@ -198,7 +199,7 @@ static void training_without_memory(void **state) {
         assert_int_equal(aoei_alloc_live(), live);
         if (n > count)
             break;
-        assert_true(rc == AOE_ENOMEM || rc == 0); /* 0: what failed was a clean-up */
+        assert_true(rc == AOE_ENOMEM || rc == 0); /* rc is 0 if the clean-up failed */
     }
     free(start);
     free(w.weights);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * Tests mining of hard negatives with every allocation failing once: the error reports that memory ran out, no block
+ * is leaked, and the embedder works normally afterwards.
  * tags: threads
- * Mining hard negatives with every allocation failing once: out of memory is what is said, and
- * nothing stays behind; an embedder that has seen it goes on as if nothing had been.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opening, saving and making models while allocations and I/O steps fail, each
- * in turn: a clean error, no leak, and an older model in the directory intact.
+ * Tests opening, saving and creating models with every allocation and every I/O step failing once: the error is
+ * correct, no block is leaked, and an older model in the directory is intact.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -54,12 +54,12 @@ static void opening_without_memory(void **state) {
     test_dir_remove(dir);
 }
 
-/* A model being saved over an older one of other weights. */
+/* A model that is saved over an older model with other weights. */
 typedef struct saving {
-    aoe_model *m; /* the new one */
-    char *to;     /* holds the older one */
-    char *older;  /* an untouched copy of the older one */
-    char *newer;  /* the new one, saved without failures */
+    aoe_model *m; /* new model */
+    char *to;     /* directory of the older model */
+    char *older;  /* copy of the older model */
+    char *newer;  /* new model, saved without failures */
     aoe_storage storage;
     json_t *record;
 } saving;
@@ -101,8 +101,8 @@ static int run_save(void *arg) {
     return aoei_model_save_as(s->m, s->to, s->record, s->storage, NULL);
 }
 
-/* Every file of `want` is in `dir`, byte for byte; with `alone` nothing besides. */
-static void same_files(const char *want, const char *dir, int alone) {
+/* Asserts that `dir` contains every file of `want` with equal bytes; with `alone`, no other files. */
+static void assert_equal_files(const char *want, const char *dir, int alone) {
     char **names;
     size_t n;
     assert_int_equal(aoei_list_dir(&names, &n, want, NULL), 0);
@@ -112,7 +112,7 @@ static void same_files(const char *want, const char *dir, int alone) {
         size_t na = 0, nb = 0;
         char *a = test_path(want, names[i]), *b = test_path(dir, names[i]);
         if (aoei_is_dir(a)) {
-            same_files(a, b, 1);
+            assert_equal_files(a, b, 1);
         } else {
             char *x = test_read(a, &na), *y = test_read(b, &nb);
             if (!y)
@@ -129,12 +129,12 @@ static void same_files(const char *want, const char *dir, int alone) {
 }
 
 static void check_older(const saving *s) {
-    same_files(s->older, s->to, 1);
+    assert_equal_files(s->older, s->to, 1);
 }
 
-/* The new model is there, complete; the staging folder may be, when it could not be removed. */
+/* Asserts that the new model is complete. The staging folder may remain if it could not be removed. */
 static void check_newer(const saving *s) {
-    same_files(s->newer, s->to, 0);
+    assert_equal_files(s->newer, s->to, 0);
     assert_false(aoei_entry_exists(s->to, "model.safetensors.index.json"));
 }
 
@@ -164,7 +164,7 @@ static void saving_without_memory(void **state) {
         check_newer(&s);
         if (n > count)
             break;
-        restore_older(&s); /* only the clean-up after the new model was in place had no memory */
+        restore_older(&s); /* only the clean-up after publication failed */
     }
     end(&s);
     test_dir_remove(dir);
@@ -191,14 +191,14 @@ static void saving_on_a_failing_disk(void **state) {
                 break;
             restore_older(&s);
         }
-        assert_int_equal(run_save(&s), 0); /* and over a model of the same form */
+        assert_int_equal(run_save(&s), 0); /* over a model in the same format */
         check_newer(&s);
     }
     end(&s);
     test_dir_remove(dir);
 }
 
-/* A directory that was not there is not there after a failure. */
+/* Saves to a new directory. Asserts that the directory does not exist after a failure. */
 static int save_elsewhere(void *arg) {
     saving *s = arg;
     char *to = test_path(s->to, "fresh");
@@ -210,7 +210,7 @@ static int save_elsewhere(void *arg) {
     return rc;
 }
 
-static void a_new_directory_disappears(void **state) {
+static void saving_to_a_new_directory(void **state) {
     (void)state;
     char *dir = test_dir_create();
     saving s;
@@ -227,7 +227,7 @@ static void a_new_directory_disappears(void **state) {
     test_dir_remove(dir);
 }
 
-static const char *architecture; /* of init_once */
+static const char *architecture; /* architecture that init_once creates */
 
 static int init_once(void *dir) {
     char *text = test_path(dir, "a.txt"), *to = test_path(dir, "made");
@@ -241,7 +241,7 @@ static int init_once(void *dir) {
     o.force = 1;
     int rc = aoe_init(ctx, to, &o, NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
-    int removed = aoei_remove_tree(to, NULL); /* the failure may hit this one */
+    int removed = aoei_remove_tree(to, NULL); /* the failure may occur here */
     free(text);
     free(to);
     return rc ? rc : removed;
@@ -261,7 +261,7 @@ static void making_without_memory(void **state) {
         uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* where the removal is what failed */
+        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* if the removal in init_once failed */
         if (n > count) {
             assert_int_equal(rc, 0);
             if (++type == sizeof types / sizeof *types)
@@ -274,7 +274,7 @@ static void making_without_memory(void **state) {
     test_dir_remove(dir);
 }
 
-/* Int8 rows to bf16. */
+/* Converts int8 weights to bf16. */
 static int convert_once(void *dir) {
     char *from = test_path(dir, "small"), *to = test_path(dir, "made");
     int rc = aoe_convert(ctx, from, to,
@@ -308,7 +308,7 @@ static void converting_without_memory(void **state) {
             assert_int_equal(rc, 0);
             break;
         }
-        assert_true(rc == AOE_ENOMEM || rc == 0); /* 0: what failed was the clean-up */
+        assert_true(rc == AOE_ENOMEM || rc == 0); /* rc is 0 if the clean-up failed */
         if (!rc)
             assert_int_equal(aoei_remove_tree(made, NULL), 0);
     }
@@ -350,7 +350,7 @@ static void averaging_without_memory(void **state) {
             assert_int_equal(rc, 0);
             break;
         }
-        assert_true(rc == AOE_ENOMEM || rc == 0); /* 0: what failed was the clean-up */
+        assert_true(rc == AOE_ENOMEM || rc == 0); /* rc is 0 if the clean-up failed */
         if (!rc)
             assert_int_equal(aoei_remove_tree(made, NULL), 0);
     }
@@ -368,7 +368,7 @@ int main(void) {
         cmocka_unit_test_prestate(saving_without_memory, &int8),
         cmocka_unit_test_prestate(saving_on_a_failing_disk, &f32),
         cmocka_unit_test_prestate(saving_on_a_failing_disk, &int8),
-        cmocka_unit_test(a_new_directory_disappears),
+        cmocka_unit_test(saving_to_a_new_directory),
         cmocka_unit_test(making_without_memory),
         cmocka_unit_test(converting_without_memory),
         cmocka_unit_test(averaging_without_memory),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pretraining, and training on positives and triples with alternatives, with allocations failing one
- * after the other: one error, no block left behind, and what was written before can be resumed.
+ * Tests pretraining, and training on positives and triplets with several candidates, with allocations failing one
+ * after the other: each run reports one error, leaks no block, and can be resumed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 enum { TEXTS = 40, DENSE = 150 };
 
 static aoe_context *ctx;
-static char *dir, *model, *texts, *triples, *lists;
+static char *dir, *model, *texts, *triplets, *lists;
 
 static int set_up(void **state) {
     (void)state;
@@ -34,7 +34,7 @@ static int set_up(void **state) {
     for (uint32_t i = 0; i < 6; i++)
         for (uint32_t k = 0; k < 3; k++)
             at += (size_t)sprintf(all + at, "%s%c", tiny_text(3 * i + k), k < 2 ? '\t' : '\n');
-    triples = test_write_text(dir, "triples.tsv", all);
+    triplets = test_write_text(dir, "triplets.tsv", all);
     at = 0;
     for (uint32_t i = 0; i < 5; i++) {
         at += (size_t)sprintf(all + at, "{\"query\": [\"%s\", ", tiny_text(i));
@@ -52,7 +52,7 @@ static int tear_down(void **state) {
     test_dir_remove(dir);
     free(model);
     free(texts);
-    free(triples);
+    free(triplets);
     free(lists);
     return 0;
 }
@@ -77,7 +77,7 @@ static int train(const char *output, int resume, aoe_error *err) {
     aoe_train_options o;
     aoe_train_data data[2];
     aoe_train_options_defaults(&o);
-    aoe_train_data_defaults(&data[0], triples);
+    aoe_train_data_defaults(&data[0], triplets);
     aoe_train_data_defaults(&data[1], lists);
     data[1].prompt = "the {text}";
     data[1].weight = 1.5;
@@ -94,7 +94,7 @@ static int train(const char *output, int resume, aoe_error *err) {
 static void check(int (*run)(const char *output, int resume, aoe_error *err), const char *name) {
     char *whole = test_path(dir, name), *output = test_path(dir, "out"), *weights = test_path(whole, "model.safetensors");
     aoe_error err = {0};
-    size_t size, spared = 0;
+    size_t size, ignored_failures = 0;
     if (run(whole, 0, &err))
         fail_msg("%s", err.message);
     char *want = test_read(weights, &size);
@@ -108,14 +108,14 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
         const uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         if (aoei_alloc_live() != live)
-            fail_msg("allocation %llu failed: %lld blocks were not freed", (unsigned long long)n,
+            fail_msg("allocation %llu failed: %lld blocks were leaked", (unsigned long long)n,
                      (long long)(aoei_alloc_live() - live));
         if (n > count) {
             assert_int_equal(code, 0);
             break;
         }
         if (code == 0) {
-            spared++;
+            ignored_failures++;
             continue;
         }
         if (code != AOE_ENOMEM || !strstr(err.message, "memory") || strchr(err.message, '\n'))
@@ -131,7 +131,7 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
         assert_memory_equal(got, want, size);
         free(got);
     }
-    assert_true(spared <= 3); /* clean-ups that the next run repeats */
+    assert_true(ignored_failures <= 3); /* only clean-ups, which the next run repeats, may fail without an error */
     free(want);
     free(weights);
     free(whole);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
+ * Tests tokenizers and the tokenizer trainer with every allocation and every I/O step failing once.
  * tags: threads
- * Tokenizers and the trainer when memory or the disk gives out at any point.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void test_open_vocab(void **state) {
     test_dir_remove(dir);
 }
 
-/* Normalisers with a table, a pattern and a text of their own, a pre-tokenizer of several steps, and each of the models. */
+/* Normalisers with a table, a pattern and a text, a pre-tokenizer with several steps, and all tokenizer models. */
 #define U "\xe2\x96\x81"
 static const char bpe[] =
     "{\"added_tokens\":[{\"content\":\"[MASK]\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"
@@ -115,8 +115,8 @@ static int train_and_save(void *dir) {
     return rc;
 }
 
-/* A file is there whole or not at all. */
-static void whole_files(void *dir, int code) {
+/* Asserts that each file is either complete or missing. */
+static void check_files(void *dir, int code) {
     static const char *const names[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
     size_t n = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -131,7 +131,7 @@ static void whole_files(void *dir, int code) {
         free(data);
         free(path);
     }
-    assert_int_equal(test_count_entries(dir), 0); /* no temporary file is left */
+    assert_int_equal(test_count_entries(dir), 0); /* no temporary file remains */
     if (code == 0)
         assert_int_equal(n, 4);
 }
@@ -140,8 +140,8 @@ static void test_trainer(void **state) {
     (void)state;
     char *dir = test_dir_create();
     assert_true(test_alloc_failures(train_and_save, dir, 500) > 100);
-    whole_files(dir, 0);
-    test_io_failures(train_and_save, whole_files, dir, ENOSPC);
+    check_files(dir, 0);
+    test_io_failures(train_and_save, check_files, dir, ENOSPC);
     test_dir_remove(dir);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Training with allocations and disk operations failing one after the other. Whatever
- * fails, the run says so with one error, leaves no block behind and nothing in the output
- * that looks like a model but is none, and --resume then gives the bytes of the run
- * that never failed.
+ * Tests training with allocations and disk operations failing one after the other. A failed run reports one error,
+ * leaks no block and leaves no incomplete model in the output directory, and --resume then produces the bytes of a
+ * run without failures.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,16 +18,17 @@
 #include "model/model.h"
 #include "modeldir/layout.h"
 
-/* Clean-ups that may fail, because the next run repeats them: of the staging folders of two checkpoints and the model. */
-enum { SPARED = 3 };
+/* Number of clean-ups that may fail without an error, because the next run repeats them: the staging folders of two
+ * checkpoints and of the model. */
+enum { MAX_IGNORED_FAILURES = 3 };
 
-/* Two steps of a small run: an evaluation and a checkpoint after each. */
+/* A small run of two steps with an evaluation and a checkpoint after each step. */
 typedef struct work {
     train_run run;
-    char *weights, *settings; /* of the run that did not fail, owned */
-    char *earlier;            /* weights that were there before, owned; NULL: the output did not exist */
+    char *weights, *settings; /* files of the run without failures; owned */
+    char *earlier; /* weights of an earlier model in the output directory, owned; NULL: the directory does not exist */
     size_t size, earlier_size;
-    uint64_t n; /* what fails */
+    uint64_t n; /* number of the allocation or disk operation that fails */
 } work;
 
 static void work_create(work *w, aoe_dtype dtype) {
@@ -58,7 +58,7 @@ static void work_destroy(work *w) {
     train_run_destroy(&w->run);
 }
 
-/* A fresh output directory, with the earlier model when there is to be one. */
+/* Removes the output directory and creates it again if it contained an earlier model. */
 static void renew_output(work *w) {
     train_run *r = &w->run;
     assert_int_equal(aoei_remove_tree(r->output, NULL), 0);
@@ -69,8 +69,9 @@ static void renew_output(work *w) {
     tiny_model_write(r->output, &shape);
 }
 
-/* What looks like a model is one: the earlier, or the result. So are the checkpoints. */
-static void check_left(work *w) {
+/* Asserts that a model in the output directory is either the earlier model or the complete result, and that checkpoints are
+ * complete. */
+static void check_output(work *w) {
     train_run *r = &w->run;
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
@@ -101,7 +102,7 @@ static void check_left(work *w) {
     aoe_context_destroy(ctx);
 }
 
-/* Goes on after a failure: with --resume, or anew where only the earlier model is left. */
+/* Continues after a failure with --resume, or trains anew if only the earlier model exists. */
 static void recover(work *w) {
     train_run *r = &w->run;
     aoe_error err = {0};
@@ -116,8 +117,8 @@ static void recover(work *w) {
     train_run_assert_output(r, w->weights, w->size, w->settings);
 }
 
-/* aoe_train with the n-th allocation (errnum 0) or disk operation failing; *count: how many there were. The context is there
- * before. */
+/* Calls aoe_train with the n-th allocation (errnum 0) or disk operation failing; *count: number of allocations or
+ * operations. The context is created before the failures begin. */
 static int train(work *w, int errnum, uint64_t *count, aoe_error *err) {
     aoe_context *ctx = tiny_context(1);
     w->run.evaluations = w->run.n = 0;
@@ -133,7 +134,7 @@ static int train(work *w, int errnum, uint64_t *count, aoe_error *err) {
     return code;
 }
 
-static void one_line(const aoe_error *err, int code, const char *part) {
+static void check_error(const aoe_error *err, int code, const char *part) {
     assert_int_equal(err->code, code);
     assert_true(err->message[0] && !strchr(err->message, '\n'));
     if (!strstr(err->message, part))
@@ -144,8 +145,8 @@ static void test_memory(void **state) {
     enum { DENSE = 200 };
     (void)state;
     work w;
-    size_t spared = 0;
-    work_create(&w, AOE_DTYPE_BF16); /* which has more to allocate */
+    size_t ignored_failures = 0;
+    work_create(&w, AOE_DTYPE_BF16); /* bf16 needs more allocations */
     train_run_output(&w.run, "out");
     for (w.n = 1;; w.n += w.n < DENSE ? 1 : 7) {
         aoe_error err = {0};
@@ -154,40 +155,40 @@ static void test_memory(void **state) {
         uint64_t count;
         const int code = train(&w, 0, &count, &err);
         if (aoei_alloc_live() != live)
-            fail_msg("allocation %llu failed: %lld blocks were not freed", (unsigned long long)w.n,
+            fail_msg("allocation %llu failed: %lld blocks were leaked", (unsigned long long)w.n,
                      (long long)(aoei_alloc_live() - live));
         if (w.n > count) {
             assert_int_equal(code, 0);
             break;
         }
         if (code == 0) {
-            spared++;
+            ignored_failures++;
             train_run_assert_output(&w.run, w.weights, w.size, w.settings);
             continue;
         }
         if (code != AOE_ENOMEM)
             fail_msg("allocation %llu of %llu failed: code %d: %s", (unsigned long long)w.n, (unsigned long long)count, code,
                      err.message);
-        one_line(&err, AOE_ENOMEM, "memory");
+        check_error(&err, AOE_ENOMEM, "memory");
         if (w.n % 5 == 0) {
-            check_left(&w);
+            check_output(&w);
             recover(&w);
         }
     }
-    assert_true(spared <= SPARED);
+    assert_true(ignored_failures <= MAX_IGNORED_FAILURES);
     work_destroy(&w);
 }
 
-/* Every stride-th disk operation. */
+/* Fails every stride-th disk operation. */
 static void fail_disk(work *w, const char *output, int errnum, int code, uint64_t stride) {
-    size_t spared = 0;
+    size_t ignored_failures = 0;
     train_run_output(&w->run, output);
     for (w->n = 1;; w->n += stride) {
         aoe_error err = {0};
         uint64_t count;
         renew_output(w);
         const int got = train(w, errnum, &count, &err);
-        check_left(w);
+        check_output(w);
         if (w->n > count) {
             assert_int_equal(got, 0);
             break;
@@ -196,15 +197,15 @@ static void fail_disk(work *w, const char *output, int errnum, int code, uint64_
             fail_msg("operation %llu of %llu failed: code %d: %s", (unsigned long long)w->n, (unsigned long long)count, got,
                      err.message);
         if (got == 0) {
-            spared++;
+            ignored_failures++;
             train_run_assert_output(&w->run, w->weights, w->size, w->settings);
             continue;
         }
-        one_line(&err, code, w->run.dir);
+        check_error(&err, code, w->run.dir);
         recover(w);
-        check_left(w);
+        check_output(w);
     }
-    assert_true(spared <= SPARED);
+    assert_true(ignored_failures <= MAX_IGNORED_FAILURES);
 }
 
 static void test_disk(void **state) {
@@ -216,7 +217,7 @@ static void test_disk(void **state) {
     work_destroy(&w);
 }
 
-/* With an earlier model in the output and --force. */
+/* Tests an earlier model in the output directory, which --force overwrites. */
 static void test_disk_over_model(void **state) {
     (void)state;
     work w;

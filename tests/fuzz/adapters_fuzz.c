@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A directory of adapters on hostile input: its configuration or its weights, the first byte says which. What opens has
- * adapters of sizes that go with the base; what does not says why.
+ * Fuzzes directories of adapters: the first byte selects configuration or weights, the rest is the file. If the
+ * directory opens, the shapes of the adapters match the base model; otherwise there is an error message.
  */
 #include <math.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 static char *root, *base, *adapters;
 static aoe_context *ctx;
 static const char *const files[] = {AOEI_PEFT_CONFIG, AOEI_PEFT_WEIGHTS};
-static char *whole[2]; /* the files as they should be */
+static char *valid[2]; /* contents of valid files */
 static size_t sizes[2];
 
 static void check(const aoe_model *m) {
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoe_model *m;
     aoe_error err = {0};
     free(test_write(adapters, files[file], data + (size ? 1 : 0), size ? size - 1 : 0));
-    free(test_write(adapters, files[!file], whole[!file], sizes[!file]));
+    free(test_write(adapters, files[!file], valid[!file], sizes[!file]));
     const int rc = aoei_model_open_plain(&m, ctx, adapters, &o, &err);
     if (rc && (err.code != rc || !*err.message || strchr(err.message, '\n')))
         abort();
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 static void clean_up(void) {
     for (size_t i = 0; i < 2; i++)
-        free(whole[i]);
+        free(valid[i]);
     free(base);
     free(adapters);
     aoe_context_destroy(ctx);
@@ -74,7 +74,7 @@ static void make_dirs(void) {
     tiny_adapters_write(ctx, adapters, base, 1, "query");
     for (size_t i = 0; i < 2; i++) {
         char *path = test_path(adapters, files[i]);
-        whole[i] = test_read(path, &sizes[i]);
+        valid[i] = test_read(path, &sizes[i]);
         free(path);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes what reads chat models: bodies of answers, whole and streamed, lists and scores in what they wrote, answers kept.
- * Whatever comes in, sentences are valid UTF-8 of one line, no longer than the reply and no more than asked for, scores are
- * within their range, and a kept answer is read back as it was.
+ * Fuzzes the parsers of chat answers: complete and streamed bodies, lists and scores in a reply, and stored answers.
+ * Sentences must be valid UTF-8 on one line, no longer than the reply and no more than requested. Scores must be in
+ * their range, and a stored answer must be read back unchanged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void read_score(aoe_text reply) {
     require((outcome == AOEI_SCORE_FOUND) == (score >= 0 && score <= 5));
 }
 
-/* The answer in a body is kept and read again. */
+/* Parses a body, stores its reply and reads it again. */
 static void read_body(aoe_text body) {
     aoei_chat_reply r = {.truncated = 0}, again = {.truncated = 0};
     aoei_buffer kept = {0};
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
     const aoe_text text = {(const char *)data + 1, size - 1};
-    if (aoei_utf8_valid(text.data, text.len) == text.len) { /* what JSON gives is */
+    if (aoei_utf8_valid(text.data, text.len) == text.len) { /* strings in JSON are valid UTF-8 */
         read_list(text, 1 + data[0] % 8, data[0] & 8);
         read_score(text);
     }

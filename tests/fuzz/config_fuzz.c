@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * config.json on hostile input. What is accepted must describe weights whose
- * sizes can be multiplied and added, and must survive being written and read.
+ * Fuzzes config.json. Accepted files must describe weights whose sizes do not overflow, and must be equal after they
+ * are written and read again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "encoder/config.h"
 #include "encoder/slots.h"
 
-/* The sum of all weights, checked. */
+/* Adds up the sizes of all weights with overflow checks. */
 static void check_sizes(const aoei_encoder_config *c) {
     size_t total = 0, n;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the data tools: the first byte chooses the formats of a file and of what it becomes, the rest is the
- * file. What was written has to be read again, and by way of .jsonl come back byte for byte; the other tools take the
- * same file, and what they say has to add up.
+ * Fuzzes the data tools: the first byte selects the formats of the input and the output, the rest is the input. A
+ * written file must be readable, and converting it to .jsonl and back must give the same bytes. The other tools read
+ * the same file, and their counts must be consistent.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 enum { FORMATS = 4 };
 const size_t fuzz_mutations = 1500;
 
-static const char *const ends[FORMATS] = {".tsv", ".csv", ".jsonl", ".txt"};
+static const char *const extensions[FORMATS] = {".tsv", ".csv", ".jsonl", ".txt"};
 static char *dir;
 
 static void require(int condition) {
@@ -23,12 +23,12 @@ static void require(int condition) {
         abort();
 }
 
-static int take(void *user, size_t part, const char *data, size_t len) {
+static int append(void *user, size_t part, const char *data, size_t len) {
     aoei_buffer *out = user;
     return aoei_buffer_append(&out[part], data, len);
 }
 
-/* A file made into another format or form; 0, or the error's code, which has a message. */
+/* Converts a file to another format or to other texts per example. Returns 0 or the error's code; an error has a message. */
 static int convert(const char *path, const char *name, aoe_example_kind to, aoei_buffer *out) {
     aoe_data_convert_options o;
     aoe_error err = {0};
@@ -36,7 +36,7 @@ static int convert(const char *path, const char *name, aoe_example_kind to, aoei
     o.name = name;
     o.to = to;
     o.table.skip_bad_rows = 1;
-    o.write = take;
+    o.write = append;
     o.user = out;
     aoei_buffer_clear(out);
     const int code = aoe_data_convert(path, &o, NULL, &err);
@@ -44,12 +44,12 @@ static int convert(const char *path, const char *name, aoe_example_kind to, aoei
     return code;
 }
 
-/* What was written in a format becomes .jsonl, and that the same bytes in that format. Names of columns may stand in the way.
- */
-static void check_way_back(const aoei_buffer *written, const char *end) {
+/* Asserts that converting a written file to .jsonl and back gives the same bytes. The conversion may fail because of column
+ * names. */
+static void check_round_trip(const aoei_buffer *written, const char *extension) {
     char name[32];
     aoei_buffer json = {0}, again = {0};
-    snprintf(name, sizeof name, "out%s", end);
+    snprintf(name, sizeof name, "out%s", extension);
     char *path = test_write(dir, name, written->data, written->len);
     if (!convert(path, "back.jsonl", AOE_EXAMPLES_AUTO, &json)) {
         char *back = test_write(dir, "back.jsonl", json.data, json.len);
@@ -57,7 +57,7 @@ static void check_way_back(const aoei_buffer *written, const char *end) {
         require(again.len == written->len && !memcmp(again.data, written->data, again.len));
         free(back);
     } else {
-        require(!strcmp(end, ".tsv") || !strcmp(end, ".csv"));
+        require(!strcmp(extension, ".tsv") || !strcmp(extension, ".csv"));
     }
     aoei_buffer_free(&json);
     aoei_buffer_free(&again);
@@ -65,7 +65,7 @@ static void check_way_back(const aoei_buffer *written, const char *end) {
 }
 
 static void split_and_dedup(const char *path) {
-    static const double shares[] = {1, 2};
+    static const double ratios[] = {1, 2};
     aoei_buffer out[2] = {{0}, {0}};
     aoe_data_split_part part[2];
     aoe_data_split_result split;
@@ -73,18 +73,18 @@ static void split_and_dedup(const char *path) {
     aoe_data_split_options s;
     aoe_data_dedup_options d;
     aoe_data_split_options_defaults(&s);
-    s.ratios = shares;
+    s.ratios = ratios;
     s.parts = 2;
     s.near_duplicates = 0.5;
     s.table.skip_bad_rows = 1;
-    s.write = take;
+    s.write = append;
     s.user = out;
     if (!aoe_data_split(path, &s, part, &split, NULL))
         require(part[0].rows + part[1].rows == split.rows && part[0].texts + part[1].texts == split.texts);
     aoe_data_dedup_options_defaults(&d);
     d.equality = AOE_TEXT_EQUAL_LETTERS;
     d.table.skip_bad_rows = 1;
-    d.write = take;
+    d.write = append;
     d.user = out;
     if (!aoe_data_dedup(path, &d, &dedup, NULL))
         require(dedup.kept + dedup.duplicates + dedup.dropped == dedup.rows);
@@ -116,12 +116,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         dir = test_dir_create();
     char name[32];
     aoei_buffer out = {0};
-    const char *end = ends[data[0] / FORMATS % FORMATS];
-    snprintf(name, sizeof name, "in%s", ends[data[0] % FORMATS]);
+    const char *extension = extensions[data[0] / FORMATS % FORMATS];
+    snprintf(name, sizeof name, "in%s", extensions[data[0] % FORMATS]);
     char *path = test_write(dir, name, data + 1, size - 1);
-    snprintf(name, sizeof name, "out%s", end);
+    snprintf(name, sizeof name, "out%s", extension);
     if (!convert(path, name, AOE_EXAMPLES_AUTO, &out))
-        check_way_back(&out, end);
+        check_round_trip(&out, extension);
     for (int to = AOE_EXAMPLES_PAIRS; to <= AOE_EXAMPLES_TRIPLETS; to++)
         (void)convert(path, name, (aoe_example_kind)to, &out);
     split_and_dedup(path);

@@ -13,7 +13,7 @@
 #include "../support/support.h"
 
 #define MAX_EDITS  8
-#define MAX_GROWTH 64 /* bytes an edit may add */
+#define MAX_GROWTH 64 /* maximum number of bytes that an edit adds */
 
 static const char *const tokens[] = {"\0",
                                      "\xff",
@@ -39,7 +39,7 @@ typedef struct input {
     size_t size;
 } input;
 
-/* Replaces [at, at + cut) by n bytes. */
+/* Replaces bytes [at, at + cut) by n bytes. */
 static void splice(input *in, size_t at, size_t cut, const void *bytes, size_t n) {
     size_t size = in->size - cut + n;
     uint8_t *data = malloc(size ? size : 1);
@@ -69,22 +69,22 @@ static void mutate(input *in, aoei_rng *r) {
         if (rest)
             in->data[at] ^= (uint8_t)(1u << below(r, 8));
         break;
-    case 1: /* any byte */
+    case 1: /* replace a byte */
         if (rest)
             in->data[at] = (uint8_t)aoei_rng_u32(r);
         break;
-    case 2: /* cut a piece out */
+    case 2: /* remove a piece */
         splice(in, at, n, NULL, 0);
         break;
-    case 3: /* cut the end off */
+    case 3: /* truncate the input */
         splice(in, at, rest, NULL, 0);
         break;
-    case 4: { /* put something troublesome in */
+    case 4: { /* insert a special token */
         const char *t = tokens[below(r, sizeof tokens / sizeof *tokens)];
         splice(in, at, 0, t, *t ? strlen(t) : 1);
         break;
     }
-    default: /* say a piece twice */
+    default: /* duplicate a piece */
         memcpy(copy, in->data + at, n);
         splice(in, at, 0, copy, n);
     }
@@ -123,7 +123,7 @@ static corpus read_corpus(const char *dir) {
     struct dirent **entries;
     const int n = scandir(dir, &entries, is_visible, alphasort);
     if (n <= 0) {
-        fprintf(stderr, "%s: no corpus; the first argument names its directory\n", dir);
+        fprintf(stderr, "%s: no corpus found; pass its directory as the first argument\n", dir);
         exit(2);
     }
     for (int i = 0; i < n; i++) {
@@ -139,7 +139,7 @@ static corpus read_corpus(const char *dir) {
     return c;
 }
 
-/* Runs the harness on a copy of an input, mutated when r is not NULL. */
+/* Runs the harness on a copy of an input, which is mutated if r is not NULL. */
 static void run(const input *original, aoei_rng *r) {
     input in = {0};
     splice(&in, 0, 0, original->data, original->size);
@@ -150,7 +150,7 @@ static void run(const input *original, aoei_rng *r) {
     free(in.data);
 }
 
-/* The corpus of a harness: BUILD/tests/fuzz/NAME_fuzz has $SRC/tests/fuzz/corpus/NAME. */
+/* Writes the corpus directory of a harness to dir: tests/fuzz/corpus/NAME for BUILD/tests/fuzz/NAME_fuzz. */
 static void corpus_dir(char *dir, size_t size, const char *program) {
     const char *name = strrchr(program, '/'), *src = getenv("SRC");
     name = name ? name + 1 : program;
@@ -158,7 +158,7 @@ static void corpus_dir(char *dir, size_t size, const char *program) {
     snprintf(dir, size, "%s/tests/fuzz/corpus/%.*s", src ? src : ".", (int)(end ? end - name : (long)strlen(name)), name);
 }
 
-/* Defined by the harnesses that need them. */
+/* A harness may define these. */
 extern const size_t fuzz_mutations __attribute__((weak));
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the readers of headers: the input is the head of an answer, line by line. Whatever it says, waits are between
- * nothing and a month, numbers are whole, and a link is a URL that can be read again.
+ * Fuzzes the header parsers: the input is the head of an answer, line by line. Waiting times must be between zero and
+ * a month, counts must be integers, and a link must be a URL that can be parsed again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,28 +22,28 @@ static void check_link(const aoei_headers *h, const char *rel) {
     require(aoei_headers_link(h, rel, "https://example.com/a/b?page=1", &url) == 0);
     if (!url)
         return;
-    aoei_headers same = {0};
+    aoei_headers second = {0};
     aoei_url u;
     const int code = aoei_url_read(&u, url, NULL);
     require(code == 0 || code == AOE_EARG);
     aoei_url_free(&u);
-    if (!strpbrk(url, "<>,;\"") && strlen(url) < AOEI_HEADERS_MAX / 2) { /* as a server would give it back */
+    if (!strpbrk(url, "<>,;\"") && strlen(url) < AOEI_HEADERS_MAX / 2) { /* the form in which a server would send it */
         aoei_buffer line = {0};
         require(aoei_buffer_printf(&line, "Link: <%s>; rel=%s", url, rel) == 0);
-        require(aoei_headers_add(&same, line.data, line.len) == 0);
-        require(aoei_headers_link(&same, rel, "https://example.com/", &again) == 0);
+        require(aoei_headers_add(&second, line.data, line.len) == 0);
+        require(aoei_headers_link(&second, rel, "https://example.com/", &again) == 0);
         require(again && strcmp(again, url) == 0);
         aoei_free(again);
         aoei_buffer_free(&line);
     }
-    aoei_headers_free(&same);
+    aoei_headers_free(&second);
     aoei_free(url);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const int64_t live = aoei_alloc_live();
     aoei_headers h = {0};
-    require(!aoei_headers_get(&h, "link", 0)); /* headers without memory */
+    require(!aoei_headers_get(&h, "link", 0)); /* headers before any allocation */
     const char *s = (const char *)data, *end = size ? s + size : s;
     while (s < end) {
         const char *stop = memchr(s, '\n', (size_t)(end - s));
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const aoei_rate r = aoei_headers_rate(&h, NOW);
     require(r.limit >= -1 && r.remaining >= -1 && r.reset_after >= -1 && r.reset_after <= 31 * 24 * 3600);
     for (const char *name = h.text.data; name && name < h.text.data + h.text.len; name += strlen(name) + 1)
-        name += strlen(name) + 1; /* pairs that end where the text ends */
+        name += strlen(name) + 1; /* each name and value must end inside the text */
     aoei_headers_free(&h);
     require(aoei_alloc_live() == live);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes what reads texts of strangers: references and cleaning of a body, and the
- * reading of an answer of GitHub's API. The first byte chooses. References must lie in
- * the text, masking must keep line ends, cleaning must not add anything.
+ * Fuzzes the parsers of untrusted texts: references in a body, cleaning of a body, and answers of GitHub's API. The
+ * first byte selects the parser. References must be inside the text, masking must preserve line ends, and cleaning
+ * must not add text.
  */
 #include <stdlib.h>
 #include <string.h>

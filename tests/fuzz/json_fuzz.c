@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON from anywhere: parsing fails with a message or gives a value that comes
- * back the same when it is written and read again; typed look-ups never crash;
- * no block is left.
+ * Fuzzes the JSON parser. It must fail with a message, or return a value that is equal after it is written and read
+ * again. Typed look-ups must not crash, and no block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The files beside a model (aoe.json and those of sentence-transformers) on
- * hostile input. The first byte says which file the rest is. Settings that are
- * accepted must be complete, and must be written and read back as they are.
+ * Fuzzes the settings files of a model directory (aoe.json and the files of sentence-transformers). The first byte
+ * selects the file, the rest is its contents. Accepted settings must be complete, and must be equal after they are
+ * written and read again.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int read_settings(aoei_settings *s, const char *dir, const aoei_encoder_c
     return rc;
 }
 
-/* Writes what was read into another directory and reads it again. */
+/* Writes the settings to another directory and reads them again. */
 static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
     aoei_settings again;
     aoe_error err;
@@ -70,7 +70,7 @@ static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
     json_decref(own);
 }
 
-/* A layer is there, or it is said what is wrong with it; without weights it is never opened. */
+/* Opens the dense layer: either it succeeds or there is an error message; without weights it must fail. */
 static void open_dense(const aoei_settings *s, const aoei_encoder_config *c) {
     aoei_encoder_config config = *c;
     aoei_safetensors *weights = NULL;
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t file = size ? data[0] % N_FILES : 0;
     char path[512];
     test_model_config(&c);
-    put("in", "1_Pooling/config.json", "{}", 2); /* so that modules.json can be complete */
+    put("in", "1_Pooling/config.json", "{}", 2); /* a complete module for modules.json */
     if (file == DENSE)
         put("in", "modules.json", with_dense, sizeof with_dense - 1);
     put("in", files[file], data + (size ? 1 : 0), size ? size - 1 : 0);

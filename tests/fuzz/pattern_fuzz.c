@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a regular expression, then U+0001, then a text: refused with one
- * line, or the matches go forward and lie in the text. No block is left.
+ * Fuzzes regular expressions: the input is a pattern, then U+0001, then a text. The pattern must be rejected with an
+ * error, or the matches must be in ascending order and inside the text. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "tokenizer/pattern.h"
 
-static void walk(const aoei_pattern *p, const char *s, size_t len) {
+static void find_matches(const aoei_pattern *p, const char *s, size_t len) {
     aoei_pattern_search search = {.n_matches = 0};
     size_t start, end, last = 0;
     int rc;
@@ -32,13 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t len = cut ? (size_t)(cut - s) : size, rest = cut ? size - len - 1 : 0;
     aoei_pattern p = {.jit = 0};
     aoe_error err = {0};
-    if (aoei_utf8_valid(s, size) < size) /* both are checked before they come here */
+    if (aoei_utf8_valid(s, size) < size) /* callers check both for valid UTF-8 */
         return 0;
     const int rc = aoei_pattern_regex(&p, s, len, &err);
     if (rc != err.code || (rc && rc != AOE_EUNSUPPORTED))
         abort();
     if (!rc && rest)
-        walk(&p, cut + 1, rest);
+        find_matches(&p, cut + 1, rest);
     aoei_pattern_free(&p);
     if (aoei_alloc_live() != live)
         abort();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The safetensors reader on hostile files. Whatever is accepted must be safe to
- * use: every byte of every tensor is read, every name is found again.
+ * Fuzzes the safetensors reader. An accepted file must be safe to use: every byte of every tensor is read, and every
+ * name is found.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,5 +37,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
     }
     aoei_safetensors_close(s);
-    return sum == 0x7fffffffu; /* so that the sum is not left out */
+    return sum == 0x7fffffffu; /* uses the sum, so that the compiler does not remove the reads */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the readers of STS-B's and SICK-R's files: the first byte chooses which and
- * whether bad rows are skipped, the rest is the file. What comes out must be consistent.
+ * Fuzzes the readers of the STS-B and SICK-R files: the first byte selects the reader and whether bad rows are
+ * skipped, the rest is the file. The pairs must be consistent.
  */
 #include <math.h>
 #include <stdio.h>

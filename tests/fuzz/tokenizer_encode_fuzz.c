@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as text, for each kind of tokenizer. Invalid UTF-8 is refused with its offset; else the ids are
- * the same with and without a prompt of {text} alone, and every truncation, with
- * and without prompt, is a beginning of them: the fast path against the one that tracks spans.
+ * Fuzzes the text for each kind of tokenizer. Invalid UTF-8 must be rejected with its offset. Otherwise, the ids must
+ * be equal with and without the prompt "{text}", and every truncation, with or without a prompt, must be a prefix of
+ * them. This compares the fast path with the path that tracks spans.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,29 +20,29 @@ static const char *const json[] = {
     "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2,\"b\":3,\"[MASK]\":4,\",\":5,\"##a\":6,\"i\":7,"
     "\"\\u4e2d\":8,\"##\\u3016\":9,\"e\":10,\"##\\u302e\":11,\"##\\ud834\\udd65\":12,\"ab\":13,\"##e\":14,\"\\u1100\":15,"
     "\"##\\u1161\":16}}}",
-    /* byte-level, with a space in front */
+    /* byte-level, with the space as part of the next word */
     "{\"added_tokens\":[{\"content\":\"<x>\",\"lstrip\":true}],\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\","
     "\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\" ?\\\\p{L}+| ?[^\\\\s\\\\p{L}]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
     "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"vocab\":{"
     "\"?\":0,\"a\":1,\"b\":2,\"\\u0120\":3,\"\\u0120a\":4,\"ab\":5,\"\\u00c3\":6,\"\\u00a9\":7,\"\\u00c3\\u00a9\":8,\"aa\":9,\"aaaa\":10},"
     "\"merges\":[\"\\u0120 a\",\"\\u00c3 \\u00a9\",\"a b\",\"a a\",\"aa aa\"]}}",
-    /* the space as a letter, bytes for what is unknown, no pre-tokenizer */
+    /* the space as a letter, byte fallback for unknown characters, no pre-tokenizer */
     "{\"added_tokens\":[{\"content\":\"<x>\",\"normalized\":true}],\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":"
     "\"Prepend\",\"prepend\":\"_\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"_\"}]},\"model\":{\"type\":\"BPE\","
     "\"unk_token\":\"?\",\"fuse_unk\":true,\"byte_fallback\":true,\"vocab\":{\"?\":0,\"_\":1,\"a\":2,\"b\":3,\"_a\":4,\"__\":5,\"<0x2C>\":6,"
     "\"<0xC3>\":7,\"<0x81>\":8},\"merges\":[\"_ a\",\"_ _\"]}}",
-    /* Unigram behind several pre-tokenizers */
+    /* Unigram after several pre-tokenizers */
     "{\"normalizer\":{\"type\":\"NFKD\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Punctuation\","
     "\"behavior\":\"MergedWithPrevious\"},{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\"}]},\"model\":{\"type\":"
     "\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"_\",-2],[\"a\",-3],[\"_a\",-4],[\"b\",-1],[\"ab\",-3.5],[\"aaa\",-6]]}}"};
 
-static void compare(const aoe_tokenizer *t, aoe_text text, const aoe_ids *whole, const char *prompt, size_t max_length) {
+static void compare(const aoe_tokenizer *t, aoe_text text, const aoe_ids *expected, const char *prompt, size_t max_length) {
     aoe_ids ids = {0};
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length};
     if (aoe_tokenizer_encode(t, text, &o, &ids, NULL))
         abort();
-    size_t n = max_length && max_length < whole->n ? max_length : whole->n;
-    if (ids.n != n || ids.truncated != (n < whole->n) || (n && memcmp(ids.id, whole->id, n * sizeof *ids.id) != 0))
+    size_t n = max_length && max_length < expected->n ? max_length : expected->n;
+    if (ids.n != n || ids.truncated != (n < expected->n) || (n && memcmp(ids.id, expected->id, n * sizeof *ids.id) != 0))
         abort();
     aoe_ids_free(&ids);
 }
@@ -67,7 +67,8 @@ static void encode(const aoe_tokenizer *t, const uint8_t *data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static aoe_tokenizer *t[sizeof json / sizeof *json]; /* opened once: what they keep of one text must not change the next */
+    static aoe_tokenizer
+        *t[sizeof json / sizeof *json]; /* opened once, so that data cached for one text is present for the next text */
     for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
         if (!t[i] && aoei_tokenizer_parse_json(&t[i], json[i], strlen(json[i]), "json", NULL))
             abort();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tokenizer.json from anywhere: it is refused with one line, or the tokenizer
- * encodes, and gives ids that it has tokens for. No block is left.
+ * Fuzzes tokenizer.json. The file must be rejected with a one-line error, or the tokenizer must encode texts to ids
+ * that have tokens. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void use(const aoe_tokenizer *t) {
             abort();
         if (prompted && ids.n > o.max_length)
             abort();
-        for (size_t i = 0; i < ids.n; i++) /* ids of the post-processor are the file's word */
+        for (size_t i = 0; i < ids.n; i++) /* ids of the post-processor may be outside the vocabulary */
             if (ids.id[i] < 0)
                 abort();
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * vocab.txt, or vocab.json and merges.txt, and the JSON files beside them from
- * anywhere, in one input separated by U+0001: refused with one line, or the tokenizer
- * encodes. No block is left.
+ * Fuzzes vocab.txt, or vocab.json and merges.txt, with the JSON files next to them. One input contains all files,
+ * separated by U+0001. The files must be rejected with a one-line error, or the tokenizer must encode texts. No block
+ * may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * UTF-8 validation and decoding against utf8proc, on any bytes; and messages
- * made of them, which must be one line of valid UTF-8.
+ * Fuzzes UTF-8 validation and decoding and compares them with utf8proc; error messages that contain the input must be
+ * one line of valid UTF-8.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-/* Offset of the first invalid byte, by utf8proc. */
-static size_t oracle(const uint8_t *data, size_t size) {
+/* Returns the offset of the first invalid byte according to utf8proc. */
+static size_t utf8proc_valid(const uint8_t *data, size_t size) {
     size_t i = 0;
     while (i < size) {
         utf8proc_int32_t cp;
@@ -44,7 +44,7 @@ static void check_message(const uint8_t *data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (aoei_utf8_valid((const char *)data, size) != oracle(data, size))
+    if (aoei_utf8_valid((const char *)data, size) != utf8proc_valid(data, size))
         abort();
     check_message(data, size);
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Word vectors in text files on hostile input: what is accepted becomes a model that opens and
- * makes vectors of its own words; what is not is named, and nothing is left of it.
+ * Fuzzes text files of word vectors. An accepted file must result in a model that opens and computes embeddings of
+ * its own words. A rejected file must have an error message and leave no output.
  */
 #include <math.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 static char root[256], path[300], out[300];
 static aoe_context *ctx;
 
-/* The model opens, has what the result says, and the vector of its first word is finite. */
+/* Asserts that the model opens, agrees with the result, and computes a finite vector for its first word. */
 static void check(const aoe_word_vectors_result *r) {
     aoe_model *m;
     aoe_embedder *e;
