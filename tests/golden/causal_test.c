@@ -70,8 +70,8 @@ static uint32_t add(aoei_batch_buffer *buffer, const json_t *list) {
     return (uint32_t)k;
 }
 
-/* Compares rows[tokens, D] with the expected tensor "KIND.TEXTLAYER", for example "hidden.3.2". Returns 0 if there is no such
- * tensor, 1 otherwise. */
+/* Compares rows[tokens, D] with the expected tensor KIND.TEXT or KIND.TEXT.LAYER; `layer` is "" or ".LAYER". Returns 0 if
+ * there is no such tensor, 1 otherwise. */
 static int check_rows(const golden *g, const char *kind, size_t text, const char *layer, aoei_tensor rows) {
     char name[64];
     snprintf(name, sizeof name, "%s.%zu%s", kind, text, layer);

@@ -115,7 +115,8 @@ static void test_triplets_and_texts(void **state) {
 
 typedef struct subset_case {
     const char *name;
-    size_t pairs, lines;
+    size_t pairs; /* expected number of pairs with a score */
+    size_t lines; /* number of lines of the input file */
 } subset_case;
 
 static void expect_folder(const char *format, const char *year, const subset_case *want, size_t n) {

@@ -83,8 +83,7 @@ static void append_piece(char *text, size_t size, const json_t *pieces, int32_t 
         snprintf(text + len, size - len, "%s", piece);
 }
 
-/* Each token after the prompt is the most likely one after the tokens before it, and all pieces together are the expected text.
- */
+/* Each token after the prompt is the most likely one after the tokens before it. All pieces form the expected text. */
 static void test_greedy(void **state) {
     (void)state;
     char *dir = test_shared_path("models/stories260K");
@@ -108,7 +107,7 @@ static void test_greedy(void **state) {
     for (size_t t = 0; t + 1 < n; t++) {
         const int32_t best = causal_best(logits + t * m->config.vocab, m->config.vocab);
         if (t + 1 >= prompt && best != ids[t + 1])
-            fail_msg("the most likely token %zu is %d, expected %d", t + 1, (int)best, (int)ids[t + 1]);
+            fail_msg("token %zu: the most likely id is %d, expected %d", t + 1, (int)best, (int)ids[t + 1]);
         append_piece(text, sizeof text, tokens, ids[t + 1]);
     }
     const char *want = json_string_value(json_object_get(reference, "greedy_256_text"));

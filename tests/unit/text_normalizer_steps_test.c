@@ -226,8 +226,7 @@ static void build(array *a, uint32_t node, const char *const *key, const uint32_
     }
 }
 
-/* Returns a "Precompiled" normalizer as JSON, in static memory. It replaces key[i] with to[i]; the n keys are sorted by bytes.
- */
+/* Returns the JSON, in static memory, of a "Precompiled" normalizer that replaces key[i] with to[i]; keys are sorted. */
 static char *charsmap_json(const char *const *key, const char *const *to, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static array a;

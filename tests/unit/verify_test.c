@@ -269,8 +269,7 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     warnings += level == AOE_LOG_WARNING && strstr(message, "skipped") != NULL;
 }
 
-/* A directory with an unsupported architecture is skipped with a warning if its parent is verified, and is an error by itself.
- */
+/* Cases of an unsupported architecture are an error, or are skipped with a warning if their parent directory is verified. */
 static void test_unknown_architecture(void **state) {
     (void)state;
     char *other = test_path(dir, "other");

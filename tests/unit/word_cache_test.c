@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the word cache: a lookup returns the tokens that were added, words are only left out if no slot is free, and many
+ * Tests the word cache: a lookup returns the tokens that were added, words are left out only if no slot is free, and many
  * threads can fill and read one tokenizer's cache at the same time.
  */
 #include <stdio.h>
@@ -46,7 +46,7 @@ typedef struct job {
     int wrong[64]; /* by task: 1 after an error */
 } job;
 
-/* Encodes words of letters that have one token each, so that the expected ids are known. */
+/* Encodes words in which every letter is a token, so that the expected ids are known. */
 static void encode(void *arg, size_t index, size_t worker) {
     job *j = arg;
     aoe_ids ids = {0};

@@ -31,7 +31,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Converts the file dir/name to the model `out`. text: contents to write to the file first; NULL: the file exists. o: NULL
+/* Converts the file dir/name to the model `out`. text: contents to write to the file first; NULL: the file must exist. o: NULL
  * replaces the existing model. */
 static int convert(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r,
                    aoe_error *err) {
