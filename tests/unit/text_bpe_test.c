@@ -40,7 +40,7 @@ static void test_merges(void **state) {
     expect(BPE("", ABC, "\"b c\",\"a bc\""), "abc", "abc");
     expect(BPE("", ABC, "[\"b\",\"c\"],[\"a\",\"bc\"]"), "abcab", "abc a b");
     expect(BPE("", ABC, "\"a a\""), "aaaaa", "aa aa a");            /* the leftmost pair is merged first */
-    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* a repeated merge has its last rank */
+    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* a repeated merge has the rank of its last entry */
     expect(BPE("", ABC, "\"#version: 0.2\",\"a b\""), "abab", "ab ab");
     expect(BPE("", ABC, ""), "cab", "c a b");
     expect(BPE(",\"dropout\":0.0", ABC, "\"a b\""), "ab", "ab");
@@ -56,7 +56,7 @@ static void test_unknown(void **state) {
     expect(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""), "axyb", "a <u> <u> b");
     expect(BPE(",\"unk_token\":\"<u>\",\"fuse_unk\":true", UNK, ""), "axyb\xc3\xa9", "a <u> b <u>");
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true", UNK, ""), "a\xc3\xa9x", "a <0xC3> <0xA9> <u>");
-    /* byte tokens are emitted before a pending unknown token */
+    /* the two x are fused, which moves the unknown token after the byte token of z */
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true,\"fuse_unk\":true", UNK, ""), "axzxa", "a <0x7A> <u> a");
     expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa",
            "a"); /* byte fallback needs tokens for all bytes of a character */
@@ -163,7 +163,7 @@ static void test_metaspace(void **state) {
     expect(plain, "ab ab", "<s> " U "ab " U "ab");
     expect(plain, "a  b\nxyb", "<s> " U "a " U U " b <0x0A> <unk> b");
     expect(plain, "ba</s>a", "<s> " U " b a </s> " U "a");
-    expect(plain, "a<s>b", "<s> " U "a <unk> b"); /* normalized, <s> begins with U+2581 and does not match here */
+    expect(plain, "a<s>b", "<s> " U "a <unk> b"); /* the normalized <s> begins with U+2581, so it does not match */
     expect(plain, "<s>a", "<s> <s> a");
     expect(plain, "a <s>", "<s> " U "a <s>");
     expect(plain, "", "<s>");
@@ -249,7 +249,7 @@ static size_t encode_by_definition(const model *m, const char *s, int *id) {
         size_t at = 0;
         for (size_t i = 0; i + 1 < n; i++) {
             int rank = -1;
-            for (int k = 0; k < m->n_merges; k++) /* a repeated merge has its last rank */
+            for (int k = 0; k < m->n_merges; k++) /* a repeated merge has the rank of its last entry */
                 rank = m->left[k] == id[i] && m->right[k] == id[i + 1] ? k : rank;
             if (rank >= 0 && (best < 0 || rank < best)) {
                 best = rank;

@@ -50,8 +50,8 @@ static void test_matches(void **state) {
     expect("\\p{N}{1,3}", "12345", "123|45");
     expect("(?i:'s|'LL)", "'S'll's", "'S|'ll|'s");
     expect("(?i)ab|C", "ABc", "AB|c");
-    expect("x*", "axb", "|x|");          /* empty matches, except directly after a match */
-    expect("", "\xc3\xa9", "|");         /* before and after the character */
+    expect("x*", "axb", "|x|");          /* there is no empty match directly after a match */
+    expect("", "\xc3\xa9", "|");         /* two empty matches: before and after the character */
     expect("^b|a$", "a\nb\na", "a|b|a"); /* ^ and $ match at every line */
     expect(".", "a\n\r", "a|\r");
     expect("(?m:.)", "a\n", "a|\n");

@@ -17,7 +17,7 @@
 
 /* What the events of one process reported. Times are in seconds. */
 typedef struct observer {
-    double before[2];  /* lower and upper bound of the time that the process before took */
+    double before[2];  /* lower and upper bound of the time that the earlier process took */
     double earlier;    /* time of the step event before the last one */
     double newer;      /* time of the last step event */
     double stop;       /* the run is cancelled at the first step event later than this */

@@ -194,7 +194,7 @@ static void test_resume_finished(void **state) {
     train_run_destroy(&r);
 }
 
-/* A resumed run continues to count evaluations without improvement and to keep the best score. scores: by evaluation. */
+/* A resumed run keeps the best score and the number of evaluations without improvement. scores[i]: score of evaluation i. */
 static void test_patience(void **state) {
     (void)state;
     static const double scores[] = {0.1, 0.5, (double)NAN, 0.3, 0.6, 0.2};
@@ -381,7 +381,7 @@ static void run_child(train_run *r) {
     assert_true(pid >= 0);
     if (pid == 0) {
         pthread_t thread;
-        aoei_io_fail_at(0, 0); /* counts from 0 */
+        aoei_io_fail_at(0, 0); /* resets the count of I/O operations */
         if (kill_step && pthread_create(&thread, NULL, kill_at_step, NULL))
             _exit(3);
         _exit(train_run_go(r, 2, NULL) ? 2 : 0);

@@ -21,7 +21,7 @@
 
 static aoe_context *ctx;
 static char *dir;              /* temporary directory; dir/bert is a copy of the cases */
-static size_t lines, failures; /* results of the last verification: all, and failed ones */
+static size_t lines, failures; /* number of results of the last verification: all, and failed */
 
 static void copy(const char *to, const char *name) {
     size_t size;
