@@ -57,7 +57,7 @@ head -n 6 "$SRC/examples/test.tsv" >gold.tsv
 cut -f 1,6- scored.tsv
 "$AOE" data score gold.tsv -m numbered price=100,100 bullets --api "$api" -o mixed.tsv | tail -n 1
 "$AOE" data score gold.tsv -m numbered --api "$api" -o scored.jsonl --label gold --dry-run --json | hide_host
-# errors of the endpoint, of the input and of the output: a message, and no output file
+# an error of the endpoint, the input or the output: a message, and no output file
 OPENAI_API_KEY=sk-wrong fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o bad.tsv 2>&1 | hide_host
 fails "$AOE" data annotate texts.txt -m unknown --api "$api" -o bad.tsv 2>&1 | hide_host
 fails "$AOE" data annotate texts.txt -m refuses --api "$api" -o bad.tsv 2>&1 | hide_host

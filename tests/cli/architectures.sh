@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests RoBERTa and causal models in the commands: init, pretrain, train (also with bidirectional attention in the upper
+# Tests RoBERTa and causal models in the commands init, pretrain, train (also with bidirectional attention in the upper
 # layers), info, embed and convert.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
@@ -11,7 +11,7 @@ sizes="--hidden 32 --layers 2 --heads 4 --intermediate 48 --positions 66"
 "$AOE" pretrain -q -m start -d texts.txt -o base --dtype f32 --max-steps 2 --batch-size 64 --held-out 0.1 --no-pack --json | sed 's/:[0-9][0-9.e+-]*/:N/g'
 grep -o '"Roberta[A-Za-z]*"' start/config.json base/config.json
 for name in roberta.embeddings.position_embeddings.weight lm_head.dense.weight lm_head.layer_norm.bias lm_head.bias; do
-    grep -aq "\"$name\"" base/model.safetensors || echo "no $name"
+    grep -aq "\"$name\"" base/model.safetensors || echo "expected tensor: $name"
 done
 "$AOE" train -q -m base -d "$SRC/examples/train.tsv" -o tuned --batch-size 64 --max-steps 2 --dtype f32 >run
 "$AOE" info tuned | grep '^architecture' | sed 's/  */ /g'

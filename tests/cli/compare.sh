@@ -22,8 +22,7 @@ sha=$(cat out/runs/*/record.json | cksum)
 compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
 test "$sha" = "$(cat out/runs/*/record.json | cksum)"
 
-# A run without a record is trained again, even if a partial or a complete model exists. Its scores are equal to those
-# before.
+# A run without a record is trained again, even if a partial or a complete model exists, with equal scores.
 rm out/runs/all_seed=43/record.json out/runs/cosine_seed=44/record.json
 mkdir out/runs/all_seed=43/model out/runs/cosine_seed=44/model
 echo '{' >out/runs/all_seed=43/model/config.json

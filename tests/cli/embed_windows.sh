@@ -17,7 +17,7 @@ done
 sort -r lines.txt >reversed.txt
 "$AOE" embed -q -m model reversed.txt | sed 's/{"text":"\([^"]*\)".*/\1/' | cmp - reversed.txt
 
-# lines of 300,000 bytes: few of them are read at a time
+# lines of 300,000 bytes, so that only a few are read at a time
 awk 'BEGIN { for (i = 1; i <= 50; i++) { printf "line %d", i; for (j = 0; j < 50000; j++) printf " words"; print "" } }' >long.txt
 "$AOE" embed -q -m model --format tsv long.txt >long.tsv 2>warnings
 cat warnings

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # tags: network
-# Tests `aoe data github-issues` with a local server: pairs in three files, no request sent twice, killed and
-# interrupted runs that can be resumed, --offline, --refresh, GraphQL, the access token in no file, and training and
-# evaluation on the collected pairs.
+# Tests `aoe data github-issues` with a local server: it writes pairs to three files, sends no request twice, resumes
+# killed and interrupted runs, and writes the access token to no file. Also tests --offline, --refresh, GraphQL, and
+# training and evaluation on the collected pairs.
 . "$SRC/tests/cli/support/model.sh"
 build=$(dirname "$AOE")
-serve() { # serve NAME [ARGUMENT...]: starts the server; sets $url, $log (the file of its requests) and $server (its process id)
+# serve NAME [ARGUMENT...]: starts the server; sets $url, $log (the file of its requests) and $server (its process id)
+serve() {
     name=$1
     shift
     log=$PWD/$name.log

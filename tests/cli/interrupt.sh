@@ -8,7 +8,8 @@ small_table train.tsv 64
 options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 --save-every 100000"
 # shellcheck disable=SC2086
 "$AOE" train $options -o whole >/dev/null
-stop() { # stop SIGNAL STEP: starts or resumes the run and sends it SIGNAL after training step STEP
+# stop SIGNAL STEP: starts or resumes the run, sends it SIGNAL after training step STEP, and prints the exit code
+stop() {
     # shellcheck disable=SC2086
     env --default-signal=INT,HUP "$AOE" train $options -o stopped --resume & # the shell makes background jobs ignore SIGINT
     pid=$!

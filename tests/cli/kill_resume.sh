@@ -19,7 +19,8 @@ steps_done() {
 }
 
 kills=0
-for n in 1 2 3 4; do # the run has 148 steps; kill n is in a random step from 30 (n - 1) + 1 to 30 n, at a random time within the step
+# The run has 148 steps. Kill n happens at a random time within a random step from 30 (n - 1) + 1 to 30 n.
+for n in 1 2 3 4; do
     target=$(awk -v s="$seed" -v n=$n 'BEGIN { srand(s * 10 + n); print int(30 * (n - 1 + rand())) + 1 }')
     # shellcheck disable=SC2086
     "$AOE" train $options -o killed --resume --threads $((n % 2 + 1)) >/dev/null &

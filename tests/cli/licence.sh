@@ -5,7 +5,7 @@
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-licence() { # licence DIR: expects a copy of start's LICENSE, and prints the sentence of the README about its origin
+licence() { # licence DIR: checks that DIR/LICENSE is a copy of start/LICENSE, and prints the README's sentence about the origin
     grep -h '^This model is derived' "$1/README.md" && cmp start/LICENSE "$1/LICENSE"
 }
 train() { "$AOE" train -q -d train.tsv --max-steps 1 "$@" >notes; }
@@ -28,8 +28,8 @@ licence white
 cut -f 2 train.tsv >texts.txt
 "$AOE" pretrain -q -m start -d texts.txt --held-out 0 --max-steps 1 -o further >notes
 licence further
-# A merged model records the merged models. It has the licence of the first model that has one, and a warning if another
-# one differs.
+# A merged model records its source models. It gets the licence of the first source model that has one. A source model
+# with another licence causes a warning.
 train -m start -o ./other --seed 1
 rm tuned/LICENSE
 "$AOE" merge -q tuned ./other start -o mean
@@ -40,7 +40,7 @@ grep -c '"seed": 42' mean/aoe.json
 grep -c '"seed": 1,' mean/aoe.json
 echo 'Other terms.' >other/LICENSE
 "$AOE" merge -q start ./other -o terms
-# a model without a licence that replaces a model with one: its LICENSE file is removed
+# a model without a licence replaces a model with a licence: the LICENSE file is removed
 train -m tuned -o terms --force
 is_absent terms/LICENSE
 grep 'derived' terms/README.md || echo 'no licence'

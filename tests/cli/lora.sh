@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests LoRA adapters in the commands: training, interrupting and resuming, further training, merging, adapters as the
-# model of every command, rejected options, and the planned memory of a 7B model.
+# Tests LoRA adapters: training, resuming, further training, merging, adapters as the model of other commands, rejected
+# options, and the planned memory of a 7B model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64

@@ -13,15 +13,17 @@ score() { # score MODEL: prints the Spearman correlation on the pairs
     "$AOE" eval sts -q --json -m "$1" "$pairs" | sed 's/.*"spearman":\([^,]*\),.*/\1/'
 }
 before=$(score start)
-rises() { # rises MODEL: prints "better" if the score is more than 0.05 above that of the untrained model
+improves() { # improves MODEL: prints "better" if the score is more than 0.05 above that of the untrained model
     awk -v b="$before" -v a="$(score "$1")" -v m="$1" 'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
 }
-trains() { # trains METHOD FILE [OPTION...]: trains with METHOD, and prints whether the score improved and the losses that are not 0
+# trains METHOD FILE [OPTION...]: trains with METHOD on FILE, and prints whether the score improved, and the names of
+# the losses of the first step that are not 0
+trains() {
     method=$1
     file=$2
     shift 2
     "$AOE" train -q -m start -d "$file" -o "$method" --method "$method" -t 1 "$@" >/dev/null
-    rises "$method"
+    improves "$method"
     sed -n '/"event":"step"/{p;q}' "$method/train-log.jsonl" | grep -o '"[a-z]*":[^,]*' |
         sed -n 's/"\(cosine\|ibn\|angle\|contrastive\|classification\|regression\)":\(.*\)/\1 \2/p' |
         awk '$2 > 0 { printf " %s", $1 } END { print "" }'

@@ -17,7 +17,7 @@ integral() { # integral COLUMN_X COLUMN_DENSITY: prints the integral of the dens
     awk -v x="$1" -v d="$2" 'NR > 1 { sum += ($x - before) * ($d + density) / 2 } { before = $x; density = $d } END { printf "%.2f\n", sum }'
 }
 
-# the message says that the script can be run later; both files are written, but no picture
+# without gnuplot both files are written, but no picture; the message explains how to run the script later
 PATH= "$AOE" plot saturation -o "sub title" 2>&1 || true
 ls
 
@@ -30,8 +30,8 @@ for i in 0 1 2 5 7 13; do block density.dat $i | integral 1 2; done
 block density.dat 6 | cut -c 1-40 | awk '{ printf "%.3f %s %s %s\n", $1, $2, $3, $4 }'
 block density.dat 13
 grep -E '^(title|note)' density.gp
-# The density of the two pairs with a label of about 1 is recomputed: Gaussian kernels with bandwidth 0.9 min(sd, iqr /
-# 1.34) n^-0.2, n = 2, reflected at -1 and 1.
+# Recomputes the density of the two pairs with a label of about 1: Gaussian kernels, reflected at -1 and 1, with bandwidth
+# 0.9 min(sd, iqr / 1.34) n^-0.2 for n = 2 pairs.
 block density.dat 1 | awk '
     function k(d) { return exp(-d * d / (2 * h * h)) }
     BEGIN { a = 8 / 17; b = 8 / sqrt(320); sd = (b - a < 0 ? a - b : b - a) / sqrt(2); iqr = (b - a < 0 ? a - b : b - a) / 2
@@ -63,7 +63,8 @@ echo "== saturation"
 block "sub title.dat" 0 | awk '
     function near(a, b, t) { return (a - b) * (a - b) <= t * t }
     BEGIN { pi = 4 * atan2(1, 1) }
-    { t = $1 * pi / 180 # columns 2 and 5: cosine and its gradient; 3: the reference form, |cos| plus noise; 4 and 7: the angle
+    # columns: 1 angle in degrees, 2 cosine, 3 reference form (about |cos|), 4 phase form, 5 and 7 gradients of cosine and phase form
+    { t = $1 * pi / 180
       if (!near($2, cos(t), 1e-5) || !near($5, sin(t), 1e-4)) wrong++
       if (!near($3, cos(t) < 0 ? -cos(t) : cos(t), 0.06)) wrong++
       if ($4 > 0 || $4 < -pi || $7 < 0.4) wrong++ }

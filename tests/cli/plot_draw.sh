@@ -32,7 +32,7 @@ check() { # check NAME: checks the four files of a plot, and that the script dra
 for name in density lengths saturation curve runs grid; do check $name; done
 ls *.*
 "$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
-# a narrow peak for equal and for almost equal cosines
+# equal and almost equal cosines are drawn as a narrow peak
 printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tcat\t5\ndog\tdog\t5\ncat\tdog\t0\n' >alike.tsv
 printf 'text1\ttext2\tlabel\ncat\tcat dog\t5\ncat\tcat dog cat cat cat dog dog dog puppy puppy kitten kitten\t5\ncat\tdog\t0\n' >near.tsv
 for name in alike near; do "$AOE" plot density -m model $name.tsv -o $name >/dev/null && check $name; done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests RAN models in the commands: init, info, pretrain, train, embed and bench, the poolings of RAN, and rejected
+# Tests RAN models in the commands init, info, pretrain, train, embed and bench, the poolings of RAN, and rejected
 # options.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
@@ -10,7 +10,7 @@ cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
 "$AOE" pretrain -q -m start -d texts.txt -o base --dtype f32 --max-steps 3 --batch-size 64 --held-out 0.1 --json | sed 's/:[0-9][0-9.e+-]*/:N/g'
 grep -o '"Ran[A-Za-z]*"' start/config.json base/config.json
 for name in token_embedding.weight ran.0.cell_initializer_layernorm.bias ran.1.output_attn.glu.dense_g.bias mlm_hidden.dense.weight mlm_matching.bias; do
-    grep -aq "\"$name\"" base/model.safetensors || echo "no $name"
+    grep -aq "\"$name\"" base/model.safetensors || echo "expected tensor: $name"
 done
 grep -aq 'ran.1.cell_initializer' base/model.safetensors && echo "unexpected tensor: ran.1.cell_initializer"
 for threads in 1 2; do

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers threads
-# Tests training with a teacher of another dimension and tokenizer: notes and log, the teacher's loss as the only loss
-# on unlabelled data, resuming after the teacher's directory was moved, and rejected teachers: another one on resuming,
-# or one that does not fit.
+# Tests distillation from a teacher with another number of dimensions and another tokenizer: notes and log, training on
+# unlabelled data with only the teacher's loss, resuming after the teacher's directory was moved, and teachers that are
+# rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 "$AOE" init --quiet --hidden 24 --layers 1 --heads 2 --intermediate 32 --positions 64 \

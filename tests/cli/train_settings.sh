@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests settings after the files of -d and --dev: triplets with a dev file that has its own columns, several --dev
-# options (the last one is used), file names that contain =, and a response file after a list of files. Resuming a run
-# with other options is an error.
+# options (the last one is used), file names that contain =, and a response file after a list of files. Also tests that
+# a run cannot be resumed with other options.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 printf 'q\tp\tn\nthe cat\ta cat\ta man\nthe dog\ta dog\ta plane\nthe bird\ta bird\ta cow\n' >triplets.tsv

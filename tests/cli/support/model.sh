@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Functions that the cases source: small models and tables, ways to damage a weights file, and checks.
+# Functions for the cases: they create small models and tables, damage weights files, and check results.
 export LC_ALL=C
 
 # tiny_model DIR [OPTION...]: creates a BERT with random weights in DIR: one layer, hidden size 32, and at most 600
@@ -67,7 +67,7 @@ needs_shared() {
 word_model() {
     mkdir "$1"
     printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >"$1/vocab.txt"
-    # header length 72 (octal 110), the header padded to that length, then the rows of the float32 tensor [7, 2]
+    # safetensors: the length of the header, 72 (octal 110), the header padded to 72 bytes, and the tensor [7, 2] in float32
     printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' |
         head -c 80 >"$1/model.safetensors"
     one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
