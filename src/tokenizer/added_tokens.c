@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matching of added tokens: leftmost, then longest. Of equal patterns, a special token comes first, then the first in the
- * file. A match that single_word rejects is skipped completely: the search continues after it, as in Hugging Face
- * tokenizers.
+ * Reads added tokens and finds them in texts. The leftmost match is used, of several there the longest. If two tokens have
+ * equal patterns, a special token takes precedence, otherwise the first in the file. If the flag single_word rejects a match,
+ * the search continues after the end of the match, as in Hugging Face tokenizers.
  */
 #include "tokenizer/added_tokens.h"
 
@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-/* The code point that ends before s[i]; i > 0, s valid UTF-8. *start receives its position. */
+/* Returns the code point that ends before s[i] (i > 0, valid UTF-8) and sets *start to its offset. */
 static uint32_t before(const char *s, size_t i, size_t *start) {
     uint32_t cp = 0;
     size_t at = i - 1;
@@ -50,7 +50,8 @@ static size_t strip_right(const char *s, size_t len, size_t i) {
     return i;
 }
 
-/* The token of the longest pattern at s[at], or NULL. */
+/* Returns the token of the longest pattern that matches at s[at] and sets *len to the length of the match; NULL if there is
+ * none. */
 static const aoei_added_token *longest(const aoei_matches *m, size_t at, size_t *len) {
     const aoei_added_token *found = NULL;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -63,7 +64,7 @@ static const aoei_added_token *longest(const aoei_matches *m, size_t at, size_t 
     return found;
 }
 
-/* The next position at or after i at which a pattern may start. */
+/* Returns the first position at or after i at which a pattern may start; m->len if there is none. */
 static size_t candidate(const aoei_matches *m, size_t i) {
     const aoei_patterns *p = m->patterns;
     if (p->n_starts == 1) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Added tokens: tokens that are matched as whole strings in a text, before and after normalization, and split it into
- * pieces.
+ * Added tokens: tokens that are matched as whole strings, some in the raw text and some in the normalized text. The text
+ * between two matches is tokenized separately.
  */
 #ifndef AOEI_TOKENIZER_ADDED_TOKENS_H
 #define AOEI_TOKENIZER_ADDED_TOKENS_H
@@ -27,12 +27,13 @@ typedef struct aoei_added_token {
     char *content; /* [len], owned */
     size_t len;    /* bytes, not 0 */
     aoei_added_flags flags;
-    int32_t id;
+    int32_t id; /* token id */
 } aoei_added_token;
 
-/* A set of patterns. The leftmost match is used, and of several there the longest. */
+/* A set of strings that are searched for together. The leftmost match is used. If several strings match at that position, the
+ * longest is used. */
 typedef struct aoei_patterns {
-    aoei_trie trie;            /* pattern to index of its token */
+    aoei_trie trie;            /* maps each pattern to the index of its token in aoei_added_tokens.token */
     unsigned char starts[256]; /* 1: a pattern starts with this byte */
     int n_starts;              /* number of bytes set in starts */
     unsigned char only_start;  /* the only start byte, if n_starts is 1 */
@@ -42,39 +43,40 @@ typedef struct aoei_added_tokens {
     aoei_added_token *token; /* [n] in the order of the file, owned */
     size_t n, capacity;
     int32_t max_id;           /* largest id of an added token; -1 if n is 0 */
-    aoei_trie by_content;     /* content to index of the token */
+    aoei_trie by_content;     /* maps the content of each token to its index in token */
     aoei_patterns raw;        /* tokens with normalized = 0 */
     aoei_patterns normalized; /* tokens with normalized = 1, in normalized form; filled by aoei_added_tokens_finish */
 } aoei_added_tokens;
 
 /* Adds a token, or changes the flags of an existing one. The id comes from the vocabulary. A token that the vocabulary lacks
- * gets the next id after the vocabulary, as in Hugging Face tokenizers, which ignore the id in the file. An empty token is
- * ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
+ * gets the first id after those of the vocabulary and of the tokens added before, as in Hugging Face tokenizers, which ignore
+ * the id in the file. An empty token is ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
 int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len, aoei_added_flags flags,
                           aoe_error *err);
-/* Reads the "added_tokens" array of tokenizer.json. NULL or null: no tokens. */
+/* Reads the "added_tokens" array of tokenizer.json. If the array is NULL or JSON null, no tokens are added. */
 int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json_t *array, const char *file, aoe_error *err);
-/* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. `flags` contains the defaults. */
+/* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. A missing
+ * key leaves its flag unchanged, except that a missing "normalized" sets the flag to the opposite of `special`. */
 int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const char *file, aoe_error *err);
-/* Builds both sets of patterns. Call it after adding the last token. */
+/* Builds the two sets of patterns. Call it after adding the last token. `file` is the path for messages. */
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err);
-/* The index of the token with this content or id; (size_t)-1 if there is none. */
+/* Return the index of the token with this content or id; (size_t)-1 if there is none. */
 size_t aoei_added_tokens_find(const aoei_added_tokens *a, const char *content, size_t len);
 size_t aoei_added_tokens_find_id(const aoei_added_tokens *a, int32_t id);
 void aoei_added_tokens_free(aoei_added_tokens *a);
 
 /* Iterates over the matches in one text. */
 typedef struct aoei_matches {
-    const aoei_added_tokens *tokens;
-    const aoei_patterns *patterns;
-    const char *s; /* [len] */
-    size_t len;
-    size_t search; /* position from which to search */
-    size_t cut;    /* end of the last match, including stripped white space */
+    const aoei_added_tokens *tokens; /* all added tokens, borrowed */
+    const aoei_patterns *patterns;   /* set to search for: tokens->raw or tokens->normalized */
+    const char *s;                   /* [len] text, borrowed */
+    size_t len;                      /* length in bytes */
+    size_t search;                   /* byte offset from which to search */
+    size_t cut;                      /* end of the last match, including stripped white space */
 } aoei_matches;
 
 typedef struct aoei_match {
-    const aoei_added_token *token;
+    const aoei_added_token *token;   /* matched token, borrowed */
     size_t before_start, before_end; /* text between the last match and this one; may be empty */
     size_t start, end;               /* the match without stripped white space */
 } aoei_match;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * BPE encoding. A short word is a small array that is scanned for its best pair before every merge, which is fastest at that
- * length. A longer word is a linked list with a heap of candidate pairs; outdated candidates are skipped. Both merge in the
- * same order.
+ * BPE encoding. The symbols of a short word are an array that is scanned for the pair of lowest rank before every merge, which
+ * is fastest for few symbols. The symbols of a longer word are a linked list with a heap of candidate pairs; outdated
+ * candidates are skipped. Both methods merge in one order, so they give equal tokens.
  */
 #include "tokenizer/bpe.h"
 
@@ -18,15 +18,15 @@ enum { SHORT = 40 }; /* maximum number of symbols of a word that is merged in pl
 
 /* Unknown characters that have not been written yet. */
 typedef struct unknown {
-    int pending;
-    size_t start, end;
+    int pending;       /* 1: there are such characters */
+    size_t start, end; /* their byte range in the text */
 } unknown;
 
 typedef struct word {
     const aoei_bpe *b;
-    const char *s;     /* text of the word */
-    size_t start, end; /* range of the word in s */
-    aoei_bpe_scratch *scratch;
+    const char *s;             /* text that contains the word */
+    size_t start, end;         /* byte range of the word in s */
+    aoei_bpe_scratch *scratch; /* receives the symbols */
     unknown unk;
     int drop_unknown; /* as in aoei_token_list */
     aoe_error *err;
@@ -48,7 +48,7 @@ static int add_pending(word *w) {
     return u.pending ? add(w, w->b->unk, u.start, u.end) : 0;
 }
 
-/* The trie node reached from `node` by the bytes s[0, len); 0 if there is none. */
+/* Returns the trie node reached from `node` by the bytes s[0, len); 0 if there is none. */
 static uint32_t descend(const aoei_trie *t, uint32_t node, const char *s, size_t len) {
     for (size_t i = 0; i < len; i++)
         if ((node = aoei_trie_step(t, node, (unsigned char)s[i])) == 0)
@@ -56,7 +56,7 @@ static uint32_t descend(const aoei_trie *t, uint32_t node, const char *s, size_t
     return node;
 }
 
-/* The id of a character, with the prefix or suffix that its position requires; -1 if it is not a token. */
+/* Returns the id of a character with the prefix or suffix that its position in the word requires; -1 if it is not a token. */
 static int32_t character_id(const aoei_bpe *b, const char *s, size_t len, int first, int last) {
     const aoei_trie *t = &b->vocab.trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -77,6 +77,8 @@ static int has_fallback(const aoei_bpe *b, const char *s, size_t len) {
     return 1;
 }
 
+/* Adds the byte tokens of s. With `own`, s is w->s + start and each token covers its byte; otherwise each covers [start, end).
+ */
 static int add_fallback(word *w, const char *s, size_t len, size_t start, size_t end, int own) {
     int rc = 0;
     for (size_t i = 0; i < len && !rc; i++)
@@ -122,7 +124,7 @@ static int add_character(word *w, size_t start, size_t end) {
     return suffix ? add_fallback(w, b->suffix, suffix, start, end, 0) : 0;
 }
 
-/* Writes the initial symbols of the word into the scratch. */
+/* Writes the initial symbols of the word, one per character or byte, to the scratch. */
 static int spell(word *w) {
     w->scratch->n = 0;
     w->unk.pending = 0;
@@ -144,6 +146,7 @@ static int spell(word *w) {
     return rc ? rc : add_pending(w);
 }
 
+/* Returns the rank of the merge of two symbols and sets *id to the merged token; NONE and -1 if there is no merge. */
 static uint32_t pair_at(const aoei_bpe *b, const aoei_bpe_symbol *left, const aoei_bpe_symbol *right, int32_t *id) {
     const aoei_merge *m = aoei_merge_find(&b->merges, left->id, right->id);
     *id = m ? m->id : -1;
@@ -263,8 +266,8 @@ static int merge_word(const aoei_bpe *b, const char *s, size_t start, size_t end
     return 0;
 }
 
-/* Encodes part of a word through the cache. The cache is not used if spans are tracked, because it does not store them, or
- * if unknown words are dropped. */
+/* Encodes a part of a word, with the cache if possible. The cache is not used if spans are tracked, because it does not store
+ * them, or if unknown characters are dropped. */
 static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out, aoei_bpe_scratch *x,
                        aoe_error *err) {
     const size_t len = end - start;
@@ -288,7 +291,7 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
     return rc;
 }
 
-/* The id of a word that is a token; -1 if it is not. A word of raw bytes is first mapped to letters. */
+/* Returns the id of a word that is a token, otherwise -1. A word of raw bytes is first mapped to letters. */
 static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     const aoei_trie *t = &b->vocab.trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -303,7 +306,8 @@ static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* The end of the part of a word that begins at `start`: before the space letter if it follows another character. */
+/* Returns the end of the part of a word that begins at `start`. A part ends before a letter b->apart that follows a different
+ * character. */
 static size_t part_end(const aoei_bpe *b, const char *s, size_t start, size_t end) {
     const size_t n = b->apart_len;
     size_t i = start;

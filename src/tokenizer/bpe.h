@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Byte-pair encoding (BPE). A word starts as a sequence of characters. The adjacent pair with the lowest rank is merged, the
- * leftmost first, until no adjacent pair has a merge. The time is O(n log n) for a word of n characters.
+ * Byte-pair encoding (BPE). A word starts as a sequence of characters. The adjacent pair whose merge has the lowest rank is
+ * merged (the leftmost of equal pairs), until no adjacent pair has a merge. The time is O(n log n) for a word of n characters.
  */
 #ifndef AOEI_TOKENIZER_BPE_H
 #define AOEI_TOKENIZER_BPE_H
@@ -16,34 +16,34 @@
 
 typedef struct aoei_merge {
     uint64_t pair; /* left id * 2^32 + right id */
-    uint32_t rank;
-    int32_t id; /* id of the merged token; -1: the slot is empty */
+    uint32_t rank; /* position in the list of merges; lower ranks are merged first */
+    int32_t id;    /* id of the merged token; -1: the slot is empty */
 } aoei_merge;
 
 /* Hash table from pairs of ids to merges, with open addressing; at most half full. */
 typedef struct aoei_merge_table {
     aoei_merge *slot; /* [2^(64 - shift)] owned; NULL: no merges */
-    unsigned shift;
+    unsigned shift;   /* 64 - log2(number of slots) */
 } aoei_merge_table;
 
 typedef struct aoei_bpe {
-    aoei_vocab vocab;        /* owned */
-    aoei_merge_table merges; /* owned */
-    int byte_fallback;       /* 1: a character without a token is encoded as byte tokens, <0x41> */
-    int fuse_unk;            /* 1: consecutive unknown characters become one unknown token */
-    int ignore_merges;       /* 1: a word that is a token is not split, whatever the merges */
-    int has_unk;             /* 1: the model names an unknown token; 0: unknown characters are dropped */
-    int32_t unk;             /* id of the unknown token; -1: the vocabulary lacks it, and using it is an error */
-    char *prefix, *suffix;   /* [prefix_len] prefix of characters inside a word, and [suffix_len] suffix of the last one; owned,
-                                NULL if empty */
-    size_t prefix_len, suffix_len;
-    uint32_t prefix_node;   /* trie node of the prefix in the vocabulary; 0: no token begins with the prefix */
-    int32_t fallback[256];  /* ids of <0x00> to <0xFF>; -1: no token */
-    int32_t letter_id[256]; /* ids of the letters that represent bytes; -1: no token */
-    int raw_bytes;          /* 1: words are raw bytes, which the model maps to letters itself */
-    char apart[5]; /* [apart_len] a character that no merge joins to a preceding different character; long words are split there
-                    */
-    size_t apart_len;
+    aoei_vocab vocab;              /* owned */
+    aoei_merge_table merges;       /* owned */
+    int byte_fallback;             /* 1: a character without a token is encoded as byte tokens such as <0x41> */
+    int fuse_unk;                  /* 1: consecutive unknown characters become one unknown token */
+    int ignore_merges;             /* 1: a word that is a token becomes this token, without merges */
+    int has_unk;                   /* 1: the model names an unknown token; 0: unknown characters are dropped */
+    int32_t unk;                   /* id of the unknown token; -1: the vocabulary lacks it, and using it is an error */
+    char *prefix;                  /* [prefix_len] prefix of all characters of a word except the first; owned, NULL if empty */
+    char *suffix;                  /* [suffix_len] suffix of the last character of a word; owned, NULL if empty */
+    size_t prefix_len, suffix_len; /* lengths in bytes */
+    uint32_t prefix_node;          /* trie node of the prefix in the vocabulary; 0: no token begins with the prefix */
+    int32_t fallback[256];         /* ids of <0x00> to <0xFF>; -1: no token */
+    int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: no token */
+    int raw_bytes;                 /* 1: words are raw bytes, which the model maps to letters itself */
+    char apart[5];    /* [apart_len] character that no merge joins to a different preceding character, so words are split before
+                         it; "":    none */
+    size_t apart_len; /* length in bytes */
     aoei_word_cache cache; /* owned */
 } aoei_bpe;
 
@@ -55,8 +55,9 @@ typedef struct aoei_bpe_symbol {
 } aoei_bpe_symbol;
 
 typedef struct aoei_bpe_candidate {
-    uint32_t rank, at; /* rank of the merge, and index of the left symbol */
-    int32_t id;
+    uint32_t rank; /* rank of the merge */
+    uint32_t at;   /* index of the left symbol */
+    int32_t id;    /* id of the merged token */
 } aoei_bpe_candidate;
 
 typedef struct aoei_bpe_scratch {
@@ -66,8 +67,8 @@ typedef struct aoei_bpe_scratch {
     size_t n_heap, heap_capacity;
 } aoei_bpe_scratch;
 
-/* Same contract as aoei_wordpiece_encode. Errors: AOE_ENOMEM; AOE_EFORMAT if a character is unknown and the unknown token is
- * not in the vocabulary. */
+/* Appends the tokens of the words to out until it has at least `stop` tokens. Errors: AOE_ENOMEM; AOE_EFORMAT if a character is
+ * unknown and the unknown token is not in the vocabulary. */
 int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out, aoei_bpe_scratch *scratch,
                     aoe_error *err);
 void aoei_bpe_scratch_free(aoei_bpe_scratch *s);
@@ -76,7 +77,7 @@ static inline uint64_t aoei_merge_key(int32_t left, int32_t right) {
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
-/* The merge of two tokens, or NULL. */
+/* Returns the merge of two tokens, or NULL if there is none. */
 static inline const aoei_merge *aoei_merge_find(const aoei_merge_table *t, int32_t left, int32_t right) {
     const uint64_t pair = aoei_merge_key(left, right);
     if (!t->slot)

@@ -35,6 +35,7 @@ static void insert(aoei_merge_table *t, aoei_merge m) {
     t->slot[i] = m;
 }
 
+/* Fails with a message that names the token that the vocabulary lacks: left, right or their concatenation. */
 static int missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t left_id, int32_t right_id,
                    const char *file, aoe_error *err) {
     const size_t skip = right.len < b->prefix_len ? right.len : b->prefix_len;
@@ -48,8 +49,8 @@ static int missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right
                      (int)(right.len - skip < 80 ? right.len - skip : 80), right.data + skip);
 }
 
-/* The id of the concatenation of left and right, or -1 if it is not a token. Vocabularies are written in the order of their
- * merges, so `guess`, the id after the previous merged token, is nearly always right and avoids a search. */
+/* Returns the id of the concatenation of left and right, or -1 if it is not a token. Vocabularies are written in the order of
+ * their merges, so `guess`, the id after the previous merged token, is nearly always correct and avoids a search. */
 static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_text right) {
     const aoei_trie *t = &b->vocab.trie;
     const aoe_text likely = aoei_vocab_token(&b->vocab, guess);
@@ -66,7 +67,7 @@ static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_te
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* Adds a merge. *last is the merged id of the previous merge, and is updated to that of this one. */
+/* Adds a merge. On entry *last is the id of the token that the previous merge gives; it is set to the id for this merge. */
 static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t *last, const char *file, aoe_error *err) {
     const int32_t left_id = aoei_vocab_id(&b->vocab, left.data, left.len);
     const int32_t right_id = aoei_vocab_id(&b->vocab, right.data, right.len);
@@ -123,7 +124,7 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
     return 0;
 }
 
-/* Finds the ids of single bytes, both as <0x41> and as letters. */
+/* Finds the ids of the tokens that represent single bytes: tokens such as <0x41>, and letters. */
 static void find_bytes(aoei_bpe *b) {
     for (unsigned i = 0; i < 256; i++) {
         char name[8], letter[4];
@@ -223,12 +224,12 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
 
 int aoei_bpe_take_bytes(aoei_bpe *b) {
     int all = !b->prefix_len && !b->suffix_len;
-    for (int i = 0; i < 256 && all && b->byte_fallback; i++) /* otherwise a letter would be encoded by its own bytes */
+    /* with byte fallback, a letter without a token would be encoded by the bytes of its UTF-8 form */
+    for (int i = 0; i < 256 && all && b->byte_fallback; i++)
         all = b->letter_id[i] >= 0;
     return b->raw_bytes = all;
 }
 
-/* Returns 1 if the token begins (begins) or ends (ends) with the letter. */
 static int begins(aoe_text t, const char *letter, size_t n) {
     return t.len >= n && memcmp(t.data, letter, n) == 0;
 }
@@ -239,7 +240,8 @@ static int ends(aoe_text t, const char *letter, size_t n) {
 
 void aoei_bpe_set_space(aoei_bpe *b, const char *letter) {
     const size_t n = strlen(letter), slots = b->merges.slot ? (size_t)(UINT64_MAX >> b->merges.shift) + 1 : 0;
-    /* affixes depend on where a word ends, and an unknown letter could be fused with preceding unknown characters */
+    /* Words are not split in two cases: a prefix or suffix depends on the ends of the word, and an unknown letter could be
+     * fused with preceding unknown characters. */
     if (n == 0 || b->raw_bytes || b->prefix_len || b->suffix_len || aoei_vocab_id(&b->vocab, letter, n) < 0)
         return;
     for (size_t i = 0; i < slots; i++) {

@@ -9,15 +9,19 @@
 #include "aoe.h"
 #include "tokenizer/bpe.h"
 
-/* Reads a "model" section of tokenizer.json with type BPE. If `scanned` is not empty, it is the vocabulary, read earlier,
- * and the section's own vocabulary is empty. The function takes ownership of it. */
+/* Reads a "model" section of tokenizer.json with type BPE. If aoei_vocab_scan has read the vocabulary, `scanned`
+ * contains it and the section's "vocab" is empty; otherwise `scanned` is empty. The function takes ownership of the
+ * contents of `scanned`. */
 int aoei_bpe_read(aoei_bpe *b, aoei_vocab *scanned, const json_t *section, const char *file, aoe_error *err);
-/* Reads vocab.json (parsed) and merges.txt. The model has no options and no unknown token. */
+/* Reads vocab.json (parsed) and merges.txt. These files store no options, so the model has no unknown token and no
+ * byte fallback. */
 int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file, aoe_text merges, const char *merges_file,
                         aoe_error *err);
-/* If the model can process the raw bytes of words, enables that and returns 1; otherwise returns 0. */
+/* Makes the model accept words as raw bytes, instead of the letters that represent bytes (byte_letters.h), and returns 1.
+ * Returns 0 if the vocabulary or the options do not allow it. */
 int aoei_bpe_take_bytes(aoei_bpe *b);
-/* Sets the letter that replaces spaces; "": none. Long words are split before it if no merge crosses it. */
+/* Passes the letter that replaces spaces in words; "": none. If no merge joins it to a different preceding character, words
+ * are split before each such letter, which gives equal tokens in less time. */
 void aoei_bpe_set_space(aoei_bpe *b, const char *letter);
 /* Accepts a zeroed model and a model that could not be read. */
 void aoei_bpe_free(aoei_bpe *b);

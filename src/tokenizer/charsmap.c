@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * SentencePiece's character map, applied as in Hugging Face tokenizers. A grapheme cluster of fewer than six bytes is looked
- * up as a whole, and otherwise each character separately. The shortest key that begins the piece determines the replacement
- * of the whole piece. The double array stores no lengths, so a step outside its bounds or without a valid child ends the
- * search.
+ * SentencePiece's character map, applied as in Hugging Face tokenizers. A grapheme cluster of at most five bytes is
+ * searched as a whole. If it is longer or not found, each of its characters is searched separately. The shortest key that is a
+ * prefix of the cluster or character determines the replacement, which replaces the whole cluster or character. A transition
+ * out of the bounds of the double array or to an invalid child ends the search.
  */
 #include "tokenizer/charsmap.h"
 
@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-enum { LONGEST_CLUSTER = 5 }; /* maximum length in bytes of a cluster that is looked up as a whole */
+enum { LONGEST_CLUSTER = 5 }; /* maximum length in bytes of a cluster that is searched as a whole */
 
 static int base64_value(unsigned char c) {
     if (c >= 'A' && c <= 'Z')
@@ -77,11 +77,12 @@ int aoei_charsmap_read(aoei_charsmap *m, const char *base64, size_t len, const c
     return 0;
 }
 
+/* Returns the offset from a unit to its children: bits 10 to 31, shifted left by 8 if bit 9 is set. */
 static size_t offset_of(uint32_t unit) {
     return (size_t)(unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-/* Finds the replacement of the shortest key that s begins with. Returns 0 if there is none. */
+/* Finds the replacement of the shortest key that is a prefix of s and returns 1. Returns 0 if there is none. */
 static int find(const aoei_charsmap *m, const char *s, size_t len, aoe_text *replacement) {
     size_t node = offset_of(m->unit[0]);
     for (size_t i = 0; i < len && s[i] != 0; i++) {
@@ -105,7 +106,7 @@ static int find(const aoei_charsmap *m, const char *s, size_t len, aoe_text *rep
     return 0;
 }
 
-/* The end of the grapheme cluster that begins at i. */
+/* Returns the end of the grapheme cluster that begins at s[i]. */
 static size_t cluster_end(const char *s, size_t i, size_t len) {
     uint32_t before = 0, cp = 0;
     int32_t state = 0;

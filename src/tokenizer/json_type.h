@@ -8,7 +8,7 @@
 
 #include "aoe.h"
 
-/* Sets *type to the "type" string, which belongs to section. AOE_EFORMAT if section is not an object or has no type. `what`
+/* Sets *type to the "type" string, which section owns. AOE_EFORMAT if section is not an object or has no type. `what`
  * names the component in messages. */
 int aoei_json_type(const char **type, const json_t *section, const char *what, const char *file, aoe_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Appends to text with origins. The capacity doubles, so appending takes linear time.
+ * Appends to text buffers. The capacity doubles, so the total time is linear in the length of the text.
  */
 #include "tokenizer/normalized.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Text that passes through a tokenizer: its bytes and, if tracking is enabled, the offset in the raw text that each byte
- * comes from. Normalizers and pre-tokenizers write it. Zero bytes follow its end, so that readers may load several bytes at
- * once.
+ * The buffers that normalizers and pre-tokenizers write: the bytes of a text and, if tracking is enabled, the origin of each
+ * byte, which is the byte offset in the raw text of the character that it comes from. Zero bytes follow the text, so that
+ * readers may load several bytes at once.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZED_H
 #define AOEI_TOKENIZER_NORMALIZED_H
@@ -11,10 +11,10 @@
 
 #define AOEI_NORMALIZED_SLACK 16 /* number of zero bytes after the text */
 
-/* Output text, reused from piece to piece. */
+/* A text buffer. Zeroed initially; can be reused for other texts. */
 typedef struct aoei_normalized {
     char *data;      /* [len + AOEI_NORMALIZED_SLACK] bytes, owned */
-    size_t *origin;  /* [len] byte offset in the input of the character that each byte comes from; owned; used if track is 1 */
+    size_t *origin;  /* [len] origin of each byte; owned; used if track is 1 */
     size_t len;      /* length in bytes */
     size_t capacity; /* capacity of data, and of origin if track is 1 */
     int track;       /* 1: keep origins; set before the first use */
@@ -22,14 +22,14 @@ typedef struct aoei_normalized {
 
 /* Reserves memory for `more` bytes after the text. Returns -1 if out of memory. */
 int aoei_normalized_reserve(aoei_normalized *out, size_t more);
-/* Appends n bytes that all come from `origin`. Returns -1 if out of memory. */
+/* Append n bytes, or the UTF-8 form of a code point, with one origin. Return -1 if out of memory. */
 int aoei_normalized_put(aoei_normalized *out, const char *s, size_t n, size_t origin);
 int aoei_normalized_put_cp(aoei_normalized *out, uint32_t cp, size_t origin);
-/* Appends s[from, to) unchanged. origin[i] is the origin of byte i; NULL: each byte comes from its own character in s.
- * Returns -1 if out of memory. */
+/* Appends s[from, to) unchanged. The origin of byte i is origin[i]; if origin is NULL, it is the offset in s of the
+ * character that byte i belongs to. Returns -1 if out of memory. */
 int aoei_normalized_copy(aoei_normalized *out, const char *s, size_t from, size_t to, const size_t *origin);
 /* Writes the zero bytes after the text. Returns -1 if out of memory. */
 int aoei_normalized_end(aoei_normalized *out);
-void aoei_normalized_free(aoei_normalized *out); /* accepts a zeroed one */
+void aoei_normalized_free(aoei_normalized *out); /* accepts a zeroed struct */
 
 #endif

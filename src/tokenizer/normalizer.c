@@ -56,7 +56,8 @@ static int strip_accents(const char *s, size_t len, aoei_normalized *out, aoe_er
     return 0;
 }
 
-/* Removes control characters and replaces characters that look like spaces by a space. */
+/* Returns the replacement of a character: UINT32_MAX for control characters, which are removed, and a space for other white
+ * space, line ends and invisible characters. */
 static uint32_t nmt_form(uint32_t cp) {
     if ((cp >= 1 && cp <= 8) || cp == 0x0B || (cp >= 0x0E && cp <= 0x1F) || cp == 0x7F || cp == 0x8F || cp == 0x9F)
         return UINT32_MAX;
@@ -142,7 +143,7 @@ static int run(const aoei_normalizer_step *step, const char *s, size_t len, aoei
     return 0;
 }
 
-/* Runs all steps except the first. They write alternately to two texts. */
+/* Runs all steps except the first, alternating between two text buffers. */
 static int run_more(const aoei_normalizer *n, aoei_normalized *out, aoe_error *err) {
     aoei_normalized before = {.track = out->track};
     int rc = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Text normalization, the first step of a tokenizer. A normalizer is a list of steps, each one a normalizer of Hugging Face
- * tokenizers. Sequences are flattened, at any depth.
+ * tokenizers. Nested Sequence normalizers are flattened.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZER_H
 #define AOEI_TOKENIZER_NORMALIZER_H
@@ -30,13 +30,13 @@ typedef enum aoei_normalizer_type {
 
 typedef struct aoei_normalizer_step {
     aoei_normalizer_type type;
-    aoei_bert_normalizer bert;          /* parameters of BERT */
-    unsigned char compatible, composed; /* UNICODE: 1 for the forms with K, and 1 for the forms with C instead of D */
+    aoei_bert_normalizer bert;          /* BERT: options */
+    unsigned char compatible, composed; /* UNICODE: compatible is 1 for NFKC and NFKD, composed is 1 for NFC and NFKC */
     unsigned char left, right;          /* STRIP: 1 for each end that is stripped */
-    aoei_pattern pattern;               /* REPLACE: what is replaced; owned */
-    char *content;                      /* [content_len] text written by REPLACE and PREPEND; owned */
-    size_t content_len;                 /* length in bytes */
-    aoei_charsmap charsmap;             /* table of CHARSMAP; owned */
+    aoei_pattern pattern;               /* REPLACE: pattern whose matches are replaced; owned */
+    char *content;                      /* REPLACE, PREPEND: [content_len] text that is inserted; owned */
+    size_t content_len;                 /* length of content in bytes */
+    aoei_charsmap charsmap;             /* CHARSMAP: table of replacements; owned */
 } aoei_normalizer_step;
 
 typedef struct aoei_normalizer {
@@ -44,19 +44,20 @@ typedef struct aoei_normalizer {
     size_t n, capacity;
 } aoei_normalizer;
 
-/* Appends BertNormalizer. strip_accents -1 means the value of lowercase. Errors: AOE_ENOMEM. */
+/* Appends BertNormalizer. If strip_accents is -1, the value of lowercase is used. Errors: AOE_ENOMEM. */
 int aoei_normalizer_add_bert(aoei_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents, int lowercase,
                              aoe_error *err);
 /* Appends NFC. Errors: AOE_ENOMEM. */
 int aoei_normalizer_add_nfc(aoei_normalizer *n, aoe_error *err);
-/* Reads the "normalizer" section of tokenizer.json into a zeroed normalizer. NULL or null: no steps. AOE_EUNSUPPORTED names
- * the type. */
+/* Reads the "normalizer" section of tokenizer.json into a zeroed normalizer. A NULL or JSON null section gives no steps.
+ * Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the message names. */
 int aoei_normalizer_read(aoei_normalizer *n, const json_t *section, const char *file, aoe_error *err);
-/* Replaces *out with the normalized form of s, which must be valid UTF-8. Errors: AOE_ENOMEM; AOE_EFORMAT if a pattern of
- * the file exceeds its match limit. */
+/* Replaces *out with the normalized form of s, which must be valid UTF-8. Errors: AOE_ENOMEM; AOE_EFORMAT if a
+ * regular expression of the file exceeds PCRE2's match limit. */
 int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
-/* The text that replaces spaces, such as "_" in Replace " " by "_". Returns the last such replacement, or {NULL, 0}. */
+/* Returns the text that the last Replace or ByteLevel step writes instead of a space, such as "_"; {NULL, 0} if no step
+ * replaces spaces. */
 aoe_text aoei_normalizer_space(const aoei_normalizer *n);
-void aoei_normalizer_free(aoei_normalizer *n); /* accepts a zeroed one */
+void aoei_normalizer_free(aoei_normalizer *n); /* accepts a zeroed struct */
 
 #endif

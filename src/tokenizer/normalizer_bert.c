@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * BertNormalizer in one pass: each character is cleaned, spaced if it is a CJK ideograph, decomposed (NFD) without
- * nonspacing marks and converted to lower case before the next character is read. Only marks that remain (spacing and
- * enclosing marks with a combining class) are collected until the run of combining characters ends and can be ordered.
+ * BertNormalizer in one pass: each character is cleaned, surrounded by spaces if it is a CJK ideograph, decomposed (NFD)
+ * without nonspacing marks, and converted to lower case before the next character is read. Only the remaining marks with a
+ * combining class (spacing and enclosing marks) are collected until the run of combining characters ends and can be ordered.
  * Invariant: the output has capacity for the remaining input and OUT_SLACK bytes.
  */
 #include "tokenizer/normalizer_bert.h"
@@ -51,7 +51,7 @@ static void put(pass *p, uint32_t cp, size_t origin) {
     }
 }
 
-/* Writes the run of combining characters in canonical order, a stable sort by class. One sweep per class that occurs keeps
+/* Writes the run of combining characters in canonical order, a stable sort by class. One pass per class that occurs keeps
  * the time linear in the length of the run. */
 static void flush(pass *p) {
     for (unsigned ccc = 1; ccc < 256 && p->n_marks; ccc++) {
@@ -80,7 +80,8 @@ static void hold(pass *p, uint32_t cp, unsigned ccc, size_t origin) {
     p->present[ccc >> 6] |= UINT64_C(1) << (ccc & 63);
 }
 
-/* NFD without category Mn. A dropped mark of class 0 ends a run like any other starter. */
+/* Writes the NFD of a character without nonspacing marks (category Mn). A dropped mark of combining class 0 ends a run like any
+ * other character of class 0. */
 static void strip(pass *p, uint32_t cp, size_t origin) {
     uint32_t parts[AOEI_DECOMPOSED_MAX];
     size_t n = aoei_unicode_decompose(cp, parts);
@@ -118,7 +119,8 @@ static void one(pass *p, uint32_t cp, size_t origin) {
         put(p, ' ', origin);
 }
 
-/* Processes the run of ASCII characters at s[i] and returns its end. The invariant guarantees the capacity. */
+/* Processes the run of ASCII characters at s[i] and returns its end. The capacity is sufficient because of the
+ * invariant at the top of this file. */
 static size_t ascii_run(const aoei_bert_normalizer *n, const char *s, size_t i, size_t len, aoei_normalized *out) {
     size_t at = out->len;
     for (; i < len && (unsigned char)s[i] < 0x80; i++) {

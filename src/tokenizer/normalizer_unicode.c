@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * NFD, NFKD, NFC and NFKC. Decomposed characters are collected in a run until a character follows that neither is reordered
- * nor composes with the preceding one. Then the run is put in canonical order and, for NFC and NFKC, composed. Text that no
- * form can change is copied without table lookups. The time is linear in the text, even for long runs of marks.
+ * nor composes with the preceding one. Then the run is put in canonical order and, for NFC and NFKC, composed. Text that
+ * the form cannot change is copied without table lookups. The time is linear in the length of the text, even for long runs of
+ * marks.
  */
 #include <string.h>
 
@@ -21,15 +22,15 @@ typedef struct letter {
 } letter;
 
 typedef struct pass {
-    int compatible, composed;
+    int compatible, composed; /* arguments of aoei_normalize_unicode */
     aoei_normalized *out;
-    letter *run; /* [n] characters of the current run, owned */
-    size_t n, capacity;
-    letter *sorted; /* [sorted_capacity] workspace of order, owned */
+    letter *run;        /* [n] characters of the current run, owned */
+    size_t n, capacity; /* length and capacity of run */
+    letter *sorted;     /* [sorted_capacity] workspace of order, owned */
     size_t sorted_capacity;
 } pass;
 
-/* Sorts the marks run[from, to), none of class 0, by class. The sort is stable. */
+/* Sorts the marks run[from, to), none of which has combining class 0, by class. The sort is stable. */
 static int order(pass *p, size_t from, size_t to) {
     size_t start[257] = {0}, i = from + 1;
     while (i < to && p->run[i - 1].ccc <= p->run[i].ccc)
@@ -112,7 +113,7 @@ static int one(pass *p, uint32_t cp, size_t origin) {
     return 0;
 }
 
-/* The end of the text, starting at i, that this form leaves unchanged. A character below U+0300 composes only with a
+/* Returns the end of a range of s, beginning at i, that the form does not change. A character below U+0300 composes only with a
  * following character of at least U+0300. Decomposition does not change ASCII. */
 static size_t unchanged(const pass *p, const char *s, size_t i, size_t len) {
     const unsigned char limit = p->composed && !p->compatible ? FIRST_MARK_LEAD : 0x80;

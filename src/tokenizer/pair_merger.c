@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Incremental pair counts. A merge visits only the words that contain the pair and changes only the counts of pairs next to
- * each replacement. Counts that decrease are not updated in the heap: an entry that is removed with an outdated count is
- * reinserted. Invariant: a pair's count is the sum over all words of count times occurrences.
+ * each replacement. Counts that decrease are not updated in the heap: if the entry on top has an outdated count, it is
+ * reinserted. Invariant: a pair's count is the sum, over all words, of the word's count times the pair's occurrences in it.
  */
 #include "tokenizer/pair_merger.h"
 
@@ -35,7 +35,7 @@ static int grow_slots(aoei_pair_merger *m, aoe_error *err) {
     return 0;
 }
 
-/* The pair, created if it does not exist; NULL if out of memory. */
+/* Returns the pair, which is created if it does not exist; NULL if out of memory. */
 static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, aoe_error *err) {
     if ((!m->slot || m->n_pairs * 2 >= m->mask) && grow_slots(m, err))
         return NULL;
@@ -54,7 +54,7 @@ static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, ao
     return &m->pair[m->n_pairs - 1];
 }
 
-/* Adds an occurrence of the pair in a word. */
+/* Counts an occurrence of the pair in a word. */
 static int raise(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
@@ -74,6 +74,7 @@ static int raise(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word
     return 0;
 }
 
+/* Removes an occurrence of the pair in a word from the count. */
 static int lower(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err); /* always exists, because its occurrence was counted */
     if (!p)
@@ -158,7 +159,7 @@ int aoei_pair_merger_best(aoei_pair_merger *m, uint32_t *left, uint32_t *right, 
     while (m->n_heap > 0) {
         aoei_pair_entry top = m->heap[0];
         uint64_t now = m->pair[top.pair].count;
-        if (now != top.count && now > 0) { /* the order changes, but not the number of entries */
+        if (now != top.count && now > 0) { /* outdated entry: its count is corrected and it moves down in the heap */
             top.count = now;
             sift_down(m, top);
             continue;
@@ -200,7 +201,7 @@ int aoei_pair_merger_merge(aoei_pair_merger *m, uint32_t left, uint32_t right, u
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
         return AOE_ENOMEM;
-    /* detached, because the array of pairs may be reallocated */
+    /* the list is detached, because merge_in_word may reallocate the array of pairs */
     uint32_t *words = p->word;
     size_t n = p->n_words;
     p->word = NULL;

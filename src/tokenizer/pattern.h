@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The patterns of tokenizer.json: literal strings and regular expressions. Regular expressions use Oniguruma's syntax, are
- * translated to PCRE2's syntax, and are compiled to machine code if the system allows it. Matches are searched from left to
- * right, and the first alternative that matches is used. A pattern is read-only and can be shared between threads.
+ * translated to PCRE2's syntax, and are compiled to machine code if the system allows it. A search proceeds from left to
+ * right; at each position, the first alternative that matches is used. A pattern is read-only and can be shared between
+ * threads.
  */
 #ifndef AOEI_TOKENIZER_PATTERN_H
 #define AOEI_TOKENIZER_PATTERN_H
@@ -16,13 +17,13 @@ struct pcre2_real_match_data_8;
 
 typedef struct aoei_pattern {
     char *literal;                  /* [literal_len] literal to match, owned; NULL: a regular expression, or an empty pattern */
-    size_t literal_len;             /* length in bytes, not 0 */
+    size_t literal_len;             /* length of literal in bytes; 0 if literal is NULL */
     struct pcre2_real_code_8 *code; /* compiled regular expression, owned */
     int jit;                        /* 1: compiled to machine code */
 } aoei_pattern;
 
-/* Initialize a zeroed pattern. Free it even after an error. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED, whose message names the
- * unsupported construct but not the file. */
+/* Initialize a zeroed pattern. Call aoei_pattern_free even after an error. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED, whose message
+ * names the unsupported construct but not the file. */
 int aoei_pattern_literal(aoei_pattern *p, const char *s, size_t len, aoe_error *err);
 int aoei_pattern_regex(aoei_pattern *p, const char *expression, size_t len, aoe_error *err);
 /* Reads {"String": s} or {"Regex": s}. */

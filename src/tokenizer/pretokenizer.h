@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Splits normalized text into words through a list of steps. Every supported pre-tokenizer of Hugging Face tokenizers
- * becomes one or two steps of one form: add a prefix, split, and map bytes to letters. Without steps, the whole piece is one
- * word.
+ * Splits normalized text into words with a list of steps. Every supported pre-tokenizer of Hugging Face tokenizers is
+ * represented by one or two steps. A step adds a prefix, splits the text, and maps its bytes to letters (byte_letters.h); each
+ * of the three is optional. The input is a piece of text, such as the text between two added tokens. Without steps, the whole
+ * piece is one word.
  */
 #ifndef AOEI_TOKENIZER_PRETOKENIZER_H
 #define AOEI_TOKENIZER_PRETOKENIZER_H
@@ -31,7 +32,7 @@ typedef struct aoei_pretokenizer {
     size_t n, capacity;
     int bert;        /* 1: the only step is BertPreTokenizer */
     int byte_level;  /* 1: the last step maps bytes to letters */
-    int leave_bytes; /* 1: the last step leaves that mapping to the model; set by the tokenizer */
+    int leave_bytes; /* 1: the model maps bytes to letters instead of the last step; set by the tokenizer */
     int needs_first; /* 1: a step depends on whether a piece is the first of the text, so origins must be tracked */
     char space[5];   /* the letter that represents a space in the model's input, or ""; NUL-terminated */
 } aoei_pretokenizer;
@@ -43,28 +44,29 @@ typedef struct aoei_piece_list {
 
 /* Iterates over the words of one piece of text. Zeroed initially; can be reused for other pieces. */
 typedef struct aoei_pretokenizing {
-    const aoei_pretokenizer *p;
-    int used;                              /* 1: a step has run, so there may be memory to free */
-    const char *s;                         /* [end] text of the piece, borrowed; unprocessed from `at` */
-    const size_t *origin;                  /* [end] origin of each byte of s, borrowed; NULL: not tracked */
-    size_t at, end;                        /* byte positions in s */
-    size_t base;                           /* offset of the piece's origins in the whole text */
-    int first_done;                        /* 1: the first step has begun */
-    aoei_normalized front;                 /* the piece after the first step */
-    aoei_normalized text[2];               /* the piece after later steps; the two buffers alternate */
-    aoei_piece_list list[2];               /* the pieces before and after a step; the two lists alternate */
-    const char *done_s;                    /* text of the words, as in aoei_words */
-    const size_t *done_origin;             /* origins of done_s */
-    size_t which_text, which_list, handed; /* index of the last written text and list, and number of words returned from it */
-    aoei_splitter outer, inner;            /* splitters of the first step and of later steps */
+    const aoei_pretokenizer *p;    /* pre-tokenizer, borrowed */
+    int used;                      /* 1: a step has run, so there may be memory to free */
+    const char *s;                 /* [end] text that contains the piece, borrowed; s[at, end) is not processed yet */
+    const size_t *origin;          /* [end] origin of each byte of s, borrowed; NULL: not tracked */
+    size_t at, end;                /* byte positions in s */
+    size_t base;                   /* offset of the piece's origins in the whole text */
+    int first_done;                /* 1: the first step has begun */
+    aoei_normalized front;         /* the piece after the first step */
+    aoei_normalized text[2];       /* the piece after later steps; the two buffers alternate */
+    aoei_piece_list list[2];       /* the pieces before and after a step; the two lists alternate */
+    const char *done_s;            /* text of the words, as in aoei_words */
+    const size_t *done_origin;     /* origins of done_s */
+    size_t which_text, which_list; /* indices of the text and the list that were written last */
+    size_t handed;                 /* number of words of the last list that have been returned */
+    aoei_splitter outer, inner;    /* splitters of the first step and of later steps */
 } aoei_pretokenizing;
 
-/* Starts with the piece text[start, end), whose origins are relative to `base` in the whole text. */
+/* Starts with the piece text[start, end). Its origins are relative to byte `base` of the whole text. */
 void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p, const aoei_normalized *text, size_t start,
                               size_t end, size_t base);
-/* Sets the next words, at least one, and returns 1. Returns 0 if there are no more. Errors: AOE_ENOMEM; AOE_EFORMAT if a
- * pattern exceeds its match limit. */
+/* Writes the next batch of words, at least one, and returns 1. Returns 0 if there are no more words. Errors: AOE_ENOMEM;
+ * AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
 int aoei_pretokenizing_next(aoei_pretokenizing *g, aoei_words *words, aoe_error *err);
-void aoei_pretokenizing_end(aoei_pretokenizing *g); /* frees */
+void aoei_pretokenizing_end(aoei_pretokenizing *g); /* frees its memory */
 
 #endif

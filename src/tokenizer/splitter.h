@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text at matches, with the five behaviors of Hugging Face tokenizers. The splitter returns one piece at a time and
+ * Splits a text at the matches of a pattern or a character class, with the five behaviors of the pre-tokenizer Split of
+ * Hugging Face tokenizers. The splitter returns one piece at a time and
  * allocates memory only for regular expressions.
  */
 #ifndef AOEI_TOKENIZER_SPLITTER_H
@@ -10,8 +11,9 @@
 #include "aoe.h"
 #include "tokenizer/pattern.h"
 
+/* What counts as a match. */
 typedef enum aoei_split_at {
-    AOEI_SPLIT_NOWHERE,
+    AOEI_SPLIT_NOWHERE,     /* nothing: the text is one piece */
     AOEI_SPLIT_PATTERN,     /* a match of the pattern */
     AOEI_SPLIT_SPACE,       /* a white-space character */
     AOEI_SPLIT_PUNCTUATION, /* a punctuation character as defined by BERT */
@@ -37,22 +39,23 @@ typedef struct aoei_split {
 /* State of splitting one text. Zeroed initially. */
 typedef struct aoei_splitter {
     const aoei_split *split;
-    const char *s;              /* [len] text, borrowed */
-    size_t len, at;             /* length, and end of the processed part, in bytes */
-    aoei_pattern_search search; /* owned */
-    size_t match_start, match_end;
-    int matched;       /* 1: a match was found, but the text before it must be returned first */
-    size_t start, end; /* pending piece, which the next part may extend */
-    int waiting;       /* 1: there is a pending piece */
-    int was_match;     /* 1: the last part was a match */
+    const char *s;                 /* [len] text, borrowed */
+    size_t len;                    /* length in bytes */
+    size_t at;                     /* byte offset of the end of the processed part */
+    aoei_pattern_search search;    /* owned */
+    size_t match_start, match_end; /* byte range of the match that was found last */
+    int matched;                   /* 1: the match has not been processed yet, because the text before it comes first */
+    size_t start, end;             /* byte range of the pending piece, which the next match or the text before it may extend */
+    int waiting;                   /* 1: there is a pending piece */
+    int was_match;                 /* 1: the last processed part of the text was a match */
 } aoei_splitter;
 
 /* Parses the name of a behavior, such as "Removed". */
 int aoei_split_behavior_read(aoei_split_behavior *b, const char *name, const char *file, aoe_error *err);
 void aoei_splitter_begin(aoei_splitter *p, const aoei_split *split, const char *s, size_t len);
-/* Finds the next piece s[*start, *end), never empty, and returns 1. Returns 0 if there are no more. Errors: those of
- * aoei_pattern_next. */
+/* Finds the next piece s[*start, *end), never empty, and returns 1. Returns 0 if there are no more. Errors:
+ * AOE_ENOMEM; AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
 int aoei_splitter_next(aoei_splitter *p, size_t *start, size_t *end, aoe_error *err);
-void aoei_splitter_end(aoei_splitter *p); /* frees; a new aoei_splitter_begin may follow */
+void aoei_splitter_end(aoei_splitter *p); /* frees its memory; aoei_splitter_begin may follow */
 
 #endif

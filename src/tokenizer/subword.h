@@ -18,13 +18,13 @@
 
 typedef enum aoei_subword_type { AOEI_SUBWORD_WORDPIECE, AOEI_SUBWORD_BPE, AOEI_SUBWORD_UNIGRAM } aoei_subword_type;
 
-/* A subword model. A zeroed one is a WordPiece model without a vocabulary. */
+/* A subword model. A zeroed struct is a WordPiece model without a vocabulary. */
 typedef struct aoei_subword {
     aoei_subword_type type;
-    aoei_wordpiece wordpiece; /* models; only the one selected by type is used; owned */
-    aoei_bpe bpe;
-    aoei_unigram unigram;
-    char space[5]; /* letter that begins the tokens at the start of a word; "": none; NUL-terminated */
+    aoei_wordpiece wordpiece; /* used if type is AOEI_SUBWORD_WORDPIECE; owned */
+    aoei_bpe bpe;             /* used if type is AOEI_SUBWORD_BPE; owned */
+    aoei_unigram unigram;     /* used if type is AOEI_SUBWORD_UNIGRAM; owned */
+    char space[5];            /* letter that begins the tokens at the start of a word; "": none; NUL-terminated */
 } aoei_subword;
 
 /* Workspace of encoding. Zeroed initially, reused from text to text. */
@@ -33,8 +33,9 @@ typedef struct aoei_subword_scratch {
     aoei_unigram_scratch unigram;
 } aoei_subword_scratch;
 
-/* Reads the "model" section of tokenizer.json. If `scanned` is not empty, it is the vocabulary, read earlier. The function
- * takes ownership of it. */
+/* Reads the "model" section of tokenizer.json. If aoei_vocab_scan has read the vocabulary, `scanned` contains it
+ * and the section's "vocab" is empty; otherwise `scanned` is empty. The function takes ownership of the contents of
+ * `scanned`. */
 int aoei_subword_read(aoei_subword *m, aoei_vocab *scanned, const json_t *section, const char *file, aoe_error *err);
 /* Sets the letter that replaces spaces in the model's input; "": unknown. */
 void aoei_subword_set_space(aoei_subword *m, const char *letter, size_t len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A list of tokens that the models append to: the caller's ids and, if spans are tracked, the bytes of the normalized piece
- * that each token covers.
+ * The list to which subword models append tokens: the ids and, if tracking is enabled, the span of each token, which is its
+ * byte range in the normalized text.
  */
 #ifndef AOEI_TOKENIZER_TOKEN_LIST_H
 #define AOEI_TOKENIZER_TOKEN_LIST_H
@@ -19,9 +19,10 @@ typedef struct aoei_token_list {
     int track;            /* 1: spans are recorded */
     aoei_span *span;      /* [ids->n] spans if track is 1, owned */
     size_t span_capacity; /* capacity of span */
-    int drop_unknown;     /* 1: an unknown word is dropped instead of an error if the vocabulary has no unknown token */
+    int drop_unknown;     /* 1: if the vocabulary has no unknown token, unknown words are dropped; 0: they are an error */
 } aoei_token_list;
 
+/* Grows the capacities for `more` tokens. Call aoei_token_list_reserve, which tests first whether that is necessary. */
 int aoei_token_list_grow(aoei_token_list *l, size_t more, aoe_error *err);
 void aoei_token_list_free(aoei_token_list *l); /* frees the spans, not the ids */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Encoding texts with a tokenizer, and queries about its tokens, in addition to aoe.h.
+ * Functions of tokenizers in addition to those of aoe.h: encoding that tells the text's own tokens from added ones, and
+ * properties of tokens.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_H
 #define AOEI_TOKENIZER_TOKENIZER_H
@@ -9,21 +10,21 @@
 
 #include "aoe.h"
 
-/* Like aoe_tokenizer_encode, and also returns the number of ids before and after the text's own tokens. They are special
- * tokens and tokens of the prompt. */
+/* Encodes like aoe_tokenizer_encode and also sets *before and *after to the number of ids before and after the text's own
+ * tokens, which are special tokens and tokens of the prompt. */
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err);
 
-/* The id of a token, or -1. Added tokens take precedence over the vocabulary. */
+/* Returns the id of a token, or -1. Added tokens take precedence over the vocabulary. */
 int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len);
-/* Kinds of tokens, which whole-word masking needs. */
+/* Kinds of tokens, used for whole-word masking. */
 typedef enum aoei_token_kind {
     AOEI_TOKEN_NONE,         /* no token has this id */
     AOEI_TOKEN_SPECIAL,      /* special added tokens such as [CLS] and [MASK], and the unknown token */
     AOEI_TOKEN_WORD,         /* begins a word */
     AOEI_TOKEN_CONTINUATION, /* continues a word, such as "##ing" */
 } aoei_token_kind;
-/* kind[n] receives the kind of every id below n. */
+/* Writes the kind of every id below n, an aoei_token_kind, to kind[n]. */
 void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n);
 
 /* Completes a tokenizer whose subword model, normalizer, pre-tokenizer and added tokens are read, by passing each component

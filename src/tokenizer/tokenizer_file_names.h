@@ -4,7 +4,7 @@
 #ifndef AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
 #define AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
 
-/* The files of a tokenizer. */
+/* Indices of the files of a tokenizer. */
 enum {
     AOEI_FILE_TOKENIZER_JSON,
     AOEI_FILE_VOCAB_TXT,
@@ -16,7 +16,7 @@ enum {
     AOEI_FILE_COUNT
 };
 
-/* The name of a file, such as "tokenizer.json"; static. */
+/* Returns the name of the file with this index, such as "tokenizer.json"; static. */
 const char *aoei_tokenizer_file_name(int which);
 
 #endif

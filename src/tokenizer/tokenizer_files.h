@@ -12,11 +12,12 @@
 /* Like aoe_tokenizer_open, except that a directory without tokenizer files is not an error: returns 0 and sets *t to NULL. */
 int aoei_tokenizer_open_optional(aoe_tokenizer **t, const char *dir, aoe_error *err);
 
-/* Parses tokenizer.json from memory. `name` replaces the file name in messages. The arguments are copied.
- * aoei_tokenizer_save writes the tokenizer as `tokenizer.json`. */
+/* Parses the contents of a tokenizer.json. The data is copied. `name` replaces the path in messages. aoei_tokenizer_save
+ * writes the data as "tokenizer.json". */
 int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, const char *name, aoe_error *err);
 
-/* Parses the older set of files from memory. The arguments are copied. `dir` names the directory in messages. */
+/* Parses the contents of the files of a tokenizer without tokenizer.json. The data is copied. `dir` names the directory in
+ * messages. */
 int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
 
 /* Writes byte-for-byte copies of the tokenizer's files into the existing directory dir. The copies are made from memory, so

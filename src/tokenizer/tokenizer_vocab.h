@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Reads tokenizers from the older set of files: vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level BPE), with
- * optional configuration files.
+ * Reads tokenizers of model directories without tokenizer.json: vocab.txt (WordPiece), or vocab.json and merges.txt
+ * (byte-level BPE), and optional configuration files.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_VOCAB_H
 #define AOEI_TOKENIZER_TOKENIZER_VOCAB_H
 
 #include "aoe.h"
 
-/* The contents of the older set of files. A missing file has data NULL. */
+/* The contents of the files of a tokenizer without tokenizer.json. A missing file has data NULL. */
 typedef struct aoei_vocab_files {
     aoe_text vocab;        /* vocab.txt: one token per line */
     aoe_text vocab_json;   /* vocab.json: {token: id}; used if there is no vocab.txt */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A byte trie whose edges are stored in one hash table with open addressing. A step is one multiplication and nearly always
- * one cache line. Edges are small, so that many of them fit the caches: they only record whether a key ends there. The
- * values are in a separate table, indexed by node. Reading is safe from several threads.
+ * A byte trie whose edges are stored in one hash table with open addressing. Following an edge
+ * takes one multiplication and nearly always reads one cache line. Edges are small, so that many of them fit the caches: an
+ * edge only records whether a key ends at its child node. The values are in a separate array, indexed by node. Several threads
+ * may read a trie at the same time.
  */
 #ifndef AOEI_TOKENIZER_TRIE_H
 #define AOEI_TOKENIZER_TRIE_H
@@ -15,9 +16,9 @@
 #define AOEI_TRIE_MAX_NODES (1u << 24) /* a node and a byte form a 32-bit key */
 
 typedef struct aoei_trie_edge {
-    uint32_t key;  /* parent node * 256 + byte */
-    uint32_t node; /* child node, with AOEI_TRIE_END set if a key ends there; 0: the slot is empty, because the root is never a
-                      child */
+    uint32_t key; /* parent node * 256 + byte */
+    uint32_t
+        node; /* child node, with AOEI_TRIE_END set if a key ends there; 0 (the root, which is never a child): empty slot */
 } aoei_trie_edge;
 #define AOEI_TRIE_END (1u << 31)
 
@@ -26,7 +27,7 @@ typedef struct aoei_trie {
     int32_t *value;       /* [n + 1] value of the key that ends at each node, owned */
     size_t capacity;      /* capacity of value */
     uint32_t mask;        /* number of slots (a power of two) - 1 */
-    uint32_t shift;       /* 32 - log2(slots) */
+    uint32_t shift;       /* 32 - log2(number of slots) */
     uint32_t n;           /* number of nodes except the root */
 } aoei_trie;
 
@@ -34,8 +35,8 @@ typedef struct aoei_trie {
  * *before (may be NULL) receives the existing value, or -1. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than
  * AOEI_TRIE_MAX_NODES nodes. */
 int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, int32_t *before, aoe_error *err);
-int32_t aoei_trie_find(const aoei_trie *t, const char *key, size_t len); /* the value, or -1 */
-/* The node at which key ends or continues; 0 if there is none or len is 0. */
+int32_t aoei_trie_find(const aoei_trie *t, const char *key, size_t len); /* returns the value of key, or -1 */
+/* Returns the node reached by the bytes of key; 0 if there is none or len is 0. */
 uint32_t aoei_trie_node(const aoei_trie *t, const char *key, size_t len);
 void aoei_trie_free(aoei_trie *t);
 
@@ -43,7 +44,7 @@ static inline uint32_t aoei_trie_slot(const aoei_trie *t, uint32_t key) {
     return (key * 0x9E3779B1u) >> t->shift;
 }
 
-/* The child of a node for byte c, with AOEI_TRIE_END set if a key ends there; 0 if there is none. The trie must not be
+/* Returns the child of a node for byte c, with AOEI_TRIE_END set if a key ends there; 0 if there is none. The trie must not be
  * empty. */
 static inline uint32_t aoei_trie_step(const aoei_trie *t, uint32_t node, unsigned char c) {
     uint32_t key = node << 8 | c; /* shifting removes AOEI_TRIE_END */
@@ -54,7 +55,7 @@ static inline uint32_t aoei_trie_step(const aoei_trie *t, uint32_t node, unsigne
     }
 }
 
-/* The value of the key that ends at a node returned by aoei_trie_step. */
+/* Returns the value of the key that ends at a node returned by aoei_trie_step. */
 static inline int32_t aoei_trie_value(const aoei_trie *t, uint32_t node) {
     return t->value[node & ~AOEI_TRIE_END];
 }

@@ -23,7 +23,8 @@ unsigned aoei_unicode_combining_class(uint32_t cp);
 #define AOEI_DECOMPOSED_MAX 8  /* maximum number of code points of a canonical decomposition (4 in Unicode 15) */
 #define AOEI_COMPATIBLE_MAX 20 /* maximum number of code points of a compatibility decomposition (18 in Unicode 15) */
 
-/* Full lower-case mapping of one code point, without context: a final sigma becomes a medial one. Returns 1 or 2, the number
+/* Full lower-case mapping of one code point, without context: a capital sigma at the end of a word becomes
+ * U+03C3, not the final form U+03C2. Returns 1 or 2, the number
  * of code points. */
 size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]);
 /* Canonical decomposition of one code point, Hangul included, without reordering. Returns the number of code points, at
@@ -32,7 +33,7 @@ size_t aoei_unicode_decompose(uint32_t cp, uint32_t out[AOEI_DECOMPOSED_MAX]);
 /* Compatibility decomposition of one code point, Hangul included, without reordering. Returns the number of code points, at
  * least 1. */
 size_t aoei_unicode_decompose_compatible(uint32_t cp, uint32_t out[AOEI_COMPATIBLE_MAX]);
-/* The primary composite of two code points; 0 if there is none. */
+/* Returns the primary composite of two code points; 0 if there is none. */
 uint32_t aoei_unicode_compose(uint32_t a, uint32_t b);
 /* Returns 1 if the code point is a starter that can compose with a preceding one (vowel signs of Indic scripts, jamo). */
 int aoei_unicode_composes_back(uint32_t cp);

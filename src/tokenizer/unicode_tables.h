@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * How the character tables of Hugging Face tokenizers differ from utf8proc's
- * (Unicode 15). Its BERT classes are those of Unicode 8.0, its normal forms are those of 9.0;
- * a character that came later has no class there. Data, included by unicode.c only.
+ * Differences between the character tables of Hugging Face tokenizers and those of utf8proc (Unicode 15). For BERT, Hugging
+ * Face tokenizers use the character categories of Unicode 8.0, and for normalization forms those of Unicode 9.0. Characters
+ * that were assigned later have no category there. Only unicode.c includes this file.
  */
 #ifndef AOEI_TOKENIZER_UNICODE_TABLES_H
 #define AOEI_TOKENIZER_UNICODE_TABLES_H
@@ -12,7 +12,7 @@ typedef struct aoei_range {
     uint32_t first, last; /* inclusive; ranges are sorted */
 } aoei_range;
 
-/* Categories P*, Mn, Cf, Cc or Co in Unicode 15, none of them in 8.0. */
+/* Characters that have one of the categories P*, Mn, Cf, Cc and Co in Unicode 15, but none of them in Unicode 8.0. */
 static const aoei_range class_since_9[] = {
     {0x061D, 0x061D},   {0x07FD, 0x07FD},   {0x0890, 0x0891},   {0x0898, 0x089F},   {0x08CA, 0x08E2},   {0x09FD, 0x09FE},
     {0x0A76, 0x0A76},   {0x0AFA, 0x0AFF},   {0x0B55, 0x0B55},   {0x0C04, 0x0C04},   {0x0C3C, 0x0C3C},   {0x0C77, 0x0C77},
@@ -35,7 +35,7 @@ static const aoei_range class_since_9[] = {
     {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}, {0x1E944, 0x1E94A},
     {0x1E95E, 0x1E95F}};
 
-/* Combining class not 0 in Unicode 15, not assigned in 9.0. */
+/* Characters with a nonzero combining class in Unicode 15 that are not assigned in Unicode 9.0. */
 static const aoei_range combining_since_10[] = {
     {0x07FD, 0x07FD},   {0x0898, 0x089F},   {0x08CA, 0x08D3},   {0x09FE, 0x09FE},   {0x0C3C, 0x0C3C},   {0x0D3B, 0x0D3C},
     {0x0EBA, 0x0EBA},   {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},   {0xA82C, 0xA82C},   {0x10D24, 0x10D27},
@@ -44,7 +44,7 @@ static const aoei_range combining_since_10[] = {
     {0x11A47, 0x11A47}, {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45}, {0x11D97, 0x11D97}, {0x11F41, 0x11F42},
     {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}};
 
-/* Categories M* in Unicode 15, not assigned in 9.0. */
+/* Characters of the categories M* in Unicode 15 that are not assigned in Unicode 9.0. */
 static const aoei_range marks_since_10[] = {
     {0x07FD, 0x07FD},   {0x0898, 0x089F},   {0x08CA, 0x08D3},   {0x09FE, 0x09FE},   {0x0AFA, 0x0AFF},   {0x0B55, 0x0B55},
     {0x0C04, 0x0C04},   {0x0C3C, 0x0C3C},   {0x0CF3, 0x0CF3},   {0x0D00, 0x0D00},   {0x0D3B, 0x0D3C},   {0x0D81, 0x0D81},
@@ -60,12 +60,12 @@ static const aoei_range marks_since_10[] = {
     {0x16FE4, 0x16FE4}, {0x16FF0, 0x16FF1}, {0x1CF00, 0x1CF2D}, {0x1CF30, 0x1CF46}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136},
     {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}};
 
-/* A compatibility (or canonical) decomposition in Unicode 15, not assigned in 9.0. */
+/* Characters with a compatibility or canonical decomposition in Unicode 15 that are not assigned in Unicode 9.0. */
 static const aoei_range compatible_since_10[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},   {0x10781, 0x10785},
                                                  {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D},
                                                  {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
 
-/* Combining class 0, and the second of a primary composite. */
+/* Characters of combining class 0 that are the second character of a primary composite. */
 static const aoei_range composing_back[] = {
     {0x09BE, 0x09BE},   {0x09D7, 0x09D7},   {0x0B3E, 0x0B3E},   {0x0B56, 0x0B57},   {0x0BBE, 0x0BBE},   {0x0BD7, 0x0BD7},
     {0x0CC2, 0x0CC2},   {0x0CD5, 0x0CD6},   {0x0D3E, 0x0D3E},   {0x0D57, 0x0D57},   {0x0DCF, 0x0DCF},   {0x0DDF, 0x0DDF},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A vocabulary: a byte trie from tokens to ids, in which models search for the longest match, and a table from ids to
- * tokens. Ids may have gaps. A token has one id, the last one given.
+ * A vocabulary: a byte trie that maps tokens to ids, in which models search for the longest match, and an array that maps ids
+ * to tokens. Ids may have gaps. A token has one id: if it is added again, the new id replaces the old one.
  */
 #ifndef AOEI_TOKENIZER_VOCAB_H
 #define AOEI_TOKENIZER_VOCAB_H
@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "tokenizer/trie.h"
 
-/* Largest id. A larger one means a broken file and would need a table of gigabytes. */
+/* Maximum id. A larger id occurs only in corrupt files and could require an array of gigabytes. */
 #define AOEI_VOCAB_MAX_ID ((1 << 22) - 1)
 
 typedef struct aoei_token_place {
@@ -31,13 +31,13 @@ typedef struct aoei_vocab {
     aoei_trie trie;          /* token to id */
 } aoei_vocab;
 
-/* Adds a token, or changes its id. AOE_EFORMAT: the id is out of range or the text is not UTF-8; the message lacks the file
- * name. */
+/* Adds a token, or changes its id. Errors: AOE_ENOMEM; AOE_EFORMAT if the id is out of range or the token is not UTF-8,
+ * with a message without the file name, which the caller adds. */
 int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe_error *err);
 /* Adds the {token: id} object of a tokenizer.json model. */
 int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_error *err);
 int32_t aoei_vocab_id(const aoei_vocab *v, const char *token, size_t len); /* -1: unknown token */
 aoe_text aoei_vocab_token(const aoei_vocab *v, int32_t id);                /* data is NULL if no token has this id */
-void aoei_vocab_free(aoei_vocab *v);                                       /* accepts a zeroed one */
+void aoei_vocab_free(aoei_vocab *v);                                       /* accepts a zeroed struct */
 
 #endif

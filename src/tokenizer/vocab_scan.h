@@ -10,9 +10,9 @@
 #include "aoe.h"
 #include "tokenizer/vocab.h"
 
-/* Returns 1 if the tokens are in *v (zeroed before) and data[*begin, *end) is their JSON object; the remaining file is not
- * checked. Returns 0 with *v empty if the file has an unusual or invalid form, which the JSON parser must handle. Errors:
- * AOE_ENOMEM. */
+/* Adds the tokens to *v, which must be zeroed, sets *begin and *end to the byte range of their JSON object in data, and returns
+ * 1. The other parts of the file are not checked. If the file has an unusual or invalid form, returns 0 and leaves *v empty;
+ * the caller then uses the JSON parser. Errors: AOE_ENOMEM. */
 int aoei_vocab_scan(aoei_vocab *v, size_t *begin, size_t *end, const char *data, size_t len, aoe_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A cache of short words and their tokens, shared by all texts. It never changes results, only the time. Any number of
- * threads add and find words without locks: a slot is filled once and is then read-only. If no slot is free, a word is not
- * added.
+ * A cache of short words and their tokens, shared by all texts. It makes encoding faster and does not change results.
+ * Any number of threads can add and find words without locks: a slot is filled once and is then read-only. A word for which no
+ * slot is free is not added.
  */
 #ifndef AOEI_TOKENIZER_WORD_CACHE_H
 #define AOEI_TOKENIZER_WORD_CACHE_H
@@ -20,21 +20,21 @@ enum {
 /* A cached word; one cache line. */
 typedef struct aoei_cached_word {
     unsigned char len, n_tokens;       /* length of the word in bytes, and number of its tokens */
-    char word[AOEI_CACHED_BYTES + 2];  /* [len] */
-    int32_t token[AOEI_CACHED_TOKENS]; /* [n_tokens] */
+    char word[AOEI_CACHED_BYTES + 2];  /* [len] text of the word */
+    int32_t token[AOEI_CACHED_TOKENS]; /* [n_tokens] token ids */
 } aoei_cached_word;
 
 typedef struct aoei_word_cache {
     _Atomic uint16_t *tag;  /* tag of each slot: 16 bits of its word's hash, 0: free, 1: being filled; owned */
-    aoei_cached_word *slot; /* slots inside memory; a slot with a tag is read-only */
-    void *memory;           /* owned */
+    aoei_cached_word *slot; /* slots, inside `memory`; a slot with a tag is read-only */
+    void *memory;           /* allocation that contains the slots, owned */
 } aoei_word_cache;
 
 int aoei_word_cache_create(aoei_word_cache *c, aoe_error *err);
-void aoei_word_cache_free(aoei_word_cache *c); /* accepts a zeroed one */
+void aoei_word_cache_free(aoei_word_cache *c); /* accepts a zeroed struct */
 
 uint64_t aoei_word_cache_hash(const char *s, size_t len);
-/* The word with its tokens, or NULL. len is 1 to AOEI_CACHED_BYTES. */
+/* Returns the cached word, or NULL if it is not in the cache. len is 1 to AOEI_CACHED_BYTES. */
 const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len);
 /* Adds a word that was not found, if a slot is free. n is at most AOEI_CACHED_TOKENS. */
 void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token, size_t n);

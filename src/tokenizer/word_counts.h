@@ -27,6 +27,6 @@ typedef struct aoei_word_counts {
 
 /* Counts one occurrence of a word (len below 2^32). Errors: AOE_ENOMEM. */
 int aoei_word_counts_add(aoei_word_counts *w, const char *word, size_t len, aoe_error *err);
-void aoei_word_counts_free(aoei_word_counts *w); /* accepts a zeroed one */
+void aoei_word_counts_free(aoei_word_counts *w); /* accepts a zeroed struct */
 
 #endif

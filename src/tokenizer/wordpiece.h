@@ -17,14 +17,15 @@
 
 typedef struct aoei_wordpiece {
     aoei_vocab vocab;      /* owned */
-    aoei_word_table words; /* table of the vocabulary's short tokens; owned */
+    aoei_word_table words; /* hash table of the vocabulary's short tokens; owned */
     int32_t unk;           /* id of the unknown token; -1: none, and an unknown word is an error */
     uint32_t continuation; /* trie node of the prefix of continuation pieces ("##"); the root if the prefix is empty */
     int no_continuation;   /* 1: no piece starts with the prefix, so only whole words match */
     size_t max_chars;      /* maximum number of characters; a longer word is unknown */
 } aoei_wordpiece;
 
-/* Completes the model. Call it after filling the vocabulary. Errors: AOE_ENOMEM. */
+/* Completes the model. Call it after filling the vocabulary. unk is the unknown token, prefix the prefix of continuation
+ * pieces. Errors: AOE_ENOMEM. */
 int aoei_wordpiece_finish(aoei_wordpiece *w, const char *unk, size_t unk_len, const char *prefix, size_t prefix_len,
                           size_t max_chars, aoe_error *err);
 /* Reads a "model" section of tokenizer.json with type WordPiece. */
@@ -33,8 +34,8 @@ int aoei_wordpiece_read(aoei_wordpiece *w, const json_t *section, const char *fi
  * the start of each word. Errors: AOE_ENOMEM; AOE_EFORMAT if a word is unknown and there is no unknown token. */
 int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop, aoei_token_list *out,
                           aoe_error *err);
-int aoei_wordpiece_is_continuation(const aoei_wordpiece *w,
-                                   aoe_text token); /* 1: the token begins with the prefix of continuation pieces */
+/* Returns 1 if the token begins with the prefix of continuation pieces. */
+int aoei_wordpiece_is_continuation(const aoei_wordpiece *w, aoe_text token);
 void aoei_wordpiece_free(aoei_wordpiece *w);
 
 #endif

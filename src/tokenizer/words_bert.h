@@ -8,8 +8,8 @@
 
 #include "tokenizer/words.h"
 
-/* BertPreTokenizer: finds up to AOEI_WORDS words at or after *pos in s (valid UTF-8) and moves *pos after them. Sets n,
- * start and end. Returns the number of words; 0: no more. */
+/* Finds up to AOEI_WORDS words at or after byte *pos of s (valid UTF-8) and advances *pos after them. Sets words->n, start and
+ * end. Returns the number of words; 0 if there are no more. */
 size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words);
 
 #endif
