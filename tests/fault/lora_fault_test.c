@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests adapters with every allocation and every I/O step failing once, while they are opened for inference and for
- * training, merged, saved over a complete model, and trained: the error is correct, no block is leaked, and the
- * previous files are intact.
+ * training, merged, saved over a complete model, and trained: the error code matches the failure, no block is leaked,
+ * and the previous files are intact.
  * tags: threads
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests opening, saving and creating models with every allocation and every I/O step failing once: the error is
- * correct, no block is leaked, and an older model in the directory is intact.
+ * Tests opening, saving and creating models with every allocation and every I/O step failing once: the error code
+ * matches the failure, no block is leaked, and an older model in the directory is intact.
  */
 #include <errno.h>
 #include <stdio.h>

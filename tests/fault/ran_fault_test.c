@@ -80,7 +80,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Fails each of the first `dense` allocations and a part of the others. */
+/* Runs `run` with each of the first `dense` allocations failing, and with some of the others failing. */
 static void check(int (*run)(aoe_error *err), uint64_t dense) {
     size_t ignored_failures = 0;
     for (uint64_t n = 1;; n += n < dense ? 1 : 7) {

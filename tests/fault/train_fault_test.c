@@ -179,7 +179,7 @@ static void test_memory(void **state) {
     work_destroy(&w);
 }
 
-/* Fails every stride-th disk operation. */
+/* Trains with every stride-th disk operation failing, one per run. */
 static void fail_disk(work *w, const char *output, int errnum, int code, uint64_t stride) {
     size_t ignored_failures = 0;
     train_run_output(&w->run, output);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes config.json. Accepted files must describe weights whose sizes do not overflow, and must be equal after they
+ * Fuzzes config.json. Accepted files must describe weights whose sizes do not overflow, and must not change when they
  * are written and read again.
  */
 #include <stdint.h>

@@ -28,7 +28,7 @@ static int append(void *user, size_t part, const char *data, size_t len) {
     return aoei_buffer_append(&out[part], data, len);
 }
 
-/* Converts a file to another format or to other texts per example. Returns 0 or the error's code; an error has a message. */
+/* Converts a file to another format or to another kind of examples. Returns 0 or the error's code; an error has a message. */
 static int convert(const char *path, const char *name, aoe_example_kind to, aoei_buffer *out) {
     aoe_data_convert_options o;
     aoe_error err = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Fuzzes the settings files of a model directory (aoe.json and the files of sentence-transformers). The first byte
- * selects the file, the rest is its contents. Accepted settings must be complete, and must be equal after they are
+ * selects the file, the rest is its contents. Accepted settings must be complete, and must not change when they are
  * written and read again.
  */
 #include <stdint.h>

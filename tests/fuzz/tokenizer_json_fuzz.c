@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes tokenizer.json. The file must be rejected with a one-line error, or the tokenizer must encode texts to ids
- * that have tokens. No block may be leaked.
+ * Fuzzes tokenizer.json. The file must be rejected with a one-line error, or the tokenizer must encode texts to
+ * non-negative ids. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

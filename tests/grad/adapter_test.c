@@ -224,7 +224,8 @@ static void test_float32(void **state) {
     test_each_tier(float32);
 }
 
-/* Tests bf16, where low-rank products, results and the layer's own part before the adapter's part are rounded. */
+/* Tests bf16, where the low-rank products, the results, and the layer's output before the adapter's output is added are
+ * rounded. */
 static void bf16(const aoe_context *ctx) {
     for (int weights = AOEI_F32; weights <= AOEI_I8; weights++)
         for (int a = AOEI_IDENTITY; a <= AOEI_GELU; a++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Tests attention: forward against double precision, and backward against finite differences (causal, with windows,
  * with grouped heads, with a fixed dropout mask). In bf16, both directions are compared with double precision element
- * by element, with a bound for the roundings. Results must have the assert_equal_runs bits for any number of threads, and for a
- * text alone and in a batch.
+ * by element, with a bound for the roundings. Results must have the same bits for any number of threads, and for a text
+ * alone and in a batch.
  * tags: numbers
  */
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests the objective of queries with positives and negatives: the gradient against finite differences in double, the
- * value with negatives of the query, and that the gradient along each vector is zero.
+ * value with hard negatives, and that the gradient along each vector is zero.
  * tags: numbers threads
  */
 #include <math.h>
@@ -41,8 +41,8 @@ static double loss(void *arg, const double *v) {
 
 static const double weights[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 0, 0}, {1, 2, 0.3, 0.4}, {0.5, 0, 0, 2}};
 
-/* Fills v with complex components. The differences between the arguments of a query and its two texts avoid the points where
- * the angle, in both forms, is not differentiable: 0.2 to 1.8 for the positive, -2.8 to -1.2 for the negative. */
+/* Fills v with complex components. The angle between a query and its positive is 0.2 to 1.8 and the angle between a query
+ * and its negative is -2.8 to -1.2, because both forms of the angle loss are differentiable there. */
 static void set_up(problem *p, double *v, size_t w, size_t B, size_t D, size_t arity) {
     aoei_rng rng;
     *p = (problem){.B = B, .D = D, .arity = arity};
@@ -116,7 +116,7 @@ static void own_negatives(void **state) {
                     own = i == j ? s : own;
                     all += exp(s) + exp(t + (i == j ? p.o.hard_negative : 0));
                 }
-                want += (log(all) - own) / (double)B / 2; /* halved, as in the presence of the contrast between positives */
+                want += (log(all) - own) / (double)B / 2; /* halved, because the loss is the mean of two contrastive terms */
             }
             assert_true(fabs(evaluate(&p, v, NULL) - want) <= 1e-13 * (1 + want));
             set_up(&p, v, 0, B, D, 2);

@@ -22,7 +22,8 @@
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
 /* Two layers forward and backward amount to about 60 consecutive roundings of 6e-8. If the gradient of a tensor is the small
- * difference of large terms (key biases: zero in exact arithmetic), the bound is a tenth of that of the whole gradient. */
+ * difference of large terms (key biases: zero in exact arithmetic), its error is compared with a tenth of the bound for the
+ * whole gradient. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests LayerNorm in both types: forward against double precision, backward against finite differences, the
- * assert_equal_results bits for any number of threads, and accumulation of gradients. tags: numbers threads
+ * Tests LayerNorm in both types: forward against double precision, backward against finite differences, the same bits
+ * for any number of threads, and accumulation of gradients.
+ * tags: numbers threads
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests linear layers in bf16: every part of the epilogue and every gradient against double precision on the rounded
- * operands, element by element, with a bound for float32 sums and one rounding of the result. Also tests that
- * threads, rows alone and parts of the tokens give the assert_equal_layers bits.
+ * operands, element by element, with a bound for float32 sums and one rounding of the result. Also tests that threads,
+ * rows alone and parts of the tokens give the same bits.
  * tags: numbers threads
  */
 #include <float.h>
@@ -101,8 +101,8 @@ static void check_forward(const layer *l, const aoei_linear_epilogue *e, int bia
             pre[k] = sum;
             pre_bound[k] = TEST_BF16_ROUNDOFF * fabs(sum) + 1.01 * sum_error(I, size);
             double f = sum, error = sum_error(I, size);
-            if (e->activation !=
-                AOEI_IDENTITY) { /* the argument is the rounded one; without pre, it may differ from sum by the bound of pre */
+            if (e->activation != AOEI_IDENTITY) { /* the argument of the activation is rounded; if pre is not stored, it may
+                                                     differ from sum by the bound of pre */
                 const double v = e->pre.data ? (double)test_at(l->pre, n, o) : sum;
                 f = activate(v, e->activation);
                 error = ACTIVATION_ERROR * (fabs(f) + 1e-3) + (e->pre.data ? 0 : 1.13 * pre_bound[k]); /* |gelu'| <= 1.13 */
@@ -133,7 +133,7 @@ static void forward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t
             aoei_linear_forward(ctx, l.y, l.x, packed, biased ? l.b : none, &e);
             check_forward(&l, &e, biased);
             aoei_tensor_copy(ctx, first, l.y);
-            e.workspace = l.workspace; /* packed during the call: the assert_equal_layers bits */
+            e.workspace = l.workspace; /* packed during the call: the same bits */
             aoei_linear_forward(ctx, l.y, l.x, l.w, biased ? l.b : none, &e);
             test_same_bits(first, l.y);
         }

@@ -134,7 +134,7 @@ static void finite_differences(void **state) {
             }
 }
 
-/* Tests that in-batch negatives contribute even if all labels are equal. */
+/* Tests that, with equal labels, only in-batch negatives contribute to the loss and its gradient. */
 static void one_label(void **state) {
     static problem p;
     (void)state;

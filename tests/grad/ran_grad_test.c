@@ -24,7 +24,7 @@
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 
 /* Two layers with their consecutive windows amount to some 100 consecutive roundings of 6e-8. If the gradient of a tensor is
- * the small difference of large terms (key biases), the bound is a tenth of that of the whole gradient. */
+ * the small difference of large terms (key biases), its error is compared with a tenth of the bound for the whole gradient. */
 #define TENSOR_TOLERANCE 1e-5
 #define WHOLE_TOLERANCE  1e-6
 #define LOSS_TOLERANCE   2e-6

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Tests the bf16 row operations in every tier. Each must equal the float32 operation of the same tier on the operands
- * converted to float32, rounded once where it stores bf16; results are compared bit for bit. The tests of the float32
- * operations compare those with double precision. Rounding itself is compared with base/bf16.h for every upper 16
- * bits of a float32.
+ * converted to float32, rounded once where it stores bf16; results are compared bit for bit. The float32 operations
+ * have their own tests against double precision. Rounding itself is compared with base/bf16.h for all values of the
+ * upper 16 bits of a float32.
  *
  * Arrays end at an inaccessible page, have canaries before them and initially consist of canaries (NaN).
  */
@@ -91,7 +91,7 @@ static void conversions(const aoei_kernels *k) {
     }
 }
 
-/* Tests every upper 16 bits with lower 16 bits around the ties. */
+/* Tests rounding of all values of the upper 16 bits, combined with lower 16 bits at and around ties. */
 static void all_roundings(const aoei_kernels *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     enum { N = 256 * 6 };

@@ -30,7 +30,7 @@ static void check_gradient(float dt, float dg, float dy, float t, float g, aoei_
     const double z = (double)g, s = logistic(z), d = (double)dy, want_t = d * s, product = d * (double)t,
                  want_g = product * (s * logistic(-z)), units = kernel_tolerance("glu_grad_f32") * EPS32;
     test_value(dt, want_t, units * fabs(want_t) + fabs(d) * 0x1p-126 + 0x1p-149, "glu gradient of t", tier, n, i);
-    if (fabs(product) <= (double)FLT_MAX) /* otherwise the product overflows before the small derivative is applied */
+    if (fabs(product) <= (double)FLT_MAX) /* otherwise the product overflows before it is multiplied by the small derivative */
         test_value(dg, want_g, 2 * units * fabs(want_g) + fabs(product) * 0x1p-125 + 0x1p-148, "glu gradient of g", tier, n, i);
 }
 

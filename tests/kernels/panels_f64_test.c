@@ -198,7 +198,7 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
         for (size_t i = 0; i < n; i++)
             v[s][i] = s % 2 ? 20 + 3 * aoei_rng_uniform(r) : 1 + (double)aoei_rng_below(r, 3);
     }
-    v[0][rows / 2] = 0; /* a row without anchor */
+    v[0][rows / 2] = 0; /* a row that is not an anchor */
     v[1][rows / 2] = INFINITY;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++)
@@ -269,7 +269,7 @@ static void exponential(const aoei_kernels *k) {
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
         double y[P] = {in[i]};
         exponential_of(k, y, 1);
-        if (isnan(out[i]) || in[i] == INFINITY) /* infinity minus the infinite logarithm of a missing anchor is NaN */
+        if (isnan(out[i]) || in[i] == INFINITY) /* infinity minus an infinite logarithm is NaN */
             assert_true(isnan(y[0]));
         else
             assert_true(equal(y[0], out[i]));

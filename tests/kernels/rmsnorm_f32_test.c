@@ -141,8 +141,8 @@ static void test_shapes(void **state) {
     kernel_each_tier("rmsnorm_param_grad_f32", shapes);
 }
 
-/* Tests rows of zeros, of values whose squares overflow in float32, of subnormal numbers, and with NaN or infinity. No row
- * affects another. */
+/* Tests rows of zeros, rows whose squares overflow in float32, rows of subnormal numbers, and rows with NaN or infinity. No
+ * row affects another. */
 static void special_rows(const aoei_kernels *k) {
     enum { ROWS = 6 };
     for (size_t n = 1; n <= LONGEST; n++) {

@@ -19,7 +19,7 @@ typedef struct tile {
     unsigned char data[PALETTE_ROWS][PALETTE_ROW_BYTES];
 } tile;
 
-/* A past store, for the distance to later loads from the same or an aliasing address. */
+/* A past store. Later loads from the stored memory, or from addresses that alias it, are compared with it. */
 typedef struct past_store {
     uintptr_t rows[PALETTE_ROWS];
     size_t n;

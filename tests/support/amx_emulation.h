@@ -45,7 +45,7 @@ typedef struct amx_region {
 /* Counts of the operations since amx_emulation_begin. */
 typedef struct amx_counts {
     size_t configures, releases, zeros, loads, stores, dots;
-    size_t load_lines; /* distinct cache lines per load, summed over all loads: 16 per load unless a row crosses a cache line */
+    size_t load_lines;  /* cache lines that the loads touch, summed over all loads: 16 per load unless a row crosses a line */
     size_t least_reuse; /* smallest number of dot instructions between one of the last 8 stores and a load of the stored memory;
                            SIZE_MAX: no such load */
     size_t least_alias; /* smallest number of dot instructions between one of the last 8 stores and a load from another address

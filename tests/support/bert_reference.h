@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reference implementation of BERT, and of the options that other architectures use instead, in double precision:
- * token by token from the formulas, with dropout masks from the generator's definition. Tests compare the encoder
- * with it and compute finite differences of it. It shares no code with src/model or src/nn except the descriptions of
- * the weight slots.
+ * Reference implementation of BERT, and of the options that other architectures use instead, in double precision: token
+ * by token from the formulas, with dropout masks from the generator's definition. Tests compare the encoder with it and
+ * compute finite differences of it. It shares no code with src/encoder or src/nn except the descriptions of the weight
+ * slots.
  */
 #ifndef AOE_TESTS_BERT_REFERENCE_H
 #define AOE_TESTS_BERT_REFERENCE_H

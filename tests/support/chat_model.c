@@ -101,7 +101,7 @@ static json_t *json_of(const char *s) {
     return v ? v : json_string("not UTF-8");
 }
 
-/* Writes the list in the format that the model's name selects. The last sentence but one is the input itself; the last
+/* Writes the list in the format that the model's name selects. The second-to-last sentence is the input itself; the last
  * sentence repeats the first. */
 static void write_list(const char *model, const char *text, int opposite, size_t size, char *out, size_t capacity) {
     size_t at = 0;
@@ -219,7 +219,7 @@ static void fail(test_answer *a, int status, const char *message, const char *co
     test_answer_printf(a, "{\"error\":{\"message\":\"%s\",\"type\":\"error\",\"code\":\"%s\"}}", message, code);
 }
 
-/* Produces failure number `nth` of the enabled failures; returns 0 if there are fewer. */
+/* Sends failure number `nth` (from 0) of the enabled failures; returns 0 if there is no such failure. */
 static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     for (unsigned i = 0; i < CHAT_TROUBLES; i++) {
         const unsigned kind = m->trouble & (1u << i);

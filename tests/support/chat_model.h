@@ -12,9 +12,9 @@ enum { CHAT_PROMPTS = 4096 };
 
 typedef struct chat_model {
     const char *key;   /* API key; requests without it are answered with 401; NULL: no key is required */
-    unsigned trouble;  /* set of CHAT_* failures; each of them occurs once per request before the request is answered */
+    unsigned trouble;  /* bit set of CHAT_* failures; each occurs once per request before the request is answered */
     double delay;      /* seconds before every answer */
-    size_t fail_after; /* number of the first request that is answered with 500, like every later request; 0: none */
+    size_t fail_after; /* requests with at least this number (from 1) are answered with 500; 0: none */
     unsigned seen[CHAT_PROMPTS][2]; /* hash of a request, and how often the request was received */
     size_t n_seen;
     size_t requests;
@@ -41,7 +41,7 @@ enum {
  *   "echo"                          the API key in the answer
  *   "unknown"                       status 404
  *   "quota"                         status 429, always
- *   "tells"                         status 400; the message contains the key where aoe truncates messages
+ *   "tells"                         status 400; the API key is at the position where aoe truncates messages
  *   "long"                          status 400 if the text contains "too long" */
 void chat_model_route(test_server *s, chat_model *m);
 

@@ -275,7 +275,7 @@ static int simulate_failure(const test_github *g, const test_request *q, test_an
         test_answer_printf(a, "[{\"number\": 1, ");
         return 1;
     default:
-        a->reset = 1; /* the first two requests */
+        a->reset = 1; /* for the first two requests */
         a->status = 0;
         return 1;
     }

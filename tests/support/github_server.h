@@ -30,8 +30,8 @@ typedef struct test_github {
 /* Adds the routes to s. The caller initializes g with zeros, sets the options it needs, and keeps g until the server stops. */
 void test_github_routes(test_github *g, test_server *s);
 
-/* Writes the issue "owner/name#N" that acme/anvils#number or acme/rockets#number is a duplicate of to out. Returns 0 if the
- * issue is not a duplicate, or if the original cannot be found. all: 1 if the comments of all issues are read; graphql: 1 if
+/* Finds the original of acme/anvils#number or acme/rockets#number and writes it to out as "owner/name#N". Returns 0 if the
+ * issue is not a duplicate, or if its original cannot be found. all: 1 if the comments of all issues are read; graphql: 1 if
  * GraphQL is used. */
 int test_github_original(const char *repo, int number, int all, int graphql, char out[64]);
 int test_github_is_issue(const char *repo, int number); /* 0: the number is a pull request or does not exist */

@@ -23,8 +23,7 @@
 
 /* Returns the highest tier that the CPU supports and AOE_CPU allows. */
 aoei_tier test_best_tier(void);
-/* Sets AOE_CPU to a tier's name. Returns the previous value for test_restore_tier, so that a limit for the whole test run
- * stays in force. */
+/* Sets AOE_CPU to the name of a tier. Returns the previous value, which test_restore_tier restores and frees. */
 char *test_force_tier(const char *name);
 void test_restore_tier(char *saved);
 
@@ -57,7 +56,7 @@ void test_close(aoei_tensor a, const double *b, double tolerance);
 /* Asserts that |a - want| <= bound for every element; NaN fails. */
 void test_within(aoei_tensor a, const double *want, const double *bound, const char *what);
 
-/* Returns a packed batch of texts with these lengths, ids in [0, vocab) that are partly equal, and text_index 5, 6, ... */
+/* Returns a packed batch of texts with these lengths, ids in [0, vocab), some of which are equal, and text_index 5, 6, ... */
 aoei_batch test_batch(const size_t *lengths, size_t n_texts, size_t vocab);
 /* Returns one text of b as a batch of its own, which shares ids and positions with b. */
 aoei_batch test_batch_text(const aoei_batch *b, size_t text);

@@ -20,7 +20,7 @@
 #define POISON UINT16_C(0x7fde) /* NaN in both types */
 #define MARGIN ((size_t)64)     /* number of canary elements before a matrix and after an output */
 
-/* Largest block sizes of all tiers: 270 rows, panels of 32 columns, rounded_up tiles of 128 columns, K of 768. */
+/* Largest block sizes of all tiers: 270 rows, panels of 32 columns, wide tiles of 128 columns, K of 768. */
 enum { AMX_SWEEP_M = 2 * 512 + 1 /* larger blocks of rows in tier amx, tested at fewer sizes */ };
 enum { SWEEP_M = 2 * 270 + 1, SWEEP_N = 2 * 128 + 1, SWEEP_K = 2 * 768 + 1 };
 
@@ -134,7 +134,8 @@ AOEI_TARGET("avx512f,avx512vl,avx512bf16") static float pairwise_sum(float start
 }
 #endif
 
-/* Computes one element in the accumulation order and rounding of the tier. Returns 0 if the order is unknown. */
+/* Computes one element in the accumulation order and rounding of the tier. Returns 0 for bf16 in tier amx, whose order is
+ * not implemented here. */
 static int expected_sum(const aoei_kernels *k, aoei_dtype type, float start, const terms *t, float *expected) {
     if (type == AOEI_BF16 && k->tier == AOEI_TIER_AMX)
         return 0;

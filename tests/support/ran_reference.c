@@ -91,7 +91,7 @@ size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t
     return n;
 }
 
-/* A text in a layer. */
+/* A text and a layer: the context of the functions below. */
 typedef struct text_in_layer {
     const ran_reference *r;
     size_t text, layer;
@@ -102,8 +102,8 @@ static double swish(double x) {
     return x / (1 + exp(-x));
 }
 
-/* Returns x after dropout at a site of the layer: 0 or x / (1 - p). number: index of the row in the text, as the site counts
- * rows. */
+/* Returns x after dropout at a site of the layer: 0 or x / (1 - p). number: index of the row among the rows of the text at
+ * this site. */
 static double dropped(const text_in_layer *p, double x, uint32_t site, size_t head, size_t number, size_t column) {
     const aoei_encoder_dropout *drop = p->r->drop;
     const double probability = !drop ? 0 : site == AOEI_RAN_SITE_ATTENTION ? drop->attention : drop->hidden;

@@ -54,7 +54,8 @@ char *test_shared_path(const char *relative);
 
 /* Calls fn(arg) repeatedly with the 1st, 2nd, 3rd... allocation failing, until no allocation fails, and returns the number
  * of allocations. fn returns an AOE code, which must be AOE_ENOMEM if an allocation failed and 0 at the end; every block
- * must be freed each time. After `dense` failures the steps grow by a sixteenth (0: never). */
+ * must be freed each time. If `dense` is not 0, only some of the allocations after number `dense` fail: the steps grow by a
+ * sixteenth. */
 typedef int (*test_fn)(void *arg);
 uint64_t test_alloc_failures(test_fn fn, void *arg, uint64_t dense);
 /* Like test_alloc_failures, for work that publishes a file: after publication, a failure of the cleanup may be ignored. fn

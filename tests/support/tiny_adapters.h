@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adapter directories for tests: adapters of a tiny model with random values in both matrices, like trained ones.
+ * Adapter directories for tests: adapters of a tiny model with random values in both matrices, as in trained adapters.
  */
 #ifndef AOE_TESTS_TINY_ADAPTERS_H
 #define AOE_TESTS_TINY_ADAPTERS_H
