@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Regular expressions with PCRE2, using aoe's memory allocation and error codes. Machine code runs on a small stack of the
- * thread. An expression that needs more stack is interpreted, with PCRE2's match limit, so no expression of a broken file
- * runs forever.
+ * Regular expressions with PCRE2, using aoe's memory allocation and error codes. Expressions are compiled to machine
+ * code (JIT), which uses a small part of the thread's stack. If an expression needs more stack, PCRE2 interprets it. The
+ * interpreter's match limit stops expressions from a corrupt tokenizer.json that would otherwise run forever.
  */
 #include "tokenizer/pattern.h"
 
@@ -63,7 +63,7 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
     }
     if (rc)
         goto done;
-    p->jit = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0; /* fails where PCRE2 or the system does not support it */
+    p->jit = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0; /* fails if PCRE2 or the system does not support it */
     if (out_of_memory)
         rc = aoei_fail_nomem(err, len);
 done:
@@ -139,7 +139,7 @@ static int next_literal(aoei_pattern_search *search, size_t *start, size_t *end)
     return 0;
 }
 
-/* The return code of PCRE2: at least 0 for a match. */
+/* Searches from search->at and returns PCRE2's return code, which is at least 0 if there is a match. */
 static int match(aoei_pattern_search *search) {
     const aoei_pattern *p = search->pattern;
     const PCRE2_SPTR s = (PCRE2_SPTR)search->s;
@@ -172,7 +172,8 @@ static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, a
         const PCRE2_SIZE *found = pcre2_get_ovector_pointer(search->match);
         *start = found[0];
         *end = found[1];
-        if (*start >= *end && search->n_matches && *end == search->last_end) { /* empty, directly after a match */
+        if (*start >= *end && search->n_matches &&
+            *end == search->last_end) { /* an empty match directly after a match is skipped */
             size_t bytes = 1;
             uint32_t cp = 0;
             if (search->at < search->len)

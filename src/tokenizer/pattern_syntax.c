@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Translates Oniguruma's regular expressions (Oniguruma syntax, UTF-8) to PCRE2's. Most syntax is identical. Character
- * classes differ in their members, options and a few escapes differ in their letters, and a second quantifier has a
- * different meaning. Constructs without an equivalent are rejected with a reason; nothing unknown is copied.
+ * Translates regular expressions from Oniguruma's syntax (UTF-8) to PCRE2's. Most of the syntax is identical. The two differ in
+ * the members of classes such as \s, in the letters of options and of a few escapes, and in the meaning of a quantifier that
+ * follows another quantifier. Constructs without an equivalent and unknown constructs are rejected with a reason.
  */
 #include <stdint.h>
 #include <string.h>
@@ -20,13 +20,13 @@
 enum { DEEPEST = 32 }; /* maximum nesting of groups */
 
 typedef struct translation {
-    const char *s;  /* [len] expression */
-    size_t len, at; /* length and current position in bytes */
-    aoei_buffer *out;
+    const char *s;         /* [len] expression */
+    size_t len, at;        /* length and current position in bytes */
+    aoei_buffer *out;      /* translated expression */
     size_t group[DEEPEST]; /* [depth] positions in out at which the open groups begin */
-    size_t depth;
-    size_t atom;     /* position in out of the last atom; SIZE_MAX: no atom to repeat */
-    int repeated;    /* kind of the last quantifier: 0 none, 1 a sign, 2 counts, 3 a sign that makes it lazy or possessive */
+    size_t depth;          /* number of open groups */
+    size_t atom;           /* position in out of the last atom, the expression that a quantifier repeats; SIZE_MAX: none */
+    int repeated;    /* last quantifier: 0 none; 1: *, + or ?; 2: counts in braces; 3: made lazy by ? or possessive by + */
     const char *why; /* reason why the expression is rejected */
 } translation;
 
@@ -48,7 +48,8 @@ static int next_is(const translation *t, const char *s) {
     return t->len - t->at >= n && memcmp(t->s + t->at, s, n) == 0;
 }
 
-/* The short name of a general category, given its long name. Other names are properties or scripts. */
+/* Returns PCRE2's name of a category or property, given a long name in any spelling with spaces, '_' or '-'; NULL if the name
+ * is not in the table, for example because it is a script. */
 static const char *category(const char *name, size_t len) {
     static const char *const names[][2] = {{"letter", "L"},
                                            {"uppercaseletter", "Lu"},
@@ -132,7 +133,7 @@ static int property(translation *t, char letter) {
         return AOE_ENOMEM;
     if (known)
         return put(t, known) || put(t, "}") ? AOE_ENOMEM : 0;
-    /* two letters are a category; longer names are scripts, for which sc: excludes script extensions */
+    /* names of one or two letters are categories; longer names are scripts, for which sc: excludes script extensions */
     return (len > 2 && put(t, "sc:")) || put_bytes(t, name, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
@@ -210,7 +211,7 @@ static int escape(translation *t, int in_class) {
     if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
         return reject(t, "an escape of a letter or digit other than "
                          "\\a\\A\\b\\B\\d\\D\\e\\f\\G\\h\\n\\p\\P\\r\\s\\S\\t\\u\\v\\w\\W\\x\\z\\Z");
-    if ((unsigned char)c >= 0x80) { /* other escaped characters stand for themselves */
+    if ((unsigned char)c >= 0x80) { /* the backslash is dropped; the character is translated next */
         t->at--;
         return 0;
     }
@@ -287,7 +288,7 @@ static int class(translation *t) {
     return put(t, "]");
 }
 
-/* Translates the kind of a group, (?...; t->at is after the question mark, and then at the group's content. */
+/* Translates the part of a group between "(?" and its content, such as ":" or "i:". t->at is after the question mark. */
 static int group_kind(translation *t) {
     static const char *const same[] = {":", "=", "!", ">", "<=", "<!"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
@@ -304,7 +305,7 @@ static int group_kind(translation *t) {
             t->at++;
             return put(t, ":");
         }
-        /* the options apply to the end of the expression; the caller closes the group */
+        /* options at the start, such as (?i), apply to the whole expression; the parenthesis is translated next */
         if (c == ')' && t->group[t->depth - 1] == 0)
             return 0;
         if (c == ')') /* in nested groups, the two syntaxes differ in how far options apply */
@@ -333,7 +334,8 @@ static int open_group(translation *t) {
     return group_kind(t);
 }
 
-/* Translates {n}, {n,}, {,m} or {n,m}; t->at - 1 is the brace. Braces without digits are not a quantifier. */
+/* Translates {n}, {n,}, {,m} or {n,m}; t->at is after the opening brace. If the braces are not a quantifier, sets
+ * *is_repetition to 0 and translates nothing. */
 static int counts(translation *t, int *is_repetition) {
     size_t i = t->at, first = t->at;
     while (i < t->len && t->s[i] >= '0' && t->s[i] <= '9')
@@ -353,8 +355,8 @@ static int counts(translation *t, int *is_repetition) {
     return put(t, "{") || put(t, low ? "" : "0") || put_bytes(t, first, i + 1) ? AOE_ENOMEM : 0;
 }
 
-/* Puts a group around the last atom and its quantifier, so that another quantifier can follow. PCRE2 would interpret a sign
- * after counts, or a third sign, differently. */
+/* Puts a group around the last atom and its quantifier, so that another quantifier can follow. Without the
+ * group, PCRE2 would interpret + after counts, or a third *, + or ?, differently. */
 static int wrap(translation *t) {
     if (put(t, "    ")) /* space for the parentheses */
         return AOE_ENOMEM;
@@ -364,7 +366,7 @@ static int wrap(translation *t) {
     return 0;
 }
 
-/* Translates *, + or ?, or a quantifier after counts. */
+/* Translates *, + or ?, either as a quantifier or as the ? or + that makes the previous quantifier lazy or possessive. */
 static int repeat(translation *t, char sign) {
     const int modifies = (t->repeated == 1 && (sign == '?' || sign == '+')) || (t->repeated == 2 && sign == '?');
     int rc = 0;
@@ -406,7 +408,7 @@ static int close_group(translation *t) {
 
 static int brace(translation *t) {
     int is_repetition = 0, rc;
-    if (t->repeated && t->atom != SIZE_MAX) { /* counts after another quantifier: see wrap */
+    if (t->repeated && t->atom != SIZE_MAX) { /* counts that follow another quantifier */
         if ((rc = wrap(t)))
             return rc;
         t->repeated = 0;

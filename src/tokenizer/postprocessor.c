@@ -35,7 +35,7 @@ static int add_json_id(aoei_postprocessor *p, int after, const json_t *id, const
     return aoei_postprocessor_add(p, after, (int32_t)json_integer_value(id), err);
 }
 
-/* Adds {"SpecialToken": {"id": NAME}}. Its ids are in "special_tokens". */
+/* Adds the tokens of {"SpecialToken": {"id": NAME}}. `table` is the object "special_tokens", which maps names to token ids. */
 static int add_special(aoei_postprocessor *p, int after, const json_t *special, const json_t *table, const char *file,
                        aoe_error *err) {
     const char *name = NULL;
@@ -80,7 +80,7 @@ static int read_bert(aoei_postprocessor *p, const json_t *section, const char *f
     return rc ? rc : add_json_id(p, 1, json_array_get(json_object_get(section, "sep"), 1), file, err);
 }
 
-/* Puts the tokens of `outer` around those of p. */
+/* Adds the tokens of `outer` before and after the tokens of p. */
 static int wrap(aoei_postprocessor *p, const aoei_postprocessor *outer, aoe_error *err) {
     const size_t n_inner = p->n_before + p->n_after, n = n_inner + outer->n_before + outer->n_after;
     if (n == n_inner)

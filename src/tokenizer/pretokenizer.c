@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs a list of pre-tokenizers. The first step stops when a batch of pieces is full, so a long text is not split further
- * than needed. The batch then passes through the other steps as a list. Only steps that change text copy it.
+ * Runs a list of pre-tokenizers. The first step splits only until a batch of pieces is full, so that a caller who needs few
+ * words of a long text does not wait for the others. The other steps then process the batch as a list. Only steps that change
+ * text copy it.
  */
 #include "tokenizer/pretokenizer.h"
 
@@ -58,7 +59,7 @@ static int spell(const char *s, const size_t *origin, aoei_span piece, aoei_norm
     return 0;
 }
 
-/* The buffer to write next. The buffer written last is kept, because g->s may point into it. */
+/* Returns the buffer to write next. The buffer that was written last is not changed, because the current step reads it. */
 static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     aoei_normalized *out = &g->text[g->which_text ^= 1];
     out->track = track;
@@ -66,7 +67,8 @@ static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     return out;
 }
 
-/* Applies the rewriting or byte mapping of `step` to all pieces of the batch and writes them to the other buffer. */
+/* Writes all pieces of the batch to the other buffer, rewritten as the step requires (spelled = 0) or with their bytes mapped
+ * to letters (spelled = 1). Sets *s and *origin to the new text. */
 static int change(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int spelled, const char **s,
                   const size_t **origin) {
     aoei_normalized *out = other_text(g, *origin != NULL);
@@ -102,7 +104,8 @@ static int cut(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const 
     return 0;
 }
 
-/* The first step: fills the list with up to a batch of pieces of the text. If the step rewrites text, the text is g->front. */
+/* Runs the first step: fills the list with the next pieces of the text, at most AOEI_WORDS. If the step rewrites the text, g->s
+ * becomes the rewritten copy, g->front. */
 static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer_step *step = &g->p->step[0];
     aoei_piece_list *l = &g->list[g->which_list];
@@ -129,7 +132,7 @@ static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     return rc < 0 ? rc : 0;
 }
 
-/* Runs all steps on the next batch. The words are in the list, which is empty at the end of the text. */
+/* Runs all steps on the next batch of pieces. The list then contains the words; it is empty at the end of the text. */
 static int run_steps(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer *p = g->p;
     g->used = 1;

@@ -85,7 +85,7 @@ static int read_character(char out[5], size_t *len, const json_t *section, const
     return 0;
 }
 
-/* Reads "prepend_scheme", or the older "add_prefix_space" if it is the only one. */
+/* Reads "prepend_scheme", or the older "add_prefix_space" if "prepend_scheme" is missing. */
 static int read_scheme(aoei_prefix *prefix, const json_t *section, const char *file, aoe_error *err) {
     static const char *const names[] = {
         [AOEI_PREFIX_NEVER] = "never", [AOEI_PREFIX_ALWAYS] = "always", [AOEI_PREFIX_FIRST] = "first"};

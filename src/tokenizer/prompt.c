@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates. The whole formatted string is tokenized, so the result equals that of writing the prompt by hand. The
- * spans of the tokens tell which of them belong to the text.
+ * Prompt templates. The whole formatted string is tokenized, so the tokens are those of a text in which the prompt is written
+ * out. The spans of the tokens tell which tokens belong to the text.
  */
 #include "tokenizer/prompt.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text into matches and the parts between them. A part is held back until the next part shows whether they belong
- * together.
+ * Splits a text into matches and the parts between them. A part is returned only after the next part has shown whether
+ * the two must be merged.
  */
 #include "tokenizer/splitter.h"
 
@@ -90,6 +90,7 @@ void aoei_splitter_begin(aoei_splitter *p, const aoei_split *split, const char *
         aoei_pattern_begin(&p->search, &split->pattern, s, len);
 }
 
+/* Returns 1 if the next part, a match or the text between matches, must be merged with the pending piece. */
 static int belongs(const aoei_splitter *p, int match) {
     switch (p->split->behavior) {
     case AOEI_SPLIT_MERGED_WITH_PREVIOUS:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Calls the model of the selected type.
+ * Dispatches to the WordPiece, BPE or Unigram model.
  */
 #include "tokenizer/subword.h"
 
@@ -9,7 +9,8 @@
 #include "tokenizer/bpe_read.h"
 #include "tokenizer/json_type.h"
 
-/* The type of a model without "type", as written before tokenizers 0.8. */
+/* Returns the type of a "model" section without "type", as Hugging Face tokenizers before 0.8 wrote it; NULL if it is unknown.
+ */
 static const char *type_by_keys(const json_t *section) {
     if (json_object_get(section, "merges"))
         return "BPE";

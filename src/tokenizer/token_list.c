@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Enlarges the lists of tokens and spans.
+ * Grows and frees token lists.
  */
 #include "tokenizer/token_list.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The tokenizer as a whole: opening, encoding, token lookup and saving. A text passes through added tokens, normalizer,
- * added tokens again, pre-tokenizer and model, one piece at a time. Encoding allocates its own scratch memory, so several
- * threads can share a tokenizer.
+ * Encodes texts and looks up tokens. Encoding matches added tokens in the raw text, normalizes the text between them, matches
+ * added tokens in the normalized text, and passes the text between those to the pre-tokenizer and the subword model. Encoding
+ * allocates its own workspace, so several threads can share a tokenizer.
  */
 #include "tokenizer/tokenizer.h"
 
@@ -23,14 +23,14 @@ typedef struct ends {
 
 typedef struct encoder {
     const aoe_tokenizer *t;
-    aoei_token_list tokens;
-    aoei_normalized normalized;
+    aoei_token_list tokens;     /* output */
+    aoei_normalized normalized; /* normalized form of the current piece of raw text */
     aoei_pretokenizing pretokenizing;
     aoei_words *words; /* current batch of words, borrowed */
     aoei_subword_scratch scratch;
-    size_t stop;   /* encoding may stop once there are this many ids */
-    size_t origin; /* byte offset of the current raw piece in the whole text */
-    ends *ends;    /* receives the numbers of tokens at both ends; NULL: not needed */
+    size_t stop;   /* number of ids at which encoding may stop */
+    size_t origin; /* byte offset of the current piece of raw text in the whole text */
+    ends *ends;    /* receives the numbers of tokens before and after the text's own tokens; NULL: not needed */
     aoe_error *err;
 } encoder;
 
@@ -38,8 +38,8 @@ static int enough(const encoder *e) {
     return e->tokens.ids->n >= e->stop;
 }
 
-/* Converts the spans of the tokens starting at index `first` into byte ranges of the whole text. The spans are relative to a
- * text whose bytes have the given origins in the raw piece. */
+/* Converts the spans of the tokens from index `first` to byte ranges of the whole text. Before, the spans are byte ranges of
+ * the text that was encoded, and origin[i] is the offset of its byte i in the piece of raw text raw[len]. */
 static void to_original(encoder *e, size_t first, const size_t *origin, const char *raw, size_t len) {
     for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
         aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
@@ -55,7 +55,7 @@ static void to_original(encoder *e, size_t first, const size_t *origin, const ch
     }
 }
 
-/* Removes unknown tokens from the tokens starting at index `first`. */
+/* If the caller requests it, removes unknown tokens from the tokens at index `first` and after it. */
 static void drop_unknown(encoder *e, size_t first) {
     aoei_token_list *l = &e->tokens;
     size_t to = first;
@@ -79,7 +79,7 @@ static int push_added(encoder *e, const aoei_match *match) {
     return rc;
 }
 
-/* Encodes the words of normalized text between added tokens, which is the normalized form of raw[len]. */
+/* Encodes the bytes [start, end) of the normalized text, which contain no added token. raw[len] is the piece of raw text. */
 static int encode_words(encoder *e, size_t start, size_t end, const char *raw, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_pretokenizing *g = &e->pretokenizing;
@@ -95,7 +95,7 @@ static int encode_words(encoder *e, size_t start, size_t end, const char *raw, s
     return rc;
 }
 
-/* Encodes a piece of raw text between the added tokens that are matched in raw text. */
+/* Encodes a piece of raw text, which contains no added token that is matched in raw text. */
 static int encode_piece(encoder *e, const char *s, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_match match;
@@ -165,7 +165,8 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     if (rc == 0 && e->ends)
         aoei_prompt_ends(&p, e->tokens.ids, e->tokens.span, first, &e->ends->before, &e->ends->after);
     if (rc == 0 && e->tokens.ids->truncated) {
-        /* too long: encode again with spans, and completely, because the template may continue after the text */
+        /* the result is too long: encode the whole string again, with spans, because the template may continue after the text
+         */
         e->tokens.ids->n = first;
         e->tokens.ids->truncated = 0;
         aoei_normalized_free(&e->normalized); /* it was built without origins */

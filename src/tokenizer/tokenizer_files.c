@@ -48,7 +48,7 @@ static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     return aoei_tokenizer_read_vocab(t, &files, dir, err);
 }
 
-/* Fails if the directory has only a tokenizer of an unsupported format; returns 0 if it has none of them. */
+/* Fails if the directory contains a tokenizer of an unsupported format; otherwise returns 0. */
 static int reject_other(const char *dir, aoe_error *err) {
     static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -80,7 +80,7 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error
         goto fail;
     if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data) {
         rc = reject_other(dir, err);
-        goto fail; /* with rc 0: no tokenizer and no error */
+        goto fail; /* rc can be 0: a directory without a tokenizer is not an error */
     }
     if ((rc = read_kept(t, dir, err)))
         goto fail;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The decoder is not needed for encoding. "truncation" and
- * "padding" are ignored, because the caller sets the maximum length and texts are never padded. The vocabulary, most of the
- * file, is read without the JSON parser if possible.
+ * "padding" are ignored, because the caller sets the maximum length and texts are never padded. The vocabulary is
+ * most of the file; if possible, it is read without the JSON parser.
  */
 #include "tokenizer/tokenizer_json.h"
 
@@ -35,8 +35,8 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, 
     return aoei_tokenizer_finish(t, path, err);
 }
 
-/* Parses the file without its vocabulary, data[begin, end). *root NULL without an error means that the whole file must be
- * parsed, so that messages have the right lines and bytes. */
+/* Parses the file except its vocabulary, data[begin, end). If the JSON is invalid, returns 0 and sets *root to NULL; the caller
+ * then parses the whole file, so that the message contains the right position. Errors: AOE_ENOMEM. */
 static int parse_rest(json_t **root, const char *data, size_t len, size_t begin, size_t end, const char *path, aoe_error *err) {
     aoei_buffer rest = {0};
     int rc = AOE_ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads the older tokenizer files: vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level BPE), with
- * tokenizer_config.json, special_tokens_map.json and added_tokens.json. They are combined as in transformers for the fast
- * tokenizer of the class. Only the vocabulary and the merges are required; the other files change defaults.
+ * Reads tokenizers of directories without tokenizer.json: vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level BPE),
+ * with tokenizer_config.json, special_tokens_map.json and added_tokens.json. The files are combined as transformers does for
+ * the fast tokenizer of the class. Only the vocabulary and the merges are required; the other files change defaults.
  */
 #include "tokenizer/tokenizer_vocab.h"
 
@@ -18,7 +18,7 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_parts.h"
 
-/* Special tokens in the order transformers adds them. */
+/* Special tokens in the order in which transformers adds them. */
 enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, N_SPECIALS };
 static const char *const special_keys[N_SPECIALS] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                      "pad_token", "cls_token", "mask_token"};
@@ -52,15 +52,15 @@ typedef struct special {
 typedef struct reader {
     aoe_tokenizer *t;
     const char *dir;
-    json_t *config, *map, *added;  /* parsed files, owned; NULL: no such file */
-    char *config_path, *map_path;  /* paths for messages, owned */
-    char *added_path, *vocab_path; /* paths for messages, owned */
-    char *merges_path;             /* path for messages, owned */
+    json_t *config, *map, *added; /* tokenizer_config.json, special_tokens_map.json, added_tokens.json, owned; NULL: missing */
+    char *config_path, *map_path, *added_path; /* paths of these three files for messages, owned */
+    char *vocab_path, *merges_path;            /* paths of the vocabulary and the merges for messages, owned */
     family family;
     special special[N_SPECIALS];
     aoe_error *err;
 } reader;
 
+/* Sets *path, and parses the JSON file `text` unless it is missing or root is NULL. */
 static int load(json_t **root, char **path, const reader *r, int which, aoe_text text) {
     *path = aoei_path_join(r->dir, aoei_tokenizer_file_name(which));
     if (!*path)
@@ -96,7 +96,7 @@ static int find_family(reader *r, int from_txt) {
                      from_txt ? "BertTokenizer" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer");
 }
 
-/* Builds the normalizer and the pre-tokenizer. */
+/* Builds the normalizer and the pre-tokenizer of BERT. */
 static int read_bert(const reader *r) {
     int lowercase = 1, strip_accents = -1, chinese = 1, rc;
     if ((rc = aoei_json_bool(r->config, "do_lower_case", &lowercase, r->config_path, r->err)) ||
@@ -107,6 +107,7 @@ static int read_bert(const reader *r) {
     return aoei_pretokenizer_add_bert(&r->t->pretokenizer, r->err);
 }
 
+/* Builds the normalizer and the pre-tokenizer of a byte-level BPE tokenizer. */
 static int read_byte_level(const reader *r) {
     int prefix = 0, rc;
     if ((rc = aoei_json_bool(r->config, "add_prefix_space", &prefix, r->config_path, r->err)))
@@ -137,8 +138,8 @@ static int read_token(special *s, const json_t *value, aoei_added_flags flags, c
     return 0;
 }
 
-/* Reads the special tokens. Later sources override earlier ones: the default, tokenizer_config.json, then
- * special_tokens_map.json unless the configuration is of the newer kind that lists its added tokens. */
+/* Reads the special tokens. tokenizer_config.json overrides the defaults, and special_tokens_map.json overrides both. The
+ * latter is ignored if tokenizer_config.json has "added_tokens_decoder", which newer versions of transformers write. */
 static int read_specials(reader *r) {
     int newer = json_object_get(r->config, "added_tokens_decoder") != NULL;
     for (int i = 0; i < N_SPECIALS; i++) {
@@ -158,6 +159,7 @@ static int read_specials(reader *r) {
     return 0;
 }
 
+/* Reads vocab.txt, one token per line, and completes the WordPiece model. */
 static int read_lines(const reader *r, aoe_text text) {
     aoei_vocab *v = &r->t->model.wordpiece.vocab;
     size_t bad = aoei_utf8_valid(text.data, text.len);
@@ -189,8 +191,9 @@ static int add(const reader *r, const char *content, size_t len, aoei_added_flag
     return rc;
 }
 
+/* An added token that tokenizer_config.json or added_tokens.json lists. */
 typedef struct listed {
-    long long id; /* id in the file, which determines the order */
+    long long id; /* id in the file; tokens are added in the order of these ids */
     special token;
 } listed;
 
@@ -206,7 +209,8 @@ static int is_special(const reader *r, const char *content, size_t len) {
     return 0;
 }
 
-/* Reads an entry of added_tokens_decoder {"id": {"content": ...}}, or of the older added_tokens.json {token: id}. */
+/* Reads an entry of added_tokens_decoder, "id": {"content": ...} (newer = 1), or of the older added_tokens.json, "token": id.
+ */
 static int read_listed(const reader *r, listed *l, const char *key, const json_t *value, int newer, const char *path) {
     if (!newer) {
         size_t len = strlen(key);
@@ -231,6 +235,7 @@ static int read_listed(const reader *r, listed *l, const char *key, const json_t
     return 0;
 }
 
+/* Adds the tokens of added_tokens_decoder, or of added_tokens.json if there is no added_tokens_decoder. */
 static int add_listed(const reader *r) {
     json_t *decoder = json_object_get(r->config, "added_tokens_decoder");
     json_t *from = decoder ? decoder : r->added;
@@ -252,7 +257,7 @@ static int add_listed(const reader *r) {
     return rc;
 }
 
-/* Adds the special tokens that are not listed but are in the vocabulary, and additional_special_tokens. */
+/* Adds the special tokens that are in the vocabulary and have not been added by add_listed, and additional_special_tokens. */
 static int add_specials(const reader *r) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     int rc;
@@ -287,7 +292,7 @@ static int32_t special_id(const reader *r, int which) {
     return s->content ? aoei_tokenizer_id(r->t, s->content, s->len) : -1;
 }
 
-/* Sets the template [CLS] text [SEP], or an empty one if the vocabulary has neither token (static models). */
+/* Sets the template [CLS] text [SEP], or an empty template if the vocabulary has neither token (static models). */
 static int add_bert_template(const reader *r) {
     const special *cls = &r->special[CLS], *sep = &r->special[SEP];
     const int32_t cls_id = special_id(r, CLS), sep_id = special_id(r, SEP);
@@ -300,7 +305,8 @@ static int add_bert_template(const reader *r) {
     return rc ? rc : aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err);
 }
 
-/* Sets the template. GPT-2's family adds no tokens, unless the configuration requests the BOS token. */
+/* Sets the special tokens around a text. GPT-2 and Qwen2 tokenizers add none, except that GPT-2 adds the BOS token if the
+ * configuration requests it. */
 static int add_template(const reader *r) {
     int bos = 0;
     if (r->family == BERT || r->family == ROBERTA)
@@ -328,7 +334,7 @@ static int read_bpe(const reader *r, const aoei_vocab_files *files) {
     return rc;
 }
 
-/* Reads all components between parsing the files and adding the listed tokens. */
+/* Reads the model, the normalizer, the pre-tokenizer and the special tokens. */
 static int read_parts(reader *r, const aoei_vocab_files *files) {
     const int from_txt = files->vocab.data || !files->vocab_json.data;
     int rc;

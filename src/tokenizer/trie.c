@@ -45,7 +45,7 @@ static int reserve(aoei_trie *t, aoe_error *err) {
     return !t->edge || (size_t)t->n * 2 >= t->mask ? grow_edges(t, err) : 0;
 }
 
-/* The edge of a key that was added. */
+/* Returns the edge with this key, which must exist. */
 static aoei_trie_edge *edge_of(const aoei_trie *t, uint32_t key) {
     uint32_t i = aoei_trie_slot(t, key);
     while (t->edge[i].key != key || t->edge[i].node == 0)

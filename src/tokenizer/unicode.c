@@ -11,7 +11,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-/* Binary search in sorted ranges. */
+/* Returns 1 if one of the n sorted ranges contains cp. */
 static int in_ranges(uint32_t cp, const aoei_range *r, size_t n) {
     size_t low = 0, high = n;
     while (low < high) {
@@ -24,7 +24,7 @@ static int in_ranges(uint32_t cp, const aoei_range *r, size_t n) {
     return low < n && cp >= r[low].first;
 }
 
-/* Returns 1 if the character has a class in Unicode 15 that the tables of Hugging Face tokenizers lack. */
+/* Returns 1 if the character has a category in Unicode 15 that it does not have in the tables of Hugging Face tokenizers. */
 static int is_newer(uint32_t cp) {
     return cp >= class_since_9[0].first && in_ranges(cp, class_since_9, COUNT(class_since_9));
 }
@@ -137,7 +137,7 @@ size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
 
 static size_t decompose(uint32_t cp, uint32_t *out, size_t most, utf8proc_option_t options) {
     utf8proc_int32_t buffer[AOEI_COMPATIBLE_MAX];
-    int boundary = 0; /* used for grapheme breaks only */
+    int boundary = 0; /* required argument, used only for grapheme breaks */
     const utf8proc_ssize_t n =
         utf8proc_decompose_char((utf8proc_int32_t)cp, buffer, (utf8proc_ssize_t)most, options, &boundary);
     if (n < 1 || (size_t)n > most) {
@@ -150,7 +150,7 @@ static size_t decompose(uint32_t cp, uint32_t *out, size_t most, utf8proc_option
 }
 
 size_t aoei_unicode_decompose(uint32_t cp, uint32_t out[AOEI_DECOMPOSED_MAX]) {
-    if (cp == 0x11938) { /* has a decomposition since Unicode 13 */
+    if (cp == 0x11938) { /* the only character whose canonical decomposition is newer than Unicode 9 */
         out[0] = cp;
         return 1;
     }

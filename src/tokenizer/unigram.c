@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Viterbi algorithm over the positions of a word. Each position has the best score of the text before it. If scores are
- * equal, the token that was found first is kept. The time is the length of the word times the length of the longest token.
+ * Viterbi algorithm over the positions of a word. Each position stores the best segmentation of the text before it. If scores
+ * are equal, the token that was found first is kept. The time is proportional to the length of the word times the length of
+ * the longest token.
  */
 #include "tokenizer/unigram.h"
 
@@ -14,9 +15,9 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-static const double unknown_penalty = 10.0;
+static const double unknown_penalty = 10.0; /* as in SentencePiece: subtracted from the lowest score */
 
-#define NO_TOKEN INT32_MAX /* used as an id: the character is unknown and the model has no token for it */
+#define NO_TOKEN INT32_MAX /* id of an unknown character if the model has no unknown token */
 
 static int reserve(aoei_unigram_scratch *x, size_t n, aoe_error *err) {
     if (n <= x->capacity)
@@ -34,7 +35,7 @@ static void offer(aoei_unigram_node *node, double score, size_t start, int32_t i
         *node = (aoei_unigram_node){.score = score, .start = start, .id = id};
 }
 
-/* Computes x->node[0, len]. */
+/* Computes the best segmentation up to each position of the word s[len]: x->node[0] to x->node[len]. */
 static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_unknown, aoei_unigram_scratch *x,
                      aoe_error *err) {
     const aoei_trie *t = &u->vocab.trie;
@@ -73,7 +74,8 @@ static int push_part(aoei_unigram_scratch *x, size_t start, size_t end, aoe_erro
     return 0;
 }
 
-/* Follows the best segmentation backwards. Consecutive unknown parts become one. */
+/* Writes the tokens of the best segmentation to x->part, the last token first. Consecutive unknown characters become one part.
+ */
 static int trace(const aoei_unigram *u, size_t len, aoei_unigram_scratch *x, aoe_error *err) {
     int was_unknown = 0, rc = 0;
     x->n_parts = 0;

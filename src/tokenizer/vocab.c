@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Vocabularies read from files. Every id and every text is validated here, so the models do not need to check them.
+ * Vocabularies read from files. Every id and token is validated here, so the models do not need to check them.
  */
 #include "tokenizer/vocab.h"
 

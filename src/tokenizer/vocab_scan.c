@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Finds the object "vocab" of the object "model" and reads its tokens and ids. This is not a JSON parser: it gives up if the
- * file has an unusual form (numeric escapes, duplicate keys or tokens, ids that are not plain numbers), and skips everything
+ * file has an unusual form (\u escapes, duplicate keys or tokens, ids that are not plain numbers), and skips everything
  * outside the vocabulary without checking it.
  */
 #include "tokenizer/vocab_scan.h"
@@ -10,13 +10,13 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-enum { GIVE_UP = 1 }; /* return code besides 0 and AOE_ENOMEM: use the JSON parser */
+enum { GIVE_UP = 1 }; /* return code: the JSON parser must read the file */
 
 typedef struct scan {
-    const char *s; /* [len] contents of the file */
-    size_t at, len;
-    aoei_vocab *vocab;
-    aoei_buffer token; /* token whose escapes are resolved */
+    const char *s;     /* [len] contents of the file */
+    size_t at, len;    /* current position and length in bytes */
+    aoei_vocab *vocab; /* receives the tokens */
+    aoei_buffer token; /* buffer for a token whose escapes are resolved */
     size_t begin, end; /* byte range of the vocabulary's object */
     aoe_error *err;
 } scan;
@@ -36,7 +36,7 @@ static int take(scan *p, char c) {
     return 0;
 }
 
-/* Consumes a string; *s and *n are the bytes between its quotes. */
+/* Consumes a string. Sets *s and *n to the bytes between its quotes, and *escaped to 1 if they contain escapes. */
 static int take_string(scan *p, const char **s, size_t *n, int *escaped) {
     *escaped = 0;
     if (take(p, '"'))
@@ -73,7 +73,7 @@ static int skip_value(scan *p) {
         depth += c == '{' || c == '[';
         depth -= c == '}' || c == ']';
         p->at++;
-        if (depth == 0 && c != '}' && c != ']') /* a number or a word */
+        if (depth == 0 && c != '}' && c != ']') /* a number, true, false or null */
             while (p->at < p->len && memchr(",}] \t\r\n", p->s[p->at], 8) == NULL)
                 p->at++;
     } while (depth > 0);
@@ -114,7 +114,7 @@ static int take_id(scan *p, int64_t *id) {
     return p->at == start || (first == '0' && p->at > start + 1) ? GIVE_UP : 0;
 }
 
-/* Resolves the escapes of the string s[n] into p->token. */
+/* Writes the string s[n] with its escapes resolved to p->token. */
 static int resolve(scan *p, const char *s, size_t n) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     aoei_buffer_clear(&p->token);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Open addressing over a fixed number of slots. Words are never evicted; the first words of a text include nearly all
- * frequent ones. Memory pages are touched only as the cache fills.
+ * Open addressing over a fixed number of slots. Words are never evicted, because the first words of the texts include
+ * nearly all frequent ones. Memory pages are used only as the cache fills.
  */
 #include "tokenizer/word_cache.h"
 
@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 enum { SLOTS_LOG2 = 15, SLOTS = 1 << SLOTS_LOG2, PROBES = 4 };
-enum { FREE, FILLING, FIRST_TAG };
+enum { FREE, FILLING, FIRST_TAG }; /* values of a tag; a tag of at least FIRST_TAG belongs to a complete slot */
 
 int aoei_word_cache_create(aoei_word_cache *c, aoe_error *err) {
     c->memory = aoei_calloc(SLOTS + PROBES + 1, sizeof *c->slot);

@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 1 << 12 };
 
-/* FNV-1a over eight bytes at a time, folded. Words are short, and resistance to crafted collisions is not needed. */
+/* A multiplicative hash of eight bytes at a time. Words are short, and resistance to crafted collisions is not needed. */
 static uint32_t hash_of(const char *s, size_t len) {
     uint64_t h = 0xCBF29CE484222325u ^ len;
     while (len > 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Builds the table of short words, at most three quarters full. Words are inserted in the order of their ids. Vocabularies
- * begin with frequent tokens, which are therefore found at the first probe.
+ * begin with frequent tokens, which are therefore nearly always found at the first probe.
  */
 #include "tokenizer/word_table.h"
 

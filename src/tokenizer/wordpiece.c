@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * WordPiece encoding: first the table of short words, which covers most of them, then the vocabulary's byte trie. The tokens
- * and the words are valid UTF-8, so a byte-wise match always ends between characters.
+ * WordPiece encoding. A word is searched in the table of short words, which contains most words of usual texts, and otherwise
+ * split with the vocabulary's byte trie. Tokens and words are valid UTF-8, so a byte-wise match always ends between characters.
  */
 #include "tokenizer/wordpiece.h"
 
@@ -18,8 +18,8 @@ static int too_long(const aoei_wordpiece *w, const char *s, size_t len) {
     return chars > w->max_chars;
 }
 
-/* Appends the pieces of a word. Returns 0 and appends nothing if the word cannot be split completely. The capacity for one
- * token per byte must be reserved. */
+/* Appends the pieces of a word and returns 1. Returns 0 and appends nothing if the word cannot be split completely. The caller
+ * reserves capacity for one token per byte. */
 static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out) {
     const aoei_trie *trie = &w->vocab.trie;
     size_t n_before = out->ids->n;
@@ -44,7 +44,7 @@ static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t e
     return 1;
 }
 
-/* Encodes a word that is not in the table: as pieces, or as unknown. */
+/* Encodes a word that is not in the table, as pieces or as the unknown token. */
 static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out, aoe_error *err) {
     const size_t len = end - start;
     const int unknown = !w->vocab.trie.edge || too_long(w, s + start, len);

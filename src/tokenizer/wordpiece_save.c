@@ -16,7 +16,7 @@
 
 static const char *const special_keys[AOEI_SPECIAL_COUNT] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 
-/* Returns the value, or frees it and returns NULL if a step failed. */
+/* Returns the value, or, if `failed` is not 0, frees it and returns NULL. */
 static json_t *complete(json_t *value, int failed) {
     if (!failed)
         return value;
@@ -53,7 +53,8 @@ static json_t *post_processor(void) {
                      template_special(AOEI_CLS), sep, template_special(AOEI_SEP));
 }
 
-/* {token: id} in the order of ids; NULL if out of memory. Tokens contain no NUL, because cleaning removes it from texts. */
+/* Returns the object {token: id} in the order of ids; NULL if out of memory. Tokens contain no NUL, because the normalizer
+ * removes it from the texts. */
 static json_t *vocab_object(const aoei_vocab *v) {
     json_t *object = json_object();
     aoei_buffer key = {0};

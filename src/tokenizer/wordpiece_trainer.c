@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Trains a WordPiece vocabulary: special tokens, then the alphabet as initial and as continuation ("##") pieces, then merged
- * pieces in the order of pair frequency. Words of more than 100 characters, and words with a character outside the alphabet,
- * are ignored, because the model would encode them as [UNK].
+ * Trains a WordPiece vocabulary: special tokens, then the characters as initial and as continuation ("##") pieces, then
+ * merged pieces in the order of pair frequency. Words of more than 100 characters, and words with a character outside the
+ * alphabet, are ignored, because the model would encode them as [UNK].
  */
 #include "tokenizer/wordpiece_trainer.h"
 
@@ -18,17 +18,17 @@ enum { MAX_WORD_CHARS = 100, CODE_POINTS = 0x110000 };
 static const char prefix[] = "##";
 
 typedef struct letter {
-    uint64_t count; /* occurrences at the start of words and inside words */
-    int32_t cp;
-    int32_t initial; /* id as the first piece of a word; -1: not in the alphabet */
-    int32_t inner;   /* id with the prefix; -1: none */
-    int seen_inner;  /* 1: occurs inside a word */
+    uint64_t count;  /* number of occurrences in all words */
+    int32_t cp;      /* code point */
+    int32_t initial; /* id of the character as the first piece of a word; -1: none */
+    int32_t inner;   /* id of the character with the prefix "##"; -1: none */
+    int seen_inner;  /* 1: the character occurs after the first character of a word */
 } letter;
 
 typedef struct alphabet {
-    letter *letter; /* [n] sorted by count, then by code point; owned */
+    letter *letter; /* [n] characters of the words, owned; limit_letters sorts them by code point */
     size_t n, capacity;
-    uint32_t *index; /* [CODE_POINTS] index in letter + 1, owned */
+    uint32_t *index; /* [CODE_POINTS] for each code point its index in letter + 1, or 0 if it is not there; owned */
 } alphabet;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o) {
@@ -129,7 +129,8 @@ static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *
     return 0;
 }
 
-/* Keeps the most frequent letters, as many as fit with both of their pieces, and sorts them by code point. */
+/* Keeps the most frequent letters, at most limit_alphabet and at most as many as the vocabulary can contain with two pieces
+ * each, and sorts them by code point. */
 static void limit_letters(alphabet *a, const aoei_wordpiece_options *o) {
     size_t limit = (o->vocab_size - AOEI_SPECIAL_COUNT) / 2;
     if (limit > o->limit_alphabet)
@@ -190,7 +191,7 @@ static int add_words(aoei_wordpiece_trainer *tr, const alphabet *a, aoe_error *e
     return rc;
 }
 
-/* The token of a merged pair, created if it does not exist. */
+/* Sets *id to the token of a merged pair, which is added if it does not exist. */
 static int join(aoei_wordpiece_trainer *tr, uint32_t left, uint32_t right, int32_t *id, aoe_error *err) {
     aoe_text l = aoei_vocab_token(&tr->vocab, (int32_t)left), r = aoei_vocab_token(&tr->vocab, (int32_t)right);
     char text[2 + MAX_WORD_CHARS * 4]; /* at most the text of one word */

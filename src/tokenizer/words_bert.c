@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * BertPreTokenizer as an iterator over batches of words, so that encoding can stop early without allocating memory. A table
- * gives the class of ASCII characters, the most frequent ones. Starts and ends are written unconditionally and counted only
- * if they are real: word boundaries are unpredictable, and a branch on them would dominate the time.
+ * BertPreTokenizer as an iterator over batches of words, so that encoding can stop early without allocating memory. The class
+ * of ASCII characters, the most frequent ones, is read from a table. Each position is written as a possible start and end of a
+ * word and counted only if it is one: word boundaries are unpredictable, so a branch on them would dominate the time.
  */
 #include "tokenizer/words_bert.h"
 
@@ -14,7 +14,7 @@ enum { WORD, SPACE, PUNCTUATION };
 
 static const unsigned char ascii_class[128] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, /* white space: 9 to 13 */
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* control characters */
     1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* space, ! to / */
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, /* : to ? */
     2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* @ */
@@ -34,7 +34,7 @@ static int class_at(const char *s, size_t len, size_t *bytes) {
 }
 
 size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words) {
-    /* indexed by the classes of the previous and the current character: 1 if a word starts, or ends, here */
+    /* indexed by the classes of the previous and the current character; 1: a word starts (ends) at the current character */
     static const unsigned char starts[3][3] = {[WORD] = {0, 0, 1}, [SPACE] = {1, 0, 1}, [PUNCTUATION] = {1, 0, 1}};
     static const unsigned char ends[3][3] = {[WORD] = {0, 1, 1}, [PUNCTUATION] = {1, 1, 1}};
     size_t i = *pos, bytes = 1, n_starts = 0, n_ends = 0;
@@ -46,7 +46,7 @@ size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words
         n_ends += ends[before][class];
         before = class;
     }
-    if (n_starts > AOEI_WORDS) { /* one word more than fits has begun; the next call finds it again */
+    if (n_starts > AOEI_WORDS) { /* a word that does not fit has begun; the next call starts with it */
         n_starts--;
         i = words->start[n_starts];
     } else if (n_ends < n_starts) {
