@@ -21,20 +21,20 @@ command_line() { # command_line NAME: the arguments of one of the measured comma
     esac
 }
 
-instructions() { # instructions PROGRAM NAME
+instructions() { # instructions PROGRAM NAME: prints the number of instructions that the command executes
     # shellcheck disable=SC2046
     AOE_CPU=avx2 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" $(command_line "$2") -t 1 2>&1 >/dev/null |
         sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
 }
 
-milliseconds() { # milliseconds PROGRAM NAME
+elapsed() { # elapsed PROGRAM NAME: runs the command and prints its time in units of 0.01 ms
     start=$(date +%s%N)
     # shellcheck disable=SC2046
     "$1" $(command_line "$2") >/dev/null
     echo $((($(date +%s%N) - start) / 10000))
 }
 
-row() {
+row() { # row TITLE OLD NEW: prints a row of the table
     awk -v name="$1" -v old="$2" -v new="$3" 'BEGIN { printf "%-24s %16s %16s %8.4f\n", name, old, new, new / old }'
 }
 
@@ -45,8 +45,8 @@ done
 for name in inference training embed; do
     best_old=999999999 best_new=999999999
     for _ in 1 2 3 4 5 6 7 8 9 10; do
-        t=$(milliseconds "$old" $name) && [ "$t" -ge $best_old ] || best_old=$t
-        t=$(milliseconds "$new" $name) && [ "$t" -ge $best_new ] || best_new=$t
+        t=$(elapsed "$old" $name) && [ "$t" -ge $best_old ] || best_old=$t
+        t=$(elapsed "$new" $name) && [ "$t" -ge $best_new ] || best_new=$t
     done
     row "$name, 0.01 ms" $best_old $best_new
 done

@@ -26,6 +26,7 @@ enum { REPOS = 8, LABELS = 60, WORDS = 20000, DUPLICATE = 6 };
 
 static double total; /* seconds of all steps for one number of issues */
 
+/* Prints the row of a step that began at time `start` (seconds) and adds its time to the total. */
 static void show(const char *step, size_t n, double start, const char *result) {
     const double seconds = aoei_now() - start;
     total += seconds;
@@ -55,7 +56,8 @@ static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_
         aoei_buffer_printf(text, "Thanks! Closing as a duplicate of #%llu.\n", (unsigned long long)earlier);
 }
 
-/* Number of the issue that an issue duplicates: one of the first of its repository, or any earlier one. 0: none. */
+/* Returns the number of the earlier issue that issue `number` duplicates, or 0 if it is not a duplicate. The earlier issue is
+ * drawn uniformly or by Zipf's law, which prefers the first issues of a repository. */
 static uint64_t earlier_than(aoei_rng *rng, uint64_t number) {
     if (number < 50 || aoei_rng_below(rng, DUPLICATE))
         return 0;
@@ -82,7 +84,7 @@ static int add_issue(aoei_issues *s, aoei_rng *rng, const char *const *names, si
     return aoei_issues_add(s, &copy, index, NULL);
 }
 
-/* Issues with the links found in their comments. */
+/* Adds n generated issues and the links that are found in their comments. */
 static int fill(aoei_issues *s, size_t n, const char *const *names) {
     aoei_rng rng;
     aoei_buffer text = {0};
@@ -113,7 +115,7 @@ static int measure(size_t n, const char *const *names) {
     double start = aoei_now();
     int failed = fill(&s, n, names);
     snprintf(result, sizeof result, "%zu duplicates", s.n_links);
-    show("texts made, references and issues", n, start, result);
+    show("texts, references and issues", n, start, result);
     for (int kind = 0; kind < 3 && !failed; kind++) {
         const aoei_issue_pair_options o = {
             .share = share, .n_splits = 3, .negatives = 1, .kind = (aoe_issue_negatives)kind, .seed = 42};

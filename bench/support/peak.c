@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Measures the peak speed of the multipliers of the CPU and of memory. Each loop uses only registers and enough
- * independent accumulators to hide the latency of the unit. Loops above the baseline are compiled for their instruction
- * set, one function at a time, and only run with a context of that tier, which also has the permission of the operating
- * system for tiles.
+ * independent accumulators to hide the latency of the unit. A loop that needs more than the baseline instruction set is
+ * compiled for its instruction set (AOEI_TARGET) and called only if the CPU tier supports it. The operating system has
+ * then also permitted the use of tiles.
  */
 #include "peak.h"
 
@@ -74,7 +74,7 @@ AOEI_TARGET("avx512f,avx512bw,avx512vl,avx512bf16") static float loop_avx512bf16
     return _mm512_reduce_add_ps(sum);
 }
 
-/* Memory form of the tile configuration, palette 1 (Intel SDM, LDTILECFG). */
+/* Memory layout of the tile configuration, palette 1 (Intel SDM, LDTILECFG). */
 typedef struct tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16]; /* bytes per row of each tile */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Fastest and median of a few measured times.
+ * Computes the fastest and the median of measured times.
  */
 #include "series.h"
 

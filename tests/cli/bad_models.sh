@@ -7,11 +7,11 @@ echo one >text.txt
 size=$(wc -c <good/model.safetensors)
 header=$(header_bytes good/model.safetensors)
 
-fresh() {
+fresh() { # restores model/ from good/
     rm -rf model
     cp -r good model
 }
-try() {
+try() { # expects embed and info to fail on model/
     fails "$AOE" embed -q -m model text.txt
     fails "$AOE" info -q model >/dev/null 2>&1
 }

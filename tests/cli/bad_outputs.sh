@@ -35,7 +35,9 @@ cp model/model.safetensors half/.staging-999999/old
 fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from data.tsv -o half
 cmp model/model.safetensors half/.staging-999999/old/model.safetensors
 
-full() { fails "$AOE" "$@" >/dev/full; }
+full() { # full ARGUMENT...: expects an error with stdout on a full device
+    fails "$AOE" "$@" >/dev/full
+}
 full embed -q -m model text.txt
 full embed -q -m model --format npy text.txt
 full tokenize -m model text.txt

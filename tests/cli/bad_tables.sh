@@ -4,11 +4,11 @@
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 small_table good.tsv 20
-train() {
+train() { # train FILE: expects training on FILE to fail and to write nothing
     fails "$AOE" train -q -m model -d "$1" -o out
     is_absent out
 }
-both() {
+both() { # both FILE: expects FILE to be rejected as training data, as evaluation file and as dev set
     train "$1"
     fails "$AOE" eval sts -q -m model good.tsv "$1"
     fails "$AOE" train -q -m model -d good.tsv --dev "$1" -o out

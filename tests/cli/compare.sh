@@ -7,7 +7,7 @@ small_table train.tsv 64
 head -n 61 "$SRC/examples/test.tsv" >test.tsv
 head -n 41 "$SRC/examples/test.tsv" >dev.tsv
 base="-m start -d train.tsv --dev dev.tsv --batch-size 8 --dtype f32 --lr 1e-3"
-compare() {
+compare() { # compare OPTION...: runs aoe compare with three seeds and the training options $base
     # shellcheck disable=SC2086
     "$AOE" compare -q -t 2 -o out --seeds 3 --test test.tsv --replicates 200 "$@" -- $base
 }
@@ -82,7 +82,7 @@ code=0
 # An evaluation file is read with its own settings (columns=...), before any training.
 sed '1s/score\tsentence1\tsentence2/gold\tleft\tright/' dev.tsv >other.tsv
 columns=columns=text1=left,text2=right,label=gold
-own() {
+own() { # own OPTION...: prints the first three columns of a comparison with one seed
     "$AOE" compare -q -t 2 -o own --seeds 1 --arm untrained 'a:' "$@" | awk '{ print $1, $2, $3 }'
 }
 fails "$AOE" compare -q -o own --arm 'a:' 'b:' --test other.tsv -- -m start -d train.tsv

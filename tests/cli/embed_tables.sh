@@ -3,6 +3,7 @@
 # --input-format, and delimiters.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
+# embed ARGUMENT...: prints the output of aoe embed without the numbers
 embed() { "$AOE" embed -q -m model --dims 1 "$@" | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'; }
 printf 'id;Text;x\n1;the cat;a man\n2;"the; dog\nthe bird";a cow\n' >semicolon.csv
 printf 'id\ttext\n1\tthe cat\n2\ta "dog"\n' >tabs.tsv

@@ -6,7 +6,7 @@ tiny_model start
 small_table train.tsv 64
 # Every text begins with the same word. Truncated to 3 tokens, all texts are equal, so the score is undefined.
 head -n 21 "$SRC/examples/test.tsv" | awk -F '\t' -v OFS='\t' 'NR > 1 { $2 = "a " $2; $3 = "a " $3 } { print }' >prefixed.tsv
-grid() {
+grid() { # grid OPTION...: runs aoe grid with prefixed.tsv as evaluation file
     "$AOE" grid -q -t 1 --score prefixed.tsv "$@" -- -m start -d train.tsv --dtype f32 --max-steps 2 2>/dev/null
 }
 models() { # models DIR: prints the models that the grid in DIR kept
