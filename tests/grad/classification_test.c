@@ -78,7 +78,7 @@ static void set_up(const size_t shape[3]) {
 }
 
 /* Returns the mean of -log softmax(W [u; v; |u - v|] + b) at the label. */
-static double plain(void) {
+static double expected_loss(void) {
     double sum = 0, z[MAX_C];
     for (size_t i = 0; i < p.B; i++) {
         const double *u = p.x + 2 * i * p.D, *v = u + p.D;
@@ -104,7 +104,7 @@ static void values(void **state) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         aoe_objective_result r = {.total = 3, .cosine = 1};
         set_up(shapes[s]);
-        const double want = plain();
+        const double want = expected_loss();
         evaluate(p.x, NULL, &r);
         assert_true(fabs(r.classification - want) <= 1e-13 * (1 + want));
         assert_true(r.total == r.classification && r.cosine == 0);
@@ -139,12 +139,12 @@ static void floats(void **state) {
     for (size_t threads = 1; threads <= 3; threads++) {
         static double heads[MAX_CELLS + MAX_WEIGHTS];
         aoe_context *ctx = test_context(AOEI_TIER_C, threads);
-        aoe_objective_result r, wide;
+        aoe_objective_result r, in_double;
         const aoei_classifier c = classifier(p.x, heads);
         const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = 2, .v = v, .grad = grad};
         assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, sizeof workspace, ctx, &r, NULL), 0);
-        evaluate(p.x, p.grad, &wide);
-        assert_memory_equal(&r, &wide, sizeof r);
+        evaluate(p.x, p.grad, &in_double);
+        assert_memory_equal(&r, &in_double, sizeof r);
         for (size_t i = 0; i < p.vectors; i++)
             assert_true(grad[i] == (float)p.grad[i]);
         assert_memory_equal(heads + p.vectors, p.grad + p.vectors, (p.weights + p.C) * sizeof *heads);

@@ -23,7 +23,7 @@ typedef struct problem {
 static problem p; /* problem of the current test */
 
 /* y[N, out] = layer in double; `at` is the concatenation of x [N, in], w [out, in] and b [out]. */
-static void plain(const double *at, double *y) {
+static void expected_output(const double *at, double *y) {
     const double *x = at, *w = x + p.N * p.in, *b = w + p.out * p.in;
     for (size_t i = 0; i < p.N; i++)
         for (size_t o = 0; o < p.out; o++) {
@@ -37,7 +37,7 @@ static void plain(const double *at, double *y) {
 static double loss(void *arg, const double *at) {
     double y[MAX_N * MAX_SIDE], sum = 0;
     (void)arg;
-    plain(at, y);
+    expected_output(at, y);
     for (size_t i = 0; i < p.N * p.out; i++)
         sum += p.pick[i] * y[i];
     return sum;
@@ -57,7 +57,7 @@ static void check(const aoe_context *ctx) {
     test_to_double(at + n_x + n_w, b);
     test_to_double(p.pick, dy);
     aoei_dense_forward(ctx, y, x, w, p.bias ? b : none, p.with_tanh);
-    plain(at, y64);
+    expected_output(at, y64);
     test_close(y, y64, 1e-6);
     aoei_dense_backward(ctx, dx, dw, p.bias ? db : none, dy, x, y, w, p.with_tanh);
     test_to_double(grad, dx);

@@ -179,7 +179,7 @@ static void check_float(void) {
     const size_t cells = p.arity * p.B * p.D;
     for (size_t threads = 1; threads <= 2; threads++) {
         aoe_context *ctx = test_context(AOEI_TIER_C, threads);
-        aoe_objective_result r = {0}, wide = {0};
+        aoe_objective_result r = {0}, in_double = {0};
         for (size_t i = 0; i < cells; i++) {
             v[i] = (float)p.v[i];
             p.v[i] = (double)v[i];
@@ -188,8 +188,8 @@ static void check_float(void) {
         }
         const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = p.arity, .v = v, .grad = grad[threads - 1]};
         assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, sizeof workspace, ctx, &r, NULL), 0);
-        evaluate(p.v, p.grad, &wide);
-        assert_memory_equal(&r, &wide, sizeof r);
+        evaluate(p.v, p.grad, &in_double);
+        assert_memory_equal(&r, &in_double, sizeof r);
         for (size_t i = 0; i < cells; i++)
             assert_true(grad[threads - 1][i] == (float)p.grad[i]);
         aoe_context_destroy(ctx);

@@ -102,11 +102,11 @@ static void floats(void **state) {
     }
     for (size_t threads = 1; threads <= 2; threads++) {
         aoe_context *ctx = test_context(AOEI_TIER_C, threads);
-        aoe_objective_result r, wide;
+        aoe_objective_result r, in_double;
         const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = 2, .v = v, .grad = grad[threads - 1]};
         assert_int_equal(aoei_regression_objective(p.target, &b, workspace, sizeof workspace, ctx, &r, NULL), 0);
-        evaluate(p.v, p.grad, &wide);
-        assert_memory_equal(&r, &wide, sizeof r);
+        evaluate(p.v, p.grad, &in_double);
+        assert_memory_equal(&r, &in_double, sizeof r);
         for (size_t i = 0; i < 2 * p.B * p.D; i++)
             assert_true(grad[threads - 1][i] == (float)p.grad[i]);
         aoe_context_destroy(ctx);

@@ -50,22 +50,22 @@ static void rounding(const aoei_kernels *k) {
     static const uint32_t bits[] = {0,          0x80000000, 0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0x7f7fffff,
                                     0xff7fffff, 0x7f800000, 0xff800000, 0x7f800001, 0xffc12345, 0x7fffffff, 0x00000001,
                                     0x00008000, 0x00018000, 0x807fffff, 0x00800000, 0x7f7f7fff, 0x7f7f8000};
-    static float wide[K * N];
+    static float values[K * N];
     static aoei_bf16 rounded[K * N];
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     for (size_t i = 0; i < K * N; i++) {
         const uint32_t word = aoei_rng_below(&r, 2) ? aoei_rng_below(&r, UINT32_MAX) : bits[i % (sizeof bits / sizeof *bits)];
-        memcpy(&wide[i], &word, sizeof word);
-        rounded[i] = aoei_bf16_from_f32(wide[i]);
+        memcpy(&values[i], &word, sizeof word);
+        rounded[i] = aoei_bf16_from_f32(values[i]);
     }
-    const size_t bytes = k->gemm_bf16_packed_size(K, N), room = (bytes + 63) / 64 * 64;
-    unsigned char *x = aligned_alloc(64, room), *y = aligned_alloc(64, room);
+    const size_t bytes = k->gemm_bf16_packed_size(K, N), capacity = (bytes + 63) / 64 * 64;
+    unsigned char *x = aligned_alloc(64, capacity), *y = aligned_alloc(64, capacity);
     assert_non_null(x);
     assert_non_null(y);
     for (int transposed = 0; transposed < 2; transposed++) {
-        memset(x, 0, room);
-        memset(y, 0, room);
-        k->gemm_bf16_pack(x, wide, AOEI_F32, transposed ? 1 : N, transposed ? K : 1, K, 0, N);
+        memset(x, 0, capacity);
+        memset(y, 0, capacity);
+        k->gemm_bf16_pack(x, values, AOEI_F32, transposed ? 1 : N, transposed ? K : 1, K, 0, N);
         k->gemm_bf16_pack(y, rounded, AOEI_BF16, transposed ? 1 : N, transposed ? K : 1, K, 0, N);
         assert_memory_equal(x, y, bytes);
     }

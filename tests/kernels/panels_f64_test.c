@@ -90,8 +90,8 @@ static void check_product(const aoei_kernels *k, aoei_rng *r, size_t M, size_t N
                 size += fabsl((long double)x * y);
             }
             if (!equal(*at(&c, i, j), chain))
-                fail_msg("%s: [%zu, %zu, %zu] row %zu column %zu is %.17g, not %.17g", aoei_tier_name(k->tier), M, N, K, i, j,
-                         *at(&c, i, j), chain);
+                fail_msg("%s: [%zu, %zu, %zu] row %zu column %zu is %.17g, expected %.17g", aoei_tier_name(k->tier), M, N, K, i,
+                         j, *at(&c, i, j), chain);
             assert_true(fabsl(*at(&c, i, j) - exact) <=
                         kernel_tolerance("gemm_f64") * (double)(K + 1) * (long double)EPS / 2 * size);
         }
@@ -215,7 +215,7 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
                                                               down * (tolerance + fabsl(s - v[3][j]) / 2)
                                                         : 0;
             if (!(fabsl(*at(&m, i, j) - (across + down)) <= bound * EPS))
-                fail_msg("%s: weight %zu, %zu is %.17g, not %.20Lg", aoei_tier_name(k->tier), i, j, *at(&m, i, j),
+                fail_msg("%s: weight %zu, %zu is %.17g, expected %.20Lg", aoei_tier_name(k->tier), i, j, *at(&m, i, j),
                          across + down);
         }
     for (size_t s = 0; s < 4; s++)

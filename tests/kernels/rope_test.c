@@ -41,16 +41,16 @@ static void bf16(const aoei_kernels *k) {
     for (size_t half = 1; half <= MOST_HALF; half++)
         for (size_t heads = 1; heads <= HEADS; heads++) {
             const size_t n = 2 * half * heads;
-            float want[2 * MOST_HALF * HEADS], wide[2 * MOST_HALF * HEADS];
+            float want[2 * MOST_HALF * HEADS], converted[2 * MOST_HALF * HEADS];
             aoei_bf16 x[2 * MOST_HALF * HEADS + 2];
             test_span angles = test_span_normal(2 * half, half % 3, 1, 2), values = test_span_normal(n, 0, 1, 1);
             const float direction = heads == 2 ? -1.0f : 1.0f;
             x[0] = x[n + 1] = 0x1234; /* canaries; x + 1 is an odd address */
             for (size_t i = 0; i < n; i++) {
                 x[i + 1] = aoei_bf16_from_f32(values.data[i]);
-                wide[i] = aoei_bf16_to_f32(x[i + 1]);
+                converted[i] = aoei_bf16_to_f32(x[i + 1]);
             }
-            expected(want, wide, angles.data, direction, heads, half);
+            expected(want, converted, angles.data, direction, heads, half);
             k->rope_bf16(x + 1, angles.data, direction, heads, half);
             assert_true(x[0] == 0x1234 && x[n + 1] == 0x1234);
             for (size_t i = 0; i < n; i++) {
