@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Embedding: reads texts from standard input, one per line, and prints one vector per line.
  *
- *     echo 'A plane is taking off.' | build/examples/embed      (model: $AOE_MODEL, else the default model)
+ *     echo 'A plane is taking off.' | build/examples/embed      (model: $AOE_MODEL, or the default model)
  */
 #include <aoe.h>
 #include <stdio.h>

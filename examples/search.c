@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Search: prints the lines of a file that are most similar to a question.
  *
- *     build/examples/search FILE 'a question'      (model: $AOE_MODEL, else the default model)
+ *     build/examples/search FILE 'a question'      (model: $AOE_MODEL, or the default model)
  *
  * Build: make build/examples/search; elsewhere: cc search.c $(pkg-config --cflags --libs aoe)
  */
@@ -12,7 +12,7 @@
 
 enum { K = 3 };
 
-/* The lines of a file. Allocated; the texts point into the lines. */
+/* Reads the lines of a file. The caller frees the array and the data of each text. */
 static aoe_text *read_lines(FILE *file, size_t *n) {
     aoe_text *text = NULL;
     char *line = NULL;

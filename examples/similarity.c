@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Similarity: prints the cosine of the embeddings of two texts.
  *
- *     build/examples/similarity 'A plane is taking off.' 'An aircraft departs.'      (model: $AOE_MODEL, else the default)
+ *     build/examples/similarity 'A plane is taking off.' 'An aircraft departs.'      (model: $AOE_MODEL, or the default)
  */
 #include <aoe.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ OPTIONS=${OPTIONS:-}    # additional options of aoe train, after those of recipe
 export AOE_MODELS
 mkdir -p "$AOE_WORK" "$AOE_DATA/llm"
 
-setting() { # setting ANNOTATOR NAME: the value of $CHATGPT_MODEL, $LLAMA_API ...
+setting() { # setting ANNOTATOR NAME: prints the value of a variable such as $CHATGPT_MODEL (ANNOTATOR chatgpt, NAME MODEL)
     eval "printf '%s' \"\${$(printf '%s' "$1" | tr 'a-z-' 'A-Z_')_$2-}\""
 }
 

@@ -17,14 +17,16 @@ step "$AOE_WORK/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --res
 "$aoe" plot curve "$AOE_WORK/base" -o "$AOE_WORK/perplexity"
 step "$AOE_WORK/tuned/config.json" "$aoe" train "@$recipe/train.args" --resume
 cat "$AOE_WORK/wiki.txt" "$AOE_WORK/words/captions.txt" >"$AOE_WORK/texts.txt"
-names() { # names FILE NUMBER: triplets of rare words; NUMBER is the seed. Uses mawk: random numbers differ between awk programs
+# names FILE NUMBER: writes triplets that differ in rare words to FILE. NUMBER determines the random numbers. mawk is required,
+# because random numbers differ between awk programs.
+names() {
     draw() { mawk "$@" -f "$recipe/names.awk" "$AOE_WORK/texts.txt" "$AOE_WORK/wiki.txt"; }
     {
         draw -v seed=$((2 * $2 - 1)) -v rare=60 -v longest=16
         draw -v seed=$((2 * $2)) -v rare=2000 -v longest=14 -v often=1 | tail -n +2
     } >"$1.part" && mv "$1.part" "$1"
 }
-# twice two rounds from the same start; the average of the two models is better than either
+# two runs of two rounds each, from the same model; the average of the two resulting models is better than each of them
 export AOE_FROM AOE_ROUND=0
 for run in 1 2; do
     AOE_FROM=tuned

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# prepare.sh: writes the training files of aoe-mini-en to $AOE_WORK, from the data sets in $AOE_DATA. The files appear
-# only when all of them are complete. Left out are texts whose letters and digits equal a text of the evaluation sets or
-# a caption of an image that occurs in these sets, and rows that the data sets mark as part of an evaluation set.
+# prepare.sh: writes the training files of aoe-mini-en to $AOE_WORK, from the data sets in $AOE_DATA. The files are
+# moved there when all of them are complete. Texts are left out if their letters and digits equal those of a text of the
+# evaluation sets, or of a caption of an image that occurs in these sets. Rows that the data sets mark as part of an
+# evaluation set are also left out.
 set -eu
 : "${AOE_DATA:?folder of the data sets: stsb, sts12_14_15, mrpc, qnli, corpus_books, corpus_wiki, nli_part, flickr30k, qqp_part}"
 : "${AOE_WORK:?folder for the output files}"
@@ -17,7 +18,7 @@ done
 rm -rf "$work"
 mkdir -p "$work"
 
-keys() { # prints the lowercase letters and digits of each text on stdin
+keys() { # prints the distinct texts on stdin, reduced to lowercase letters and digits
     tr '\t' '\n' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9]//g' | sort -u | sed '/^$/d'
 }
 evaluation() { # prints every text of the evaluation sets
@@ -31,12 +32,12 @@ flickr() { # flickr 1|0 FILE...: prints the rows of images that occur in evaluat
         "$data/flickr30k/images_in_sts_eval.txt" "$@"
 }
 evaluation | keys >"$work/evaluation.keys"
-{ # also all captions of those images (premises of SNLI are captions), and evaluation texts without entities such as "&amp;"
+{ # also all captions of images in evaluation sets (SNLI's premises are captions), and evaluation texts without entities such as "&amp;"
     evaluation | sed 's/&[a-z]*;//g'
     flickr 1 "$data/flickr30k/train.tsv" "$data/flickr30k/val.tsv" "$data/flickr30k/test.tsv" | cut -f 3
 } | keys | sort -u - "$work/evaluation.keys" >"$work/related.keys"
 
-# keep KEYS COLUMN...: prints the rows of the TSV on stdin in which none of these columns is in $work/KEYS.keys
+# keep KEYS COLUMN...: prints the rows of the TSV file on stdin, except those with one of the columns in $work/KEYS.keys
 keep() {
     which=$1
     shift
@@ -87,7 +88,7 @@ out=questions.tsv
 } >"$work/words/$out"
 keep related 1 2 <"$work/words/$out" >"$work/$out"
 
-# several: prints the captions of the images that have more than one
+# several: prints the rows of images that have more than one caption
 several() {
     awk -F '\t' '
         !($1 in rows) { image[++n] = $1 }

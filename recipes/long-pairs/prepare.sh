@@ -12,7 +12,7 @@ data=$AOE_DATA work=$AOE_WORK
 export LC_ALL=C
 mkdir -p "$work"
 
-first() { # first N: like head, but reads all of stdin, so that the previous program of the pipe is not interrupted
+first() { # first N: like head -n N, but reads all of stdin, so that the program before it in the pipe gets no SIGPIPE
     awk -v n="$1" 'NR <= n'
 }
 

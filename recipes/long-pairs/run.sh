@@ -34,17 +34,17 @@ learn() {
     done
 }
 
-score() { # score DIR OPTION...: Spearman x 100 on the test pairs
+score() { # score DIR OPTION...: prints the Spearman correlation x 100 on the test pairs
     dir=$1
     shift
     "$aoe" eval sts -q -m "$dir" "$AOE_WORK/test.tsv" "$@" | sed -n 's/^test\.tsv  *[0-9]*  *\([^ ]*\).*/\1/p'
 }
 
-hundredths() { # 65.22 -> 6522, -0.05 -> -5
+hundredths() { # hundredths NUMBER: prints 100 x NUMBER: 65.22 -> 6522, -0.05 -> -5
     echo "$1" | sed 's/\.//; s/^\(-\{0,1\}\)0*\([0-9]\)/\1\2/'
 }
 
-mean() { # mean SCORE...: the mean with two decimals
+mean() { # mean SCORE...: prints the mean with two decimals
     sum=0 half=$(($# / 2))
     for score; do
         case $score in '' | *[!0-9.-]*) echo undefined && return ;; esac
@@ -56,7 +56,7 @@ mean() { # mean SCORE...: the mean with two decimals
     printf '%s%d.%02d' "$sign" $((sum / 100)) $((sum % 100))
 }
 
-# row INPUT OPTION...: a row of the table. INPUT describes which part of a text the model reads; OPTION selects it in aoe eval.
+# row INPUT OPTION...: prints a row of the table. INPUT describes which part of a text the model reads; OPTION selects it in aoe eval.
 row() {
     input=$1
     shift

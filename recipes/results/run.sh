@@ -39,7 +39,7 @@ compare() {
     mv "$out.part" "$out.md"
     echo "$out.md" >&2
 }
-on_stsb() { # on_stsb TABLE ARM...: the other arms are compared with the first
+on_stsb() { # on_stsb TABLE ARM...: compares arms that are trained and tested on STS-B; the first one is the reference arm
     table=$1
     shift
     compare "$table" runs-stsb stsb --test "$AOE_DATA/stsb/test.tsv" --arm "$@"
@@ -112,7 +112,7 @@ untrained() { # without training: poolings, and whitening fitted on the texts of
     mv "$out.part" "$out.md"
     echo "$out.md" >&2
 }
-retrieval() { # mean and standard deviation over the seeds, for the models that nli kept
+retrieval() { # mean and standard deviation over the seeds, for the models of the table nli
     [ -e "$AOE_WORK/nli-$name.md" ] || nli
     out=$AOE_WORK/retrieval-$name
     for model in "$START" "$AOE_WORK/runs-nli-$name"/runs/*/model; do
