@@ -90,8 +90,7 @@ static void print_table(const options *o, const aoe_bench_result *r, const aoe_c
     static const char *const heads[] = {"shape",  "mode",      "type",   "kernels",  "threads", "texts",
                                         "tokens", "median ms", "min ms", "tokens/s", "TFLOP/s", "peak MB"};
     cli_table_begin(&t, "llllrrrrrrrr");
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        cli_table_cell(&t, "%s", heads[i]);
+    cli_table_cells(&t, heads, sizeof heads / sizeof *heads);
     cli_table_cell(&t, "%s", o->shape);
     cli_table_cell(&t, "%s", modes[o->bench.mode]);
     cli_table_cell(&t, "%s", cli_dtype_name(r->dtype));

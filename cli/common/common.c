@@ -42,7 +42,7 @@ int cli_parse_table_format(void *target, const char *text, aoe_error *err) {
     const size_t i = cli_choose(names, 3, text, "format", err);
     if (i == 3)
         return err->code;
-    *(int *)target = (int)i;
+    *(cli_table_format *)target = (cli_table_format)i;
     return 0;
 }
 

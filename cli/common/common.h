@@ -52,7 +52,7 @@ size_t cli_choose(const char *const *names, size_t n, const char *text, const ch
 /* For cli_option.parse; targets int (an aoe_storage), aoe_chunk, aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
 int cli_parse_storage(void *target, const char *text, aoe_error *err);
 int cli_parse_chunk(void *target, const char *text, aoe_error *err);
-int cli_parse_table_format(void *target, const char *text, aoe_error *err); /* target: an int, a cli_table_format */
+int cli_parse_table_format(void *target, const char *text, aoe_error *err); /* target: a cli_table_format */
 int cli_parse_dtype(void *target, const char *text, aoe_error *err);
 int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
 int cli_parse_distill(void *target, const char *text, aoe_error *err);

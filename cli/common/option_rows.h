@@ -48,6 +48,11 @@
         .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                           \
         .help = "skip unreadable rows and report how many, instead of failing at the first one"                                \
     }
+#define CLI_OPTION_TABLE_FORMAT(target, about)                                                                                 \
+    {                                                                                                                          \
+        .name = "format", .letter = 'f', .kind = CLI_NAMED, .value = "NAME", target, .parse = cli_parse_table_format,          \
+        .excludes = "json", .help = about, .fallback = "table"                                                                 \
+    }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                        \
     {                                                                                                                          \
         .name = "columns", .kind = CLI_TEXT, .value = "ROLE=NAME,...", target,                                                 \

@@ -24,6 +24,13 @@ void *cli_realloc(void *p, size_t bytes) {
     return q;
 }
 
+void *cli_calloc(size_t count, size_t size) {
+    size_t bytes;
+    if (aoei_mul_size(count, size, &bytes))
+        bytes = SIZE_MAX;
+    return memset(cli_realloc(NULL, bytes), 0, bytes);
+}
+
 char *cli_strdup(const char *s) {
     size_t bytes = strlen(s) + 1;
     return memcpy(cli_realloc(NULL, bytes), s, bytes);
@@ -174,6 +181,11 @@ void cli_table_cell(cli_table *t, const char *fmt, ...) {
     t->cell = cli_realloc(t->cell, (t->cells + 1) * sizeof *t->cell);
     t->cell[t->cells] = cli_strdup(text);
     t->cells++;
+}
+
+void cli_table_cells(cli_table *t, const char *const *texts, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        cli_table_cell(t, "%s", texts[i]);
 }
 
 /* Width on a terminal: the number of UTF-8 characters, one column each. */

@@ -10,10 +10,12 @@
 
 #include <jansson.h>
 
-/* ---- memory: never NULL; without memory the program prints a message and exits with code 1 */
+/* ---- memory: unlike base/alloc.h, never NULL: if memory is exhausted, the program prints a message and exits with code 1.
+ * The caller frees blocks with free(). */
 
-void *cli_realloc(void *p, size_t bytes); /* p may be NULL; the caller frees the block with free() */
-char *cli_strdup(const char *s);          /* copy of s; the caller frees it with free() */
+void *cli_realloc(void *p, size_t bytes);    /* p may be NULL */
+void *cli_calloc(size_t count, size_t size); /* zeroed */
+char *cli_strdup(const char *s);
 
 /* ---- messages: one line per message on stderr; a progress bar on the terminal is cleared first */
 
@@ -53,9 +55,10 @@ typedef struct cli_table {
 } cli_table;
 
 void cli_table_begin(cli_table *t, const char *align);
-void cli_table_cell(cli_table *t, const char *fmt, ...); /* appends a cell, row by row */
-void cli_table_print(cli_table *t);                      /* prints to stdout and empties the table */
-void cli_table_free(cli_table *t);                       /* accepts a zeroed table */
+void cli_table_cell(cli_table *t, const char *fmt, ...);                /* appends a cell, row by row */
+void cli_table_cells(cli_table *t, const char *const *texts, size_t n); /* appends n cells, for example column headings */
+void cli_table_print(cli_table *t);                                     /* prints to stdout and empties the table */
+void cli_table_free(cli_table *t);                                      /* accepts a zeroed table */
 
 /* Formats of a table; the first row is the header. */
 typedef enum cli_table_format { CLI_TABLE_ALIGNED, CLI_TABLE_CSV, CLI_TABLE_MARKDOWN } cli_table_format;

@@ -16,7 +16,7 @@ typedef struct options {
     cli_general general;
     aoe_data_check_options c;
     size_t max;
-    int format; /* a cli_table_format; -1: not given */
+    cli_table_format format;
 } options;
 
 typedef struct job {
@@ -67,14 +67,7 @@ static int parse_range(void *target, const char *text, aoe_error *err) {
 
 static const cli_option output_table[] = {
     {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N rows of each kind; all rows are counted"},
-    {.name = "format",
-     .letter = 'f',
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(format),
-     .parse = cli_parse_table_format,
-     .help = "format of the counts: table, csv or markdown",
-     .fallback = "table"},
+    CLI_OPTION_TABLE_FORMAT(AT(format), "format of the counts: table, csv or markdown"),
 };
 
 static const cli_option check_table[] = {
@@ -193,7 +186,7 @@ static void print_counts(const job *j, const aoe_data_check_result *r) {
             cli_table_cell(&t, "%s", aoe_finding_text(kind));
     }
     putchar('\n');
-    cli_table_print_as(&t, j->o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)j->o->format);
+    cli_table_print_as(&t, j->o->format);
 }
 
 static void print_json(const aoe_data_check_result *r) {
@@ -221,7 +214,7 @@ static int run(job *j, aoe_data_check_options *c, const cli_args *args) {
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.format = -1, .max = 10};
+    options o = {.max = 10};
     cli_general_defaults(&o.general);
     aoe_data_check_options_defaults(&o.c);
     const cli_group groups[] = {
@@ -247,8 +240,6 @@ static int run_command(int argc, char **argv) {
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO && o.general.json && o.format != -1)
-        code = cli_usage("data check", "--json and --format exclude each other; give only one of them");
     if (code == CLI_GO) {
         job j = {.o = &o};
         cli_set_quiet(o.general.quiet);

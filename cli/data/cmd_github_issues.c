@@ -114,7 +114,12 @@ static const cli_option source_table[] = {
      .help = "read only the oldest N issues of each repository",
      .fallback = "all"},
     {.name = "refresh", .kind = CLI_FLAG, AT(g.refresh), .set = 1, .help = "check whether cached issues have changed"},
-    {.name = "offline", .kind = CLI_FLAG, AT(g.offline), .set = 1, .help = "use only the cache, without network access"},
+    {.name = "offline",
+     .kind = CLI_FLAG,
+     AT(g.offline),
+     .set = 1,
+     .excludes = "refresh",
+     .help = "use only the cache, without network access"},
     {.name = "api",
      .kind = CLI_TEXT,
      .value = "URL",
@@ -485,8 +490,6 @@ static int check_options(const options *o) {
     }
     if (o->g.graphql && o->g.all_comments)
         return cli_usage("data github-issues", "--graphql always reads all comments; leave out --all-comments");
-    if (o->g.offline && o->g.refresh)
-        return cli_usage("data github-issues", "--offline and --refresh exclude each other; give only one of them");
     return CLI_GO;
 }
 

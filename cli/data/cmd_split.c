@@ -25,8 +25,8 @@ typedef struct options {
     cli_general general;
     aoe_data_split_options s;
     parts parts;
-    const char *output; /* directory */
-    int format;         /* a cli_table_format; -1: not given */
+    const char *output;      /* directory */
+    cli_table_format format; /* of the summary */
 } options;
 
 typedef struct job {
@@ -89,14 +89,7 @@ static const cli_option output_table[] = {
      .parse = parse_shares,
      .help = "names and split ratios of the parts",
      .fallback = "train=80,dev=10,test=10"},
-    {.name = "format",
-     .letter = 'f',
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(format),
-     .parse = cli_parse_table_format,
-     .help = "format of the summary: table, csv or markdown",
-     .fallback = "table"},
+    CLI_OPTION_TABLE_FORMAT(AT(format), "format of the summary: table, csv or markdown"),
 };
 
 static const cli_option together_table[] = {
@@ -149,8 +142,7 @@ static void print_table(const job *j) {
     cli_table t;
     cli_table_begin(&t, "lrrrrl");
     static const char *const heading[] = {"part", "rows", "share", "texts", "clusters", "file"};
-    for (size_t i = 0; i < 6; i++)
-        cli_table_cell(&t, "%s", heading[i]);
+    cli_table_cells(&t, heading, 6);
     for (size_t p = 0; p < j->o->parts.n; p++) {
         cli_table_cell(&t, "%s", j->o->parts.name[p]);
         cli_table_cell(&t, "%zu", j->part[p].rows);
@@ -159,7 +151,7 @@ static void print_table(const job *j) {
         cli_table_cell(&t, "%zu", j->part[p].clusters);
         cli_table_cell(&t, "%s", j->path[p]);
     }
-    cli_table_print_as(&t, j->o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)j->o->format);
+    cli_table_print_as(&t, j->o->format);
 }
 
 static void print_json(const job *j) {
@@ -232,7 +224,7 @@ static void release(job *j, int failed) {
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.format = -1, .parts = {{"train", "dev", "test"}, {80, 10, 10}, 3}};
+    options o = {.parts = {{"train", "dev", "test"}, {80, 10, 10}, 3}};
     cli_general_defaults(&o.general);
     aoe_data_split_options_defaults(&o.s);
     const cli_group groups[] = {
@@ -258,8 +250,6 @@ static int run_command(int argc, char **argv) {
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO && o.general.json && o.format != -1)
-        code = cli_usage("data split", "--json and --format exclude each other; give only one of them");
     if (code == CLI_GO) {
         job j = {.o = &o, .input = args.operand[0]};
         cli_set_quiet(o.general.quiet);

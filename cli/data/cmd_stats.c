@@ -17,7 +17,7 @@ typedef struct options {
     cli_general general;
     aoe_data_stats_options s;
     const char *model;
-    int format; /* a cli_table_format; -1: not given */
+    cli_table_format format;
     view only;
 } options;
 
@@ -47,19 +47,13 @@ static int parse_view(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    {.name = "format",
-     .letter = 'f',
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(format),
-     .parse = cli_parse_table_format,
-     .help = "table, csv or markdown",
-     .fallback = "table"},
+    CLI_OPTION_TABLE_FORMAT(AT(format), "table, csv or markdown"),
     {.name = "only",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(only),
      .parse = parse_view,
+     .excludes = "json",
      .help = "print only one of the tables: rows, lengths or labels",
      .fallback = "all tables"},
 };
@@ -102,11 +96,6 @@ static const cli_option data_table[] = {
 
 /* ---- printing */
 
-static void heading(cli_table *t, const char *const *names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        cli_table_cell(t, "%s", names[i]);
-}
-
 static void count_cell(cli_table *t, int known, size_t n) {
     if (known)
         cli_table_cell(t, "%zu", n);
@@ -118,14 +107,14 @@ static void print_as(cli_table *t, const options *o, int *printed) {
     if (*printed)
         putchar('\n');
     *printed = 1;
-    cli_table_print_as(t, o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)o->format);
+    cli_table_print_as(t, o->format);
 }
 
 static void print_rows(const job *j, int *printed) {
     static const char *const names[] = {"file", "rows", "positive", "negative", "dropped", "no value", "texts", "distinct"};
     cli_table t;
     cli_table_begin(&t, "lrrrrrrr");
-    heading(&t, names, 8);
+    cli_table_cells(&t, names, 8);
     for (size_t i = 0; i < j->n; i++) {
         const aoe_data_stats_result *r = &j->result[i];
         cli_table_cell(&t, "%s", j->path[i]);
@@ -154,8 +143,8 @@ static void print_lengths(const job *j, int *printed) {
     static const char *const names[] = {"file", "length in", "mean"};
     cli_table t;
     cli_table_begin(&t, j->o->s.longer ? "llrrrrrrrrr" : "llrrrrrrrr");
-    heading(&t, names, 3);
-    heading(&t, quantile_names, AOE_QUANTILES);
+    cli_table_cells(&t, names, 3);
+    cli_table_cells(&t, quantile_names, AOE_QUANTILES);
     if (j->o->s.longer)
         cli_table_cell(&t, "> %zu", j->o->s.longer);
     for (size_t i = 0; i < j->n; i++) {
@@ -171,7 +160,7 @@ static void print_labels(const job *j, int *printed) {
     static const char *const names[] = {"file", "label", "rows", "share"};
     cli_table t;
     cli_table_begin(&t, "llrr");
-    heading(&t, names, 4);
+    cli_table_cells(&t, names, 4);
     size_t labels = 0;
     for (size_t i = 0; i < j->n; i++) {
         const aoe_data_stats_result *r = &j->result[i];
@@ -287,7 +276,7 @@ static int run(job *j, aoe_data_stats_options *s) {
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.format = -1, .only = VIEW_ALL};
+    options o = {.only = VIEW_ALL};
     cli_general_defaults(&o.general);
     aoe_data_stats_options_defaults(&o.s);
     const cli_group groups[] = {
@@ -313,12 +302,9 @@ static int run_command(int argc, char **argv) {
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO && o.general.json && (o.format != -1 || o.only != VIEW_ALL))
-        code = cli_usage("data stats", "--json prints all tables in its own format; leave out --format and --only");
     if (code == CLI_GO) {
         job j = {.o = &o, .encode = {.struct_size = sizeof(aoe_encode_options)}, .path = args.operand, .n = args.n};
-        j.result = cli_realloc(NULL, j.n * sizeof *j.result);
-        memset(j.result, 0, j.n * sizeof *j.result);
+        j.result = cli_calloc(j.n, sizeof *j.result);
         cli_set_quiet(o.general.quiet);
         code = run(&j, &o.s);
         cli_progress_end(&j.progress);

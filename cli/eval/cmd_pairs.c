@@ -7,55 +7,47 @@
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-typedef struct options {
-    cli_eval_options eval;
-    aoe_binary_options b;
-} options;
-
-typedef struct row {
-    aoe_binary_result result;
-    char *name; /* owned */
-} row;
-
-typedef struct report {
-    options o;
-    row *rows; /* [n] owned; one per table and, if there are several tables, their mean at the end */
-    size_t n;
-    size_t empty, truncated;
-} report;
-
-static const cli_option pairs_table[] = {
+static const cli_option class_table[] = {
     {.name = "positive-from",
      .kind = CLI_REAL,
      .value = "X",
-     .offset = offsetof(options, b.positive_from),
+     .offset = offsetof(aoe_binary_options, positive_from),
      .min = -1e30,
      .max = 1e30,
      .help = "pairs with a label of at least X are positive",
      .fallback = "1; labels must then be 0 or 1"},
 };
 
-static void add_row(report *r, const aoe_binary_result *result, const char *name) {
-    r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
-    r->rows[r->n++] = (row){*result, cli_strdup(name)};
+#define AT(field) offsetof(aoe_binary_result, field)
+
+static const cli_eval_field fields[] = {
+    {"pairs", "pairs", CLI_EVAL_COUNT, AT(pairs)},
+    {"positives", "positive", CLI_EVAL_COUNT, AT(metrics.positives)},
+    {"spearman", "spearman", CLI_EVAL_PERCENT, AT(spearman)},
+    {"pearson", "pearson", CLI_EVAL_PERCENT, AT(pearson)},
+    {"accuracy", "accuracy", CLI_EVAL_PERCENT, AT(metrics.accuracy)},
+    {"accuracy_threshold", "accuracy threshold", CLI_EVAL_NUMBER, AT(metrics.accuracy_threshold)},
+    {"f1", "f1", CLI_EVAL_PERCENT, AT(metrics.f1)},
+    {"f1_threshold", "f1 threshold", CLI_EVAL_NUMBER, AT(metrics.f1_threshold)},
+    {"precision", NULL, CLI_EVAL_PERCENT, AT(metrics.f1_precision)},
+    {"recall", NULL, CLI_EVAL_PERCENT, AT(metrics.f1_recall)},
+    {"average_precision", "AP", CLI_EVAL_PERCENT, AT(metrics.average_precision)},
+    {"skipped", "skipped", CLI_EVAL_RARE, AT(skipped)},
+    {"truncated", NULL, CLI_EVAL_COUNT, AT(truncated)},
+};
+
+static void keep(void *user, const aoe_binary_result *r) {
+    cli_eval_keep(user, r, r->name, r->empty, r->truncated);
 }
 
-static void keep_row(void *user, const aoe_binary_result *result) {
-    report *r = user;
-    r->empty += result->empty;
-    r->truncated += result->truncated;
-    add_row(r, result, result->name);
-}
-
-/* Adds the unweighted mean of the tables' metrics; the mean of thresholds is undefined. */
-static void add_mean(report *r) {
+/* Appends the unweighted mean of the tables' metrics; the mean of thresholds is undefined. */
+static void keep_mean(cli_eval *e) {
+    const aoe_binary_result *results = e->results;
     aoe_binary_result mean = {0};
-    const double n = (double)r->n;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_binary_result *s = &r->rows[i].result;
+    const double n = (double)e->n;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_binary_result *s = &results[i];
         mean.pairs += s->pairs;
         mean.skipped += s->skipped;
         mean.truncated += s->truncated;
@@ -69,92 +61,43 @@ static void add_mean(report *r) {
         mean.metrics.average_precision += s->metrics.average_precision / n;
     }
     mean.metrics.accuracy_threshold = mean.metrics.f1_threshold = NAN;
-    add_row(r, &mean, "mean");
+    cli_eval_keep(e, &mean, "mean", 0, 0);
 }
 
-static void print_json(const void *found) {
-    const report *r = found;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_binary_result *s = &r->rows[i].result;
-        const aoe_binary_metrics *m = &s->metrics;
-        const char *name = r->rows[i].name;
-        cli_print_json(json_pack(
-            "{s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I}", "name", cli_json_text(name, strlen(name)), "pairs",
-            (json_int_t)s->pairs, "positives", (json_int_t)m->positives, "spearman", cli_json_real(s->spearman), "pearson",
-            cli_json_real(s->pearson), "accuracy", cli_json_real(m->accuracy), "accuracy_threshold",
-            cli_json_real(m->accuracy_threshold), "f1", cli_json_real(m->f1), "f1_threshold", cli_json_real(m->f1_threshold),
-            "precision", cli_json_real(m->f1_precision), "recall", cli_json_real(m->f1_recall), "average_precision",
-            cli_json_real(m->average_precision), "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
-    }
+static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err) {
+    aoe_binary_options *o = e->own;
+    o->progress = cli_eval_progress;
+    o->user = e;
+    const int code = aoe_eval_binary(embedder, args->operand, args->n, o, keep, e, err);
+    if (!code && e->n > 1)
+        keep_mean(e);
+    return code;
 }
 
-static void print_table(const void *found) {
-    const report *r = found;
-    static const char *const heads[] = {
-        "name", "pairs",        "positive", "spearman", "pearson", "accuracy", "accuracy threshold",
-        "f1",   "f1 threshold", "AP",       "skipped"};
-    cli_table t;
-    size_t skipped = 0;
-    for (size_t i = 0; i < r->n; i++)
-        skipped += r->rows[i].result.skipped;
-    cli_table_begin(&t, skipped ? "lrrrrrrrrrr" : "lrrrrrrrrr");
-    for (size_t i = 0; i < t.columns; i++)
-        cli_table_cell(&t, "%s", heads[i]);
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_binary_result *s = &r->rows[i].result;
-        cli_table_cell(&t, "%s", r->rows[i].name);
-        cli_table_cell(&t, "%zu", s->pairs);
-        cli_table_cell(&t, "%zu", s->metrics.positives);
-        cli_eval_percent(&t, s->spearman);
-        cli_eval_percent(&t, s->pearson);
-        cli_eval_percent(&t, s->metrics.accuracy);
-        cli_eval_number(&t, s->metrics.accuracy_threshold);
-        cli_eval_percent(&t, s->metrics.f1);
-        cli_eval_number(&t, s->metrics.f1_threshold);
-        cli_eval_percent(&t, s->metrics.average_precision);
-        if (skipped)
-            cli_table_cell(&t, "%zu", s->skipped);
-    }
-    cli_eval_print(&t, &r->o.eval);
-}
-
-static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
-    report *r = found;
-    r->o.b.progress = cli_eval_progress;
-    r->o.b.user = progress;
-    const int failed = aoe_eval_binary(e, args->operand, args->n, &r->o.b, keep_row, r, err);
-    if (!failed && r->n > 1)
-        add_mean(r);
-    return failed;
-}
-
-static void count(const void *found, size_t *empty, size_t *truncated) {
-    const report *r = found;
-    *empty = r->empty;
-    *truncated = r->truncated;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_binary_result *b = &r->rows[i].result;
-        if (isfinite(b->spearman) || strcmp(r->rows[i].name, "mean") == 0)
+static void warn(const cli_eval *e) {
+    const aoe_binary_result *results = e->results;
+    const size_t tables = e->n > 1 ? e->n - 1 : e->n; /* the last of several results is the mean */
+    for (size_t i = 0; i < tables; i++) {
+        const aoe_binary_result *r = &results[i];
+        if (isfinite(r->spearman))
             continue;
-        if (b->metrics.positives == 0)
-            cli_warn("%s: correlation, F1 and AP are undefined: no pair is positive", r->rows[i].name);
+        if (r->metrics.positives == 0)
+            cli_warn("%s: correlation, F1 and AP are undefined: no pair is positive", e->names[i]);
         else
-            cli_warn("%s: the correlation is undefined: %s", r->rows[i].name,
-                     b->metrics.positives == b->pairs ? "all pairs are positive" : "all cosines are equal");
+            cli_warn("%s: the correlation is undefined: %s", e->names[i],
+                     r->metrics.positives == r->pairs ? "all pairs are positive" : "all cosines are equal");
     }
 }
 
 static int run_command(int argc, char **argv) {
-    report r = {0};
-    cli_eval_defaults(&r.o.eval);
-    aoe_binary_options_defaults(&r.o.b);
+    aoe_binary_options o;
+    aoe_binary_options_defaults(&o);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("classes", pairs_table, &r.o),
-        CLI_GROUP("tables", cli_table_table, &r.o.b.table),         CLI_GROUP("input files", cli_input_table, &r.o.b.table),
-        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
-        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
+        CLI_GROUP("classes", class_table, &o),
+        CLI_GROUP("tables", cli_table_table, &o.table),
+        CLI_GROUP("input files", cli_input_table, &o.table),
     };
-    const cli_syntax syntax = {
+    const cli_evaluation e = {
         .command = "eval pairs",
         .operands = "FILE...",
         .about = "Evaluates pairs with a binary label, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1). Prints,\n"
@@ -164,25 +107,16 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
-        .min_operands = 1,
-        .max_operands = SIZE_MAX,
-    };
-    const cli_evaluation e = {
-        .syntax = &syntax,
-        .options = &r.o.eval,
+        .own = &o,
         .doing = "evaluating",
         .unit = "pairs",
-        .report = &r,
+        .result_size = sizeof(aoe_binary_result),
+        .fields = fields,
+        .n_fields = sizeof fields / sizeof *fields,
         .score = score,
-        .count = count,
-        .print_json = print_json,
-        .print_table = print_table,
+        .warn = warn,
     };
-    const int code = cli_evaluate(&e, argc, argv);
-    for (size_t i = 0; i < r.n; i++)
-        free(r.rows[i].name);
-    free(r.rows);
-    return code;
+    return cli_evaluate(&e, argc, argv);
 }
 
 const cli_command cli_eval_pairs_command = {

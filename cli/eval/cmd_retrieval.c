@@ -9,23 +9,10 @@
 #include <string.h>
 
 typedef struct options {
-    cli_eval_options eval;
     aoe_retrieval_options r;
     const char *doc_prompt; /* prompt of the searched texts; NULL: the prompt of the queries */
+    cli_session docs;       /* embedder of the searched texts; used only if their prompt differs */
 } options;
-
-typedef struct row {
-    aoe_retrieval_result result;
-    char *name; /* owned */
-} row;
-
-typedef struct report {
-    options o;
-    row *rows; /* [n] owned */
-    size_t n;
-    size_t empty, truncated;
-    cli_session docs; /* embedder of the searched texts; used only if their prompt differs */
-} report;
 
 /* Parses a list such as "1,5,10". */
 static int parse_numbers(void *target, const char *text, aoe_error *err) {
@@ -113,12 +100,8 @@ static const cli_option input_table[] = {
      .fallback = "same as --prompt"},
 };
 
-static void keep_row(void *user, const aoe_retrieval_result *result) {
-    report *r = user;
-    r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
-    r->rows[r->n++] = (row){*result, cli_strdup(result->name)};
-    r->empty += result->empty;
-    r->truncated += result->truncated;
+static void keep(void *user, const aoe_retrieval_result *r) {
+    cli_eval_keep(user, r, r->name, r->empty, r->truncated);
 }
 
 static json_t *recall_object(const aoe_retrieval_result *s, const aoe_retrieval_options *o) {
@@ -131,12 +114,12 @@ static json_t *recall_object(const aoe_retrieval_result *s, const aoe_retrieval_
     return recall;
 }
 
-static void print_json(const void *found) {
-    const report *r = found;
-    const options *o = &r->o;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_retrieval_result *s = &r->rows[i].result;
-        const char *name = r->rows[i].name;
+static void print_json(const cli_eval *e) {
+    const options *o = e->own;
+    const aoe_retrieval_result *results = e->results;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_retrieval_result *s = &results[i];
+        const char *name = e->names[i];
         cli_print_json(json_pack("{s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "name", cli_json_text(name, strlen(name)),
                                  "texts", (json_int_t)s->texts, "queries", (json_int_t)s->queries, "strict_accuracy",
                                  cli_json_real(s->strict), "recall", recall_object(s, &o->r), "mrr", cli_json_real(s->mrr),
@@ -145,9 +128,9 @@ static void print_json(const void *found) {
     }
 }
 
-static void print_table(const void *found) {
-    const report *r = found;
-    const options *o = &r->o;
+static void print_table(const cli_eval *e) {
+    const options *o = e->own;
+    const aoe_retrieval_result *results = e->results;
     char align[6 + AOE_RECALL_MAX + 1] = "lrrr";
     cli_table t;
     memset(align + 4, 'r', o->r.n_recall + 2);
@@ -160,9 +143,9 @@ static void print_table(const void *found) {
         cli_table_cell(&t, "recall@%zu", o->r.recall_at[k]);
     cli_table_cell(&t, "MRR@%zu", o->r.top);
     cli_table_cell(&t, "nDCG@%zu", o->r.top);
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_retrieval_result *s = &r->rows[i].result;
-        cli_table_cell(&t, "%s", r->rows[i].name);
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_retrieval_result *s = &results[i];
+        cli_table_cell(&t, "%s", e->names[i]);
         cli_table_cell(&t, "%zu", s->texts);
         cli_table_cell(&t, "%zu", s->queries);
         if (s->strict >= 0)
@@ -174,56 +157,47 @@ static void print_table(const void *found) {
         cli_eval_percent(&t, s->mrr);
         cli_eval_percent(&t, s->ndcg);
     }
-    cli_eval_print(&t, &o->eval);
+    cli_table_print_as(&t, e->format);
 }
 
-static int open_docs(void *found) {
-    report *r = found;
-    cli_model_options docs = r->o.eval.model;
-    if (!r->o.doc_prompt)
+static int open_docs(cli_eval *e) {
+    options *o = e->own;
+    cli_model_options docs = e->model;
+    if (!o->doc_prompt)
         return 0;
-    docs.o.prompt = r->o.doc_prompt;
-    const int failed = cli_session_open(&r->docs, &r->o.eval.general, &docs);
-    r->o.r.doc_embedder = r->docs.embedder;
+    docs.o.prompt = o->doc_prompt;
+    const int failed = cli_session_open(&o->docs, &e->general, &docs);
+    o->r.doc_embedder = o->docs.embedder;
     return failed;
 }
 
-static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
-    report *r = found;
-    r->o.r.seed = r->o.eval.general.seed;
-    r->o.r.progress = cli_eval_progress;
-    r->o.r.user = progress;
-    return aoe_eval_retrieval(e, args->operand, args->n, &r->o.r, keep_row, r, err);
+static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err) {
+    options *o = e->own;
+    o->r.seed = e->general.seed;
+    o->r.progress = cli_eval_progress;
+    o->r.user = e;
+    return aoe_eval_retrieval(embedder, args->operand, args->n, &o->r, keep, e, err);
 }
 
-static void count(const void *found, size_t *empty, size_t *truncated) {
-    const report *r = found;
-    *empty = r->empty;
-    *truncated = r->truncated;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_retrieval_result *s = &r->rows[i].result;
-        cli_warn_skipped(r->rows[i].name, s->skipped);
-        if (s->without)
-            cli_note("%s: skipped %zu quer%s without relevant texts", r->rows[i].name, s->without,
-                     s->without == 1 ? "y" : "ies");
+static void warn(const cli_eval *e) {
+    const aoe_retrieval_result *results = e->results;
+    for (size_t i = 0; i < e->n; i++) {
+        cli_warn_skipped(e->names[i], results[i].skipped);
+        if (results[i].without)
+            cli_note("%s: skipped %zu quer%s without relevant texts", e->names[i], results[i].without,
+                     results[i].without == 1 ? "y" : "ies");
     }
 }
 
 static int run_command(int argc, char **argv) {
-    report r = {0};
-    cli_eval_defaults(&r.o.eval);
-    aoe_retrieval_options_defaults(&r.o.r);
+    options o = {0};
+    aoe_retrieval_options_defaults(&o.r);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),
-        CLI_GROUP("metrics", measure_table, &r.o),
-        CLI_GROUP("input", input_table, &r.o),
-        CLI_GROUP("input files", cli_input_table, &r.o.r.table),
-
-        CLI_GROUP("model", cli_model_table, &r.o.eval.model),
-        CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
-        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
+        CLI_GROUP("metrics", measure_table, &o),
+        CLI_GROUP("input", input_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.r.table),
     };
-    const cli_syntax syntax = {
+    const cli_evaluation e = {
         .command = "eval retrieval",
         .operands = "PATH...",
         .about = "Exact search by cosine in tables of groups of texts (columns group or image, text or caption) and in\n"
@@ -235,26 +209,18 @@ static int run_command(int argc, char **argv) {
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
-        .min_operands = 1,
-        .max_operands = SIZE_MAX,
-    };
-    const cli_evaluation e = {
-        .syntax = &syntax,
-        .options = &r.o.eval,
+        .own = &o,
         .doing = "embedding",
         .unit = "texts",
-        .report = &r,
+        .result_size = sizeof(aoe_retrieval_result),
         .open = open_docs,
         .score = score,
-        .count = count,
+        .warn = warn,
         .print_json = print_json,
         .print_table = print_table,
     };
     const int code = cli_evaluate(&e, argc, argv);
-    for (size_t i = 0; i < r.n; i++)
-        free(r.rows[i].name);
-    free(r.rows);
-    cli_session_close(&r.docs);
+    cli_session_close(&o.docs);
     return code;
 }
 

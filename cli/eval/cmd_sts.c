@@ -7,25 +7,19 @@
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-typedef struct options {
-    cli_eval_options eval;
-    aoe_sts_options sts;
-} options;
 
 typedef struct row {
     aoe_sts_result result;
-    char *name;            /* owned */
     const char *undefined; /* reason why the correlation is undefined, static string; NULL if it is defined */
 } row;
 
-typedef struct report {
-    options o;
-    row *rows; /* [n] owned */
-    size_t n;
-} report;
+#define AT(field) offsetof(row, result.field)
+
+static const cli_eval_field fields[] = {
+    {"pairs", "pairs", CLI_EVAL_COUNT, AT(pairs)},         {"spearman", "spearman", CLI_EVAL_PERCENT, AT(spearman)},
+    {"pearson", "pearson", CLI_EVAL_PERCENT, AT(pearson)}, {"skipped", "skipped", CLI_EVAL_RARE, AT(skipped)},
+    {"truncated", NULL, CLI_EVAL_COUNT, AT(truncated)},
+};
 
 static int all_equal(const double *x, size_t n) {
     for (size_t i = 1; i < n; i++)
@@ -42,84 +36,35 @@ static const char *why_undefined(const aoe_sts_result *r) {
                                           : "all cosines are equal";
 }
 
-static void keep_row(void *user, const aoe_sts_result *result) {
-    report *r = user;
-    r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
-    row *added = &r->rows[r->n++];
-    added->result = *result;
-    added->name = cli_strdup(result->name);
-    added->undefined = why_undefined(result);
+/* Texts are counted in files and subsets only, because totals contain them again. */
+static void keep(void *user, const aoe_sts_result *r) {
+    const row kept = {*r, why_undefined(r)};
+    const int is_part = r->row == AOE_STS_FILE || r->row == AOE_STS_SUBSET;
+    cli_eval_keep(user, &kept, r->name, is_part ? r->empty : 0, is_part ? r->truncated : 0);
 }
 
-static void print_json(const void *found) {
-    const report *r = found;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_sts_result *s = &r->rows[i].result;
-        cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:I,s:I}", "name", cli_json_text(r->rows[i].name, strlen(r->rows[i].name)),
-                                 "pairs", (json_int_t)s->pairs, "spearman", cli_json_real(s->spearman), "pearson",
-                                 cli_json_real(s->pearson), "skipped", (json_int_t)s->skipped, "truncated",
-                                 (json_int_t)s->truncated));
-    }
+static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err) {
+    aoe_sts_options *o = e->own;
+    o->progress = cli_eval_progress;
+    o->user = e;
+    return aoe_eval_sts(embedder, args->operand, args->n, o, keep, e, err);
 }
 
-static void print_table(const void *found) {
-    const report *r = found;
-    cli_table t;
-    size_t skipped = 0;
-    for (size_t i = 0; i < r->n; i++)
-        skipped += r->rows[i].result.skipped;
-    cli_table_begin(&t, skipped ? "lrrrr" : "lrrr");
-    cli_table_cell(&t, "name");
-    cli_table_cell(&t, "pairs");
-    cli_table_cell(&t, "spearman");
-    cli_table_cell(&t, "pearson");
-    if (skipped)
-        cli_table_cell(&t, "skipped");
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_sts_result *s = &r->rows[i].result;
-        cli_table_cell(&t, "%s", r->rows[i].name);
-        cli_table_cell(&t, "%zu", s->pairs);
-        cli_eval_percent(&t, s->spearman);
-        cli_eval_percent(&t, s->pearson);
-        if (skipped)
-            cli_table_cell(&t, "%zu", s->skipped);
-    }
-    cli_eval_print(&t, &r->o.eval);
-}
-
-static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
-    report *r = found;
-    r->o.sts.progress = cli_eval_progress;
-    r->o.sts.user = progress;
-    return aoe_eval_sts(e, args->operand, args->n, &r->o.sts, keep_row, r, err);
-}
-
-/* Only files and subsets are counted, because totals contain their texts again. */
-static void count(const void *found, size_t *empty, size_t *truncated) {
-    const report *r = found;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_sts_result *s = &r->rows[i].result;
-        if (s->row == AOE_STS_FILE || s->row == AOE_STS_SUBSET) {
-            *empty += s->empty;
-            *truncated += s->truncated;
-        }
-        if (r->rows[i].undefined)
-            cli_warn("%s: the correlation is undefined: %s", r->rows[i].name, r->rows[i].undefined);
-    }
+static void warn(const cli_eval *e) {
+    const row *rows = e->results;
+    for (size_t i = 0; i < e->n; i++)
+        if (rows[i].undefined)
+            cli_warn("%s: the correlation is undefined: %s", e->names[i], rows[i].undefined);
 }
 
 static int run_command(int argc, char **argv) {
-    report r = {0};
-    cli_eval_defaults(&r.o.eval);
-    aoe_sts_options_defaults(&r.o.sts);
+    aoe_sts_options o;
+    aoe_sts_options_defaults(&o);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", cli_table_table, &r.o.sts.table),
-        CLI_GROUP("input files", cli_input_table, &r.o.sts.table),
-
-        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
-        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
+        CLI_GROUP("tables", cli_table_table, &o.table),
+        CLI_GROUP("input files", cli_input_table, &o.table),
     };
-    const cli_syntax syntax = {
+    const cli_evaluation e = {
         .command = "eval sts",
         .operands = "FILE...",
         .about = "Evaluates semantic textual similarity: Spearman and Pearson correlation of cosines and gold scores,\n"
@@ -129,25 +74,16 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
-        .min_operands = 1,
-        .max_operands = SIZE_MAX,
-    };
-    const cli_evaluation e = {
-        .syntax = &syntax,
-        .options = &r.o.eval,
+        .own = &o,
         .doing = "evaluating",
         .unit = "pairs",
-        .report = &r,
+        .result_size = sizeof(row),
+        .fields = fields,
+        .n_fields = sizeof fields / sizeof *fields,
         .score = score,
-        .count = count,
-        .print_json = print_json,
-        .print_table = print_table,
+        .warn = warn,
     };
-    const int code = cli_evaluate(&e, argc, argv);
-    for (size_t i = 0; i < r.n; i++)
-        free(r.rows[i].name);
-    free(r.rows);
-    return code;
+    return cli_evaluate(&e, argc, argv);
 }
 
 const cli_command cli_eval_sts_command = {

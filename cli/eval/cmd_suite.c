@@ -5,31 +5,20 @@
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "cli/common/words.h"
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SETTING_EACH = AOE_SETTING_COUNT };
 
 typedef struct options {
-    cli_eval_options eval;
     int skip_bad_rows;
     int setting; /* an aoe_setting, or SETTING_EACH */
     int pearson, subsets;
+    cli_words paths; /* paths of the sets, owned */
 } options;
-
-typedef struct row {
-    aoe_suite_result result;
-    char *name, *path; /* owned */
-} row;
-
-typedef struct report {
-    options o;
-    row *rows; /* [n] in the order of the evaluation, owned */
-    size_t n;
-} report;
 
 static int parse_setting(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"all", "mean", "wmean", "each"}; /* in the order of aoe_setting */
@@ -73,31 +62,35 @@ static const cli_option suite_table[] = {
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
-static void keep_row(void *user, const aoe_suite_result *result) {
-    report *r = user;
-    r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
-    row *added = &r->rows[r->n++];
-    *added = (row){.result = *result, .name = cli_strdup(result->name)};
-    added->path = result->path ? cli_strdup(result->path) : NULL;
+/* The average, which is the last result, counts the texts of all sets. */
+static void keep(void *user, const aoe_suite_result *r) {
+    cli_eval *e = user;
+    options *o = e->own;
+    const int is_average = r->row == AOE_SUITE_AVERAGE;
+    aoe_suite_result kept = *r;
+    if (r->path) {
+        cli_words_add(&o->paths, "%s", r->path);
+        kept.path = o->paths.word[o->paths.n - 1];
+    }
+    cli_eval_keep(e, &kept, r->name, is_average ? r->empty : 0, is_average ? r->truncated : 0);
 }
 
 static json_t *coefficients(const aoe_suite_result *s, aoe_setting k) {
     return json_pack("{s:o,s:o}", "spearman", cli_json_real(s->spearman[k]), "pearson", cli_json_real(s->pearson[k]));
 }
 
-static void print_json(const void *found) {
-    const report *r = found;
-    const options *o = &r->o;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_suite_result *s = &r->rows[i].result;
+static void print_json(const cli_eval *e) {
+    const options *o = e->own;
+    const aoe_suite_result *results = e->results;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_suite_result *s = &results[i];
         if (s->row == AOE_SUITE_SUBSET && !o->subsets)
             continue;
-        const char *path = r->rows[i].path;
-        cli_print_json(json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "name", r->rows[i].name, "path",
-                                 path ? cli_json_text(path, strlen(path)) : json_null(), "parts", (json_int_t)s->parts, "pairs",
-                                 (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated,
-                                 "all", coefficients(s, AOE_SETTING_ALL), "mean", coefficients(s, AOE_SETTING_MEAN), "wmean",
-                                 coefficients(s, AOE_SETTING_WMEAN)));
+        cli_print_json(json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "name", e->names[i], "path",
+                                 s->path ? cli_json_text(s->path, strlen(s->path)) : json_null(), "parts", (json_int_t)s->parts,
+                                 "pairs", (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped, "truncated",
+                                 (json_int_t)s->truncated, "all", coefficients(s, AOE_SETTING_ALL), "mean",
+                                 coefficients(s, AOE_SETTING_MEAN), "wmean", coefficients(s, AOE_SETTING_WMEAN)));
     }
 }
 
@@ -105,51 +98,53 @@ static double figure(const aoe_suite_result *s, const options *o, int setting) {
     return o->pearson ? s->pearson[setting] : s->spearman[setting];
 }
 
-static void print_subsets(const report *r) {
-    const options *o = &r->o;
+static void print_subsets(const cli_eval *e) {
+    const options *o = e->own;
+    const aoe_suite_result *results = e->results;
     cli_table t;
     cli_table_begin(&t, "lrr");
     cli_table_cell(&t, "subset");
     cli_table_cell(&t, "pairs");
     cli_table_cell(&t, o->pearson ? "pearson" : "spearman");
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_suite_result *s = &r->rows[i].result;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_suite_result *s = &results[i];
         if (s->row != AOE_SUITE_SUBSET)
             continue;
-        cli_table_cell(&t, "%s", r->rows[i].name);
+        cli_table_cell(&t, "%s", e->names[i]);
         cli_table_cell(&t, "%zu", s->pairs);
         cli_eval_percent(&t, figure(s, o, 0));
     }
     if (t.cells > t.columns) {
-        cli_eval_print(&t, &o->eval);
+        cli_table_print_as(&t, e->format);
         putchar('\n');
     }
     cli_table_free(&t);
 }
 
-static void print_setting(cli_table *t, const report *r, int setting) {
+static void print_setting(cli_table *t, const cli_eval *e, int setting) {
+    const aoe_suite_result *results = e->results;
     cli_table_cell(t, "%s", aoe_setting_name((aoe_setting)setting));
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_suite_result *s = &r->rows[i].result;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_suite_result *s = &results[i];
         if (s->row == AOE_SUITE_SET && !s->path)
             cli_table_cell(t, "-");
         else if (s->row != AOE_SUITE_SUBSET)
-            cli_eval_percent(t, figure(s, &r->o, setting));
+            cli_eval_percent(t, figure(s, e->own, setting));
     }
 }
 
-static void print_table(const void *found) {
-    const report *r = found;
-    const options *o = &r->o;
+static void print_table(const cli_eval *e) {
+    const options *o = e->own;
+    const aoe_suite_result *results = e->results;
     cli_table t;
     if (o->subsets)
-        print_subsets(r);
+        print_subsets(e);
     cli_table_begin(&t, "lrrrrrrrr");
     cli_table_cell(&t, "setting");
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_suite_result *s = &r->rows[i].result;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_suite_result *s = &results[i];
         if (s->row == AOE_SUITE_SET)
-            cli_table_cell(&t, "%s", r->rows[i].name);
+            cli_table_cell(&t, "%s", e->names[i]);
         else if (s->row == AOE_SUITE_AVERAGE && s->parts < 7)
             cli_table_cell(&t, "average of %zu", s->parts);
         else if (s->row == AOE_SUITE_AVERAGE)
@@ -157,20 +152,21 @@ static void print_table(const void *found) {
     }
     for (int k = 0; k < AOE_SETTING_COUNT; k++)
         if (o->setting == k || o->setting == SETTING_EACH)
-            print_setting(&t, r, k);
-    cli_eval_print(&t, &o->eval);
+            print_setting(&t, e, k);
+    cli_table_print_as(&t, e->format);
 }
 
 /* Warns about missing sets and about sets whose size differs from the published size. */
-static void report_sets(const report *r) {
+static void report_sets(const cli_eval *e) {
+    const aoe_suite_result *results = e->results;
     char missing[128] = "";
     size_t n = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_suite_result *s = &r->rows[i].result;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_suite_result *s = &results[i];
         if (s->row == AOE_SUITE_SET && !s->path)
-            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", n++ ? ", " : "", r->rows[i].name);
+            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", n++ ? ", " : "", e->names[i]);
         else if (s->row != AOE_SUITE_AVERAGE && s->parts == 1 && s->pairs != s->published_pairs)
-            cli_warn("%s has %zu scored pairs, but the published set has %zu; the score is not comparable", r->rows[i].name,
+            cli_warn("%s has %zu scored pairs, but the published set has %zu; the score is not comparable", e->names[i],
                      s->pairs, s->published_pairs);
     }
     if (n)
@@ -178,41 +174,34 @@ static void report_sets(const report *r) {
 }
 
 /* Warns about undefined correlations: one undefined subset makes its set and the average undefined. */
-static void report_undefined(const report *r) {
-    for (size_t i = 0; i < r->n; i++) {
-        const aoe_suite_result *s = &r->rows[i].result;
+static void report_undefined(const cli_eval *e) {
+    const aoe_suite_result *results = e->results;
+    for (size_t i = 0; i < e->n; i++) {
+        const aoe_suite_result *s = &results[i];
         if (s->row != AOE_SUITE_AVERAGE && s->pairs && !isfinite(s->spearman[AOE_SETTING_ALL]))
-            cli_warn("%s: the correlation is undefined: all cosines or all gold scores are equal", r->rows[i].name);
+            cli_warn("%s: the correlation is undefined: all cosines or all gold scores are equal", e->names[i]);
     }
 }
 
-static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
-    report *r = found;
-    const aoe_suite_options suite = {.struct_size = sizeof(aoe_suite_options),
-                                     .skip_bad_rows = r->o.skip_bad_rows,
-                                     .progress = cli_eval_progress,
-                                     .user = progress};
-    return aoe_eval_suite(e, args->operand, args->n, &suite, keep_row, r, err);
+static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err) {
+    const options *o = e->own;
+    aoe_suite_options suite;
+    aoe_suite_options_defaults(&suite);
+    suite.skip_bad_rows = o->skip_bad_rows;
+    suite.progress = cli_eval_progress;
+    suite.user = e;
+    return aoe_eval_suite(embedder, args->operand, args->n, &suite, keep, e, err);
 }
 
-static void count(const void *found, size_t *empty, size_t *truncated) {
-    const report *r = found;
-    const aoe_suite_result *all = &r->rows[r->n - 1].result; /* the average */
-    report_sets(r);
-    report_undefined(r);
-    *empty = all->empty;
-    *truncated = all->truncated;
+static void warn(const cli_eval *e) {
+    report_sets(e);
+    report_undefined(e);
 }
 
 static int run_command(int argc, char **argv) {
-    report r = {.o.setting = SETTING_EACH};
-    cli_eval_defaults(&r.o.eval);
-    const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("suite", suite_table, &r.o),
-        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
-        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
-    };
-    const cli_syntax syntax = {
+    options o = {.setting = SETTING_EACH};
+    const cli_group groups[] = {CLI_GROUP("suite", suite_table, &o)};
+    const cli_evaluation e = {
         .command = "eval suite",
         .operands = "DIR...",
         .about = "Evaluates STS12 to STS16, STS-B (test) and SICK-R (test) from SentEval's data and prints the\n"
@@ -223,27 +212,18 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
-        .min_operands = 1,
-        .max_operands = SIZE_MAX,
-    };
-    const cli_evaluation e = {
-        .syntax = &syntax,
-        .options = &r.o.eval,
+        .n_groups = 1,
+        .own = &o,
         .doing = "evaluating",
         .unit = "pairs",
-        .report = &r,
+        .result_size = sizeof(aoe_suite_result),
         .score = score,
-        .count = count,
+        .warn = warn,
         .print_json = print_json,
         .print_table = print_table,
     };
     const int code = cli_evaluate(&e, argc, argv);
-    for (size_t i = 0; i < r.n; i++) {
-        free(r.rows[i].name);
-        free(r.rows[i].path);
-    }
-    free(r.rows);
+    cli_words_free(&o.paths);
     return code;
 }
 

@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: MIT
- * The common steps of all evaluations: parsing, opening the model, progress, and printing the results.
+ * The common steps of all evaluations: parsing, opening the model, keeping the results, progress, and printing.
  */
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-const cli_option cli_eval_format_table[CLI_EVAL_FORMAT_COUNT] = {
-    {.name = "format",
-     .letter = 'f',
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     .offset = offsetof(cli_eval_options, format),
-     .parse = cli_parse_table_format,
-     .help = "table, csv or markdown",
-     .fallback = "table"},
+#include "cli/common/option_rows.h"
+
+enum { MAX_COLUMNS = 16, MAX_OWN_GROUPS = 4 };
+
+static const cli_option output_table[] = {
+    CLI_OPTION_TABLE_FORMAT(.offset = offsetof(cli_eval, format), "table, csv or markdown"),
 };
 
-void cli_eval_defaults(cli_eval_options *o) {
-    cli_general_defaults(&o->general);
-    cli_model_defaults(&o->model);
-    o->format = -1;
+/* ---- results */
+
+void cli_eval_keep(cli_eval *e, const void *result, const char *name, size_t empty, size_t truncated) {
+    e->results = cli_realloc(e->results, (e->n + 1) * e->result_size);
+    e->names = cli_realloc(e->names, (e->n + 1) * sizeof *e->names);
+    memcpy((char *)e->results + e->n * e->result_size, result, e->result_size);
+    e->names[e->n++] = cli_strdup(name);
+    e->empty += empty;
+    e->truncated += truncated;
 }
 
-static int check(const cli_eval_options *o, const char *command) {
-    if (o->general.json && o->format != -1)
-        return cli_usage(command, "--json and --format exclude each other; give only one of them");
-    return CLI_GO;
+static const void *field_of(const cli_eval *e, size_t result, const cli_eval_field *f) {
+    return (const char *)e->results + result * e->result_size + f->offset;
 }
 
-void cli_eval_print(cli_table *t, const cli_eval_options *o) {
-    cli_table_print_as(t, o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)o->format);
+static size_t count_of(const cli_eval *e, size_t result, const cli_eval_field *f) {
+    return *(const size_t *)field_of(e, result, f);
 }
+
+static double real_of(const cli_eval *e, size_t result, const cli_eval_field *f) {
+    return *(const double *)field_of(e, result, f);
+}
+
+/* ---- printing */
 
 void cli_eval_percent(cli_table *t, double x) {
     if (isfinite(x))
@@ -40,62 +47,152 @@ void cli_eval_percent(cli_table *t, double x) {
         cli_table_cell(t, "undefined");
 }
 
-void cli_eval_number(cli_table *t, double x) {
+static void number_cell(cli_table *t, double x) {
     if (isfinite(x))
         cli_table_cell(t, "%.4f", x);
     else
         cli_table_cell(t, "-");
 }
 
+static void print_json(const cli_evaluation *c, const cli_eval *e) {
+    for (size_t i = 0; i < e->n; i++) {
+        json_t *o = json_pack("{s:o}", "name", cli_json_text(e->names[i], strlen(e->names[i])));
+        for (size_t k = 0; k < c->n_fields; k++) {
+            const cli_eval_field *f = &c->fields[k];
+            const int is_count = f->kind == CLI_EVAL_COUNT || f->kind == CLI_EVAL_RARE;
+            if (f->key)
+                json_object_set_new(o, f->key,
+                                    is_count ? json_integer((json_int_t)count_of(e, i, f)) : cli_json_real(real_of(e, i, f)));
+        }
+        cli_print_json(o);
+    }
+}
+
+/* 1 if tables have a column for the field. */
+static int has_column(const cli_eval *e, const cli_eval_field *f) {
+    size_t sum = 0;
+    for (size_t i = 0; f->kind == CLI_EVAL_RARE && i < e->n; i++)
+        sum += count_of(e, i, f);
+    return f->heading && (f->kind != CLI_EVAL_RARE || sum);
+}
+
+static void field_cell(cli_table *t, const cli_eval *e, size_t result, const cli_eval_field *f) {
+    switch (f->kind) {
+    case CLI_EVAL_COUNT:
+    case CLI_EVAL_RARE:
+        cli_table_cell(t, "%zu", count_of(e, result, f));
+        break;
+    case CLI_EVAL_PERCENT:
+        cli_eval_percent(t, real_of(e, result, f));
+        break;
+    case CLI_EVAL_NUMBER:
+        number_cell(t, real_of(e, result, f));
+        break;
+    }
+}
+
+static void print_table(const cli_evaluation *c, const cli_eval *e) {
+    const cli_eval_field *columns[MAX_COLUMNS];
+    char align[MAX_COLUMNS + 2] = "l";
+    size_t n = 0;
+    cli_table t;
+    for (size_t k = 0; k < c->n_fields && n < MAX_COLUMNS; k++)
+        if (has_column(e, &c->fields[k]))
+            columns[n++] = &c->fields[k];
+    memset(align + 1, 'r', n);
+    cli_table_begin(&t, align);
+    cli_table_cell(&t, "name");
+    for (size_t k = 0; k < n; k++)
+        cli_table_cell(&t, "%s", columns[k]->heading);
+    for (size_t i = 0; i < e->n; i++) {
+        cli_table_cell(&t, "%s", e->names[i]);
+        for (size_t k = 0; k < n; k++)
+            field_cell(&t, e, i, columns[k]);
+    }
+    cli_table_print_as(&t, e->format);
+}
+
+static void print_results(const cli_evaluation *c, const cli_eval *e) {
+    if (e->general.json && c->print_json)
+        c->print_json(e);
+    else if (e->general.json)
+        print_json(c, e);
+    else if (c->print_table)
+        c->print_table(e);
+    else
+        print_table(c, e);
+}
+
 /* Warns about empty and truncated texts and says how long texts are embedded. */
-static void note_texts(const cli_session *s, const cli_eval_options *o, size_t empty, size_t truncated) {
+static void note_texts(const cli_session *s, const cli_eval *e) {
     aoe_model_info info;
     aoe_model_get_info(s->model, &info);
-    if (empty)
-        cli_warn("%zu empty text%s: %s", empty, cli_plural(empty),
+    if (e->empty)
+        cli_warn("%zu empty text%s: %s", e->empty, cli_plural(e->empty),
                  strcmp(info.architecture, "static") ? "only special tokens are embedded" : "the embedding is zero");
-    cli_warn_truncated(truncated, 0, 1);
-    if (o->model.chunk == AOE_CHUNK_MEAN)
+    cli_warn_truncated(e->truncated, 0, 1);
+    if (e->model.chunk == AOE_CHUNK_MEAN)
         cli_note("texts longer than the maximum sequence length: the embedding is the mean over all chunks");
 }
 
+/* ---- the command */
+
 int cli_eval_progress(void *user, size_t done, size_t total) {
-    cli_progress_update(user, done, total, NULL, -1, NULL);
+    cli_eval *e = user;
+    cli_progress_update(&e->progress, done, total, NULL, -1, NULL);
     return 0;
 }
 
-static int run(const cli_evaluation *e, cli_session *s, const cli_args *args) {
-    cli_progress progress;
+static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_args *args) {
     aoe_error err;
-    size_t empty = 0, truncated = 0;
-    if (cli_session_open(s, &e->options->general, &e->options->model) || (e->open && e->open(e->report)))
+    if (cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e)))
         return 1;
     cli_session_describe(s);
-    cli_progress_begin(&progress, e->doing, e->unit, 0);
-    const int failed = e->score(e->report, s->embedder, args, &progress, &err);
-    cli_progress_end(&progress);
+    cli_progress_begin(&e->progress, c->doing, c->unit, 0);
+    const int failed = c->score(e, s->embedder, args, &err);
+    cli_progress_end(&e->progress);
     if (failed)
         return cli_fail("%s", err.message);
-    e->count(e->report, &empty, &truncated);
-    note_texts(s, e->options, empty, truncated);
-    if (e->options->general.json)
-        e->print_json(e->report);
-    else
-        e->print_table(e->report);
+    if (c->warn)
+        c->warn(e);
+    note_texts(s, e);
+    print_results(c, e);
     return 0;
 }
 
-int cli_evaluate(const cli_evaluation *e, int argc, char **argv) {
+int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
+    cli_eval e = {.own = c->own, .result_size = c->result_size};
+    cli_general_defaults(&e.general);
+    cli_model_defaults(&e.model);
+    cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
+    *next++ = (cli_group)CLI_GROUP("output", output_table, &e);
+    for (size_t i = 0; i < c->n_groups; i++)
+        *next++ = c->groups[i];
+    *next++ = (cli_group)CLI_GROUP("model", cli_model_table, &e.model);
+    *next++ = (cli_group)CLI_GROUP("long texts", cli_chunk_table, &e.model);
+    *next++ = (cli_group)CLI_GROUP("general", cli_general_table, &e.general);
+    const cli_syntax syntax = {
+        .command = c->command,
+        .operands = c->operands,
+        .about = c->about,
+        .examples = c->examples,
+        .groups = groups,
+        .n_groups = (size_t)(next - groups),
+        .min_operands = 1,
+        .max_operands = SIZE_MAX,
+    };
     cli_args args;
-    int code = cli_parse(&args, e->syntax, argc, argv);
-    if (code == CLI_GO)
-        code = check(e->options, e->syntax->command);
+    int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO) {
         cli_session s = {0};
-        cli_set_quiet(e->options->general.quiet);
-        code = run(e, &s, &args);
+        cli_set_quiet(e.general.quiet);
+        code = run(c, &e, &s, &args);
         cli_session_close(&s);
     }
+    for (size_t i = 0; i < e.n; i++)
+        free(e.names[i]);
+    free(e.names);
+    free(e.results);
     cli_args_free(&args);
     return code;
 }

@@ -1,47 +1,67 @@
 /* SPDX-License-Identifier: MIT
- * The common part of the evaluations (aoe eval ...): their steps, printing of results, progress, and warnings about
- * texts.
+ * The common part of the evaluations (aoe eval ...). Each command describes itself with a cli_evaluation; cli_evaluate parses
+ * the arguments, opens the model, calls the library, keeps its results, and prints them.
  */
 #ifndef AOE_CLI_EVAL_EVAL_COMMON_H
 #define AOE_CLI_EVAL_EVAL_COMMON_H
 
 #include "cli/common/common.h"
 
-typedef struct cli_eval_options {
+/* An evaluation that runs: the options of all evaluations, the results and the progress. */
+typedef struct cli_eval {
     cli_general general;
     cli_model_options model;
-    int format; /* a cli_table_format; -1: not given */
-} cli_eval_options;
+    cli_table_format format;
+    void *own;     /* options of the command, borrowed from cli_evaluation.own */
+    void *results; /* [n] results of the library, result_size bytes each, owned; their borrowed pointers are invalid */
+    char **names;  /* [n] names of the results, owned */
+    size_t n, result_size;
+    size_t empty, truncated; /* number of empty texts and of truncated texts */
+    cli_progress progress;
+} cli_eval;
 
-enum { CLI_EVAL_FORMAT_COUNT = 1 };
-extern const cli_option cli_eval_format_table[CLI_EVAL_FORMAT_COUNT]; /* base: cli_eval_options */
+typedef enum cli_eval_kind {
+    CLI_EVAL_COUNT,   /* size_t */
+    CLI_EVAL_RARE,    /* size_t; a table has no column for it if it is 0 in all results */
+    CLI_EVAL_PERCENT, /* double; tables show it times 100 with two digits, or "undefined" if it is NaN */
+    CLI_EVAL_NUMBER   /* double; tables show four digits, or "-" if it is NaN */
+} cli_eval_kind;
 
-void cli_eval_defaults(cli_eval_options *o);
-void cli_eval_print(cli_table *t, const cli_eval_options *o); /* prints the table in the format of the options */
+/* A field of a result that is printed. */
+typedef struct cli_eval_field {
+    const char *key;     /* key in JSON; NULL: not printed in JSON */
+    const char *heading; /* heading of the column in tables; NULL: no column */
+    cli_eval_kind kind;
+    size_t offset; /* of the field in the result, in bytes */
+} cli_eval_field;
 
-/* Adds a cell with 100 x and two digits; "undefined" if x is NaN. */
-void cli_eval_percent(cli_table *t, double x);
-/* Adds a cell with x and four digits; "-" if x is NaN. */
-void cli_eval_number(cli_table *t, double x);
-/* An aoe_eval_progress_fn; user: a cli_progress that has begun. */
-int cli_eval_progress(void *user, size_t done, size_t total);
-
-/* The functions and names of one evaluation. */
+/* An evaluation command. All functions except score may be NULL. */
 typedef struct cli_evaluation {
-    const cli_syntax *syntax;
-    cli_eval_options *options; /* options, part of the report */
-    const char *doing, *unit;  /* texts of the progress line: "embedding", "texts" */
-    void *report;              /* options and results; argument of the functions below */
-    int (*open)(void *report); /* called before score; returns 0, or 1 after reporting an error; NULL: not called */
-    int (*score)(void *report, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err);
-    void (*count)(
-        const void *report, size_t *empty,
-        size_t *truncated); /* sets the number of empty and of truncated texts, and prints warnings about the results */
-    void (*print_json)(const void *report);
-    void (*print_table)(const void *report);
+    const char *command, *operands, *about, *examples; /* as in cli_syntax */
+    const cli_group *groups;                           /* [n_groups] options of the command, in addition to the common ones */
+    size_t n_groups;
+    void *own;                    /* options of the command: cli_eval.own */
+    const char *doing, *unit;     /* texts of the progress line: "embedding", "texts" */
+    size_t result_size;           /* size of a result in bytes */
+    const cli_eval_field *fields; /* [n_fields] printed after the name; used where print_json or print_table is NULL */
+    size_t n_fields;
+    int (*open)(cli_eval *e); /* called after the model is opened; returns 0, or 1 after reporting an error */
+    /* Calls the evaluation of the library, which reports its results through cli_eval_keep. Returns an error code. */
+    int (*score)(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err);
+    void (*warn)(const cli_eval *e); /* prints warnings about the results */
+    void (*print_json)(const cli_eval *e);
+    void (*print_table)(const cli_eval *e);
 } cli_evaluation;
 
 /* Parses the arguments, opens the model, evaluates all inputs, then prints the results. Returns the exit code. */
 int cli_evaluate(const cli_evaluation *e, int argc, char **argv);
+
+/* Appends a copy of a result with a name. empty, truncated: numbers of texts to add to the totals. */
+void cli_eval_keep(cli_eval *e, const void *result, const char *name, size_t empty, size_t truncated);
+/* An aoe_eval_progress_fn; user: the cli_eval. */
+int cli_eval_progress(void *user, size_t done, size_t total);
+
+/* Adds a cell with 100 x and two digits; "undefined" if x is NaN. */
+void cli_eval_percent(cli_table *t, double x);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/experiment/experiment.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ typedef struct options {
     const char *against; /* NULL: the first arm */
     cli_texts tests;
     aoe_bootstrap_options bootstrap;
-    int format; /* a cli_table_format; -1: not given */
+    cli_table_format format;
     cli_experiment e;
 } options;
 
@@ -62,13 +63,7 @@ static const cli_option table[] = {
      .value = "N",
      .offset = offsetof(options, bootstrap.seed),
      .help = "random seed of the bootstrap"},
-    {.name = "format",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     .offset = offsetof(options, format),
-     .parse = cli_parse_table_format,
-     .help = "table, csv or markdown",
-     .fallback = "table"},
+    CLI_OPTION_TABLE_FORMAT(.offset = offsetof(options, format), "table, csv or markdown"),
 };
 
 /* ---- arms */
@@ -225,8 +220,7 @@ static void heading(cli_table *t, cli_table_format format) {
                                       "t",    "p",    "verdict"};
     const int is_csv = format == CLI_TABLE_CSV;
     cli_table_begin(t, is_csv ? "llrrrrrrrrrrl" : "llrrrrrrrrl");
-    for (size_t i = 0; i < t->columns; i++)
-        cli_table_cell(t, "%s", is_csv ? csv[i] : plain[i]);
+    cli_table_cells(t, is_csv ? csv : plain, t->columns);
 }
 
 /* label: name of the evaluation file in the table */
@@ -284,7 +278,7 @@ static int run(options *o, size_t against) {
     const int error = aoe_compare(&x, &result, &err);
     const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
     if (code <= 1 && result.finished && !e->o.json)
-        print_table(e, o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)o->format, &result, against);
+        print_table(e, o->format, &result, against);
     for (size_t i = 0; code <= 1 && e->o.json && i < result.n; i++)
         print_json(e, &result.rows[i], against);
     aoe_compare_result_free(&result);
@@ -293,10 +287,7 @@ static int run(options *o, size_t against) {
 
 static int run_compare(options *o, const cli_args *args) {
     size_t against = 0;
-    int code =
-        o->e.o.json && o->format != -1 ? cli_usage("compare", "--json and --format exclude each other; remove one") : CLI_GO;
-    if (code == CLI_GO)
-        code = cli_experiment_begin(&o->e, "compare", args);
+    int code = cli_experiment_begin(&o->e, "compare", args);
     if (code == CLI_GO)
         code = add_files(&o->e, o);
     if (code == CLI_GO)
@@ -305,7 +296,7 @@ static int run_compare(options *o, const cli_args *args) {
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.format = -1};
+    options o = {0};
     o.e.o = (cli_experiment_options){.seeds = "5", .jobs = 1, .keep = AOE_KEEP_NONE};
     aoe_bootstrap_options_defaults(&o.bootstrap);
     const cli_group groups[] = {

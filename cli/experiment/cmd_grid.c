@@ -183,11 +183,9 @@ static int add_configuration(const grid *g, const size_t *value) {
 /* Every combination; the values of the last option change fastest. */
 static int add_configurations(const grid *g) {
     enum { MOST = 100000 };
-    size_t combinations = 1, *value = cli_realloc(NULL, g->n_axes * sizeof *value);
-    for (size_t k = 0; k < g->n_axes; k++) {
-        value[k] = 0;
+    size_t combinations = 1, *value = cli_calloc(g->n_axes, sizeof *value);
+    for (size_t k = 0; k < g->n_axes; k++)
         combinations = combinations > MOST ? combinations : combinations * g->axes[k].value.n;
-    }
     int code =
         combinations * g->e->n_seeds > MOST ? cli_usage("grid", "more than %d runs; give fewer values or seeds", MOST) : CLI_GO;
     for (size_t i = 0; code == CLI_GO && i < combinations; i++) {
@@ -306,8 +304,7 @@ static void print_table(const grid *g, const aoe_grid_result *r) {
 
 static int read_axes(grid *g, const options *o) {
     int code = CLI_GO;
-    g->axes = cli_realloc(NULL, o->over.n * sizeof *g->axes);
-    memset(g->axes, 0, o->over.n * sizeof *g->axes);
+    g->axes = cli_calloc(o->over.n, sizeof *g->axes);
     for (size_t i = 0; code == CLI_GO && i < o->over.n; i++)
         code = read_axis(g->e, g->axes, &g->axes[g->n_axes++], o->over.item[i]);
     return code;

@@ -47,6 +47,7 @@ static const cli_option curve_table[] = {
      .fallback = "one epoch; for pretraining and runs shorter than three epochs, a 25th of the run"},
     {.name = "characters",
      .kind = CLI_FLAG,
+     .excludes = "json",
      AT(characters),
      .set = 1,
      .help = "also print the loss, or the perplexity, as a text plot on stdout"},
@@ -420,11 +421,8 @@ static int run_command(int argc, char **argv) {
     };
     cli_args args;
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO && o.characters && o.plot.general.json)
-        code = cli_usage(syntax.command, "--characters and --json exclude each other: both print to stdout");
     if (code == CLI_GO) {
-        job *j = cli_realloc(NULL, sizeof *j);
-        memset(j, 0, sizeof *j);
+        job *j = cli_calloc(1, sizeof *j);
         j->o = &o;
         j->n = args.n;
         j->label = cli_picture_labels(args.operand, args.n);

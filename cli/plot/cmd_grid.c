@@ -216,8 +216,7 @@ static int choose_options(const job *j, const char *option[2]) {
 static void fill_cells(job *j) {
     double largest = 0;
     const size_t cells = j->x.n * j->y.n;
-    j->cell = cli_realloc(NULL, cells * sizeof *j->cell);
-    memset(j->cell, 0, cells * sizeof *j->cell);
+    j->cell = cli_calloc(cells, sizeof *j->cell);
     for (size_t i = 0; i < j->n; i++) {
         char *x = value_text(j->result[i], j->x.option), *y = value_text(j->result[i], j->y.option);
         cell *c = &j->cell[find_value(&j->y, y) * j->x.n + find_value(&j->x, x)];

@@ -334,8 +334,7 @@ static int run_command(int argc, char **argv) {
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
     if (code == CLI_GO) {
         job j = {.o = &o, .encode = {.struct_size = sizeof(aoe_encode_options)}, .path = args.operand, .n = args.n};
-        j.violin = cli_realloc(NULL, j.n * sizeof *j.violin);
-        memset(j.violin, 0, j.n * sizeof *j.violin);
+        j.violin = cli_calloc(j.n, sizeof *j.violin);
         j.label = cli_picture_labels(j.path, j.n);
         code = draw(&j);
         job_free(&j);
