@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The mean of the weights of several models: "model soups" (Wortsman et al., ICML 2022). Rows are averaged while they are
- * written, so memory does not grow with the models. Everything else is copied from the first model, except the training record,
- * which names all models.
+ * aoe_average: writes a model whose weights are the mean of the weights of several models ("model soups", Wortsman et al.,
+ * ICML 2022). Each row is read and averaged when it is written, so the models may be larger than memory. The configuration,
+ * settings and tokenizer are those of the first model. The training record names all models.
  */
 #include <string.h>
 
@@ -23,14 +23,15 @@
 #include "model/weight_rows.h"
 
 typedef struct averaging {
-    aoei_weight_reader source; /* first */
-    aoe_model **models;        /* owned array [n], each owned; the first gives everything except the weights */
+    aoei_weight_reader source; /* base type; must be the first field, because mean_rows casts its address to averaging */
+    aoe_model **models;        /* [n] models to average; array and elements owned */
     size_t n;
-    const char *license_dir; /* borrowed; directory of the LICENSE that is copied; NULL: no model has one */
-    float *row;              /* owned [longest row]; a row of one model */
-    double *sum;             /* owned [longest row] */
+    const char *license_dir; /* directory of the LICENSE file that is copied, borrowed; NULL: no model has one */
+    float *row;              /* [longest row of all weights] one row of one model, owned */
+    double *sum;             /* [longest row of all weights] sum of this row over all models, owned */
 } averaging;
 
+/* The callback of aoei_weight_reader: writes the mean of rows [first, first + n) to to[n, cols]. */
 static void mean_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     const averaging *a = (const averaging *)source;
     aoei_slot d;
@@ -47,39 +48,40 @@ static void mean_rows(aoei_weight_reader *source, float *to, size_t slot, size_t
     }
 }
 
-/* Keys of config.json that do not affect the meaning of the weights. */
-static const char *const without_meaning[] = {
+/* Keys of config.json that do not affect the computed embeddings. The models may have different values for them. */
+static const char *const ignored_keys[] = {
     "_name_or_path", "architectures",      "torch_dtype",         "transformers_version",
     "dtype",         "initializer_range",  "hidden_dropout_prob", "attention_probs_dropout_prob",
     "use_cache",     "classifier_dropout", "attention_dropout",   "gradient_checkpointing"};
 
-/* A copy of a model's config.json without them; NULL: no memory. */
-static json_t *meaning(const aoe_model *m) {
-    json_t *copy = json_object(); /* not json_copy: it leaves out what it has no memory for */
+/* Returns a copy of a model's config.json without the ignored keys, or NULL if an allocation fails. */
+static json_t *copy_relevant_config(const aoe_model *m) {
+    json_t *copy = json_object(); /* not json_copy, which ignores failed allocations and returns an incomplete object */
     if (json_object_update(copy, m->files.config_json)) {
         json_decref(copy);
         return NULL;
     }
-    for (size_t i = 0; i < sizeof without_meaning / sizeof *without_meaning; i++)
-        json_object_del(copy, without_meaning[i]);
+    for (size_t i = 0; i < sizeof ignored_keys / sizeof *ignored_keys; i++)
+        json_object_del(copy, ignored_keys[i]);
     return copy;
 }
 
-/* Models a and b have one configuration and one vocabulary. */
-static int check_alike(const aoe_model *a, const aoe_model *b, aoe_error *err) {
-    json_t *x = meaning(a), *y = meaning(b);
-    const int memory = x && y, same = memory && json_equal(x, y);
-    json_decref(x);
-    json_decref(y);
-    if (!memory)
+/* Fails unless models a and b have equal configurations and equal vocabularies. */
+static int check_compatible(const aoe_model *a, const aoe_model *b, aoe_error *err) {
+    json_t *config_a = copy_relevant_config(a), *config_b = copy_relevant_config(b);
+    const int copied = config_a && config_b, equal = copied && json_equal(config_a, config_b);
+    json_decref(config_a);
+    json_decref(config_b);
+    if (!copied)
         return aoei_fail_nomem(err, 1);
-    if (!same)
-        return aoei_fail(err, AOE_EARG,
-                         "%s and %s: their config.json differ; only models of one architecture and size have a mean",
-                         a->files.dir, b->files.dir);
+    if (!equal)
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s and %s have different config.json files; only models of the same architecture and size can be averaged",
+            a->files.dir, b->files.dir);
     if (!a->tokenizer != !b->tokenizer)
-        return aoei_fail(err, AOE_EARG, "%s and %s: only one of them has a tokenizer; add the missing files", a->files.dir,
-                         b->files.dir);
+        return aoei_fail(err, AOE_EARG, "%s and %s: only one of these models has a tokenizer; add the missing tokenizer files",
+                         a->files.dir, b->files.dir);
     const size_t n = a->tokenizer ? aoe_tokenizer_vocab_size(a->tokenizer) : 0;
     int differ = a->tokenizer && n != aoe_tokenizer_vocab_size(b->tokenizer);
     for (size_t id = 0; id < n && !differ; id++) {
@@ -87,13 +89,15 @@ static int check_alike(const aoe_model *a, const aoe_model *b, aoe_error *err) {
         differ = s.len != t.len || (s.len && memcmp(s.data, t.data, s.len) != 0);
     }
     if (differ)
-        return aoei_fail(err, AOE_EARG, "%s and %s: their vocabularies differ; only models with one vocabulary have a mean",
+        return aoei_fail(err, AOE_EARG,
+                         "%s and %s have different vocabularies; only models with equal vocabularies can be averaged",
                          a->files.dir, b->files.dir);
     return 0;
 }
 
-/* The training record of the mean: the names of the models and their training records. NULL: out of memory. */
-static json_t *record_of(const averaging *a, const char *const *from) {
+/* Returns the training record of the output, with the names and the training records of the models, or NULL if an allocation
+ * fails. */
+static json_t *make_record(const averaging *a, const char *const *from) {
     json_t *record = json_object(), *names = json_array(), *records = json_array();
     int bad = !record || !names || !records;
     for (size_t k = 0; k < a->n && !bad; k++) {
@@ -115,7 +119,7 @@ static json_t *record_of(const averaging *a, const char *const *from) {
     return NULL;
 }
 
-/* Chooses the licence of the first model that has one, and warns about models with another licence. */
+/* Chooses the LICENSE file of the first model that has one. Logs a warning for each later model with a different LICENSE. */
 static int choose_license(averaging *a, const char *const *from, const char *to, aoe_error *err) {
     char *first = NULL;
     size_t size = 0;
@@ -132,7 +136,7 @@ static int choose_license(averaging *a, const char *const *from, const char *to,
                 text = NULL;
             } else if (n != size || memcmp(text, first, n) != 0) {
                 aoei_log_write(&a->models[0]->ctx->log, AOE_LOG_WARNING,
-                               "%s: the LICENSE there is that of %s; %s is another one, whose terms hold too", to,
+                               "%s: LICENSE is a copy from %s, but %s is different; its terms also apply to the output", to,
                                a->license_dir, path);
             }
         }
@@ -143,7 +147,7 @@ static int choose_license(averaging *a, const char *const *from, const char *to,
     return rc;
 }
 
-static void close_all(averaging *a) {
+static void free_averaging(averaging *a) {
     for (size_t k = 0; a->models && k < a->n; k++)
         aoe_model_close(a->models[k]);
     aoei_free(a->models);
@@ -151,7 +155,7 @@ static void close_all(averaging *a) {
     aoei_free(a->sum);
 }
 
-static int open_all(averaging *a, aoe_context *ctx, const char *const *from, aoe_error *err) {
+static int open_models(averaging *a, aoe_context *ctx, const char *const *from, aoe_error *err) {
     const aoei_open_mode mode = {.rows_from_file = 1};
     size_t longest = 0;
     int rc = 0;
@@ -161,9 +165,11 @@ static int open_all(averaging *a, aoe_context *ctx, const char *const *from, aoe
     for (size_t k = 0; k < a->n && !rc; k++) {
         rc = aoei_model_open_for(&a->models[k], ctx, from[k], NULL, &mode, err);
         if (!rc && a->models[k]->config.lora.r)
-            rc = aoei_fail(err, AOE_EARG, "%s: adapters have no mean; merge them first: aoe merge %s -o NEW", from[k], from[k]);
+            rc = aoei_fail(err, AOE_EARG,
+                           "%s: a directory of adapters cannot be averaged; merge the adapters first: aoe merge %s -o NEW",
+                           from[k], from[k]);
         if (!rc && k)
-            rc = check_alike(a->models[0], a->models[k], err);
+            rc = check_compatible(a->models[0], a->models[k], err);
     }
     for (size_t i = 0; !rc && i < aoei_slot_count(&a->models[0]->config); i++) {
         aoei_slot d;
@@ -181,7 +187,7 @@ static int write_mean(averaging *a, const char *const *from, const char *to, aoe
                       aoe_error *err) {
     aoei_model_contents contents;
     aoei_model_weight_reader unused;
-    json_t *record = record_of(a, from);
+    json_t *record = make_record(a, from);
     if (!record)
         return aoei_fail_nomem(err, a->n);
     aoei_model_contents_of(&contents, &unused, a->models[0], record, storage);
@@ -192,11 +198,11 @@ static int write_mean(averaging *a, const char *const *from, const char *to, aoe
     return rc;
 }
 
-/* Fails if from[k] is the directory of an earlier model: the mean would count its weights twice. */
-static int check_named_once(const char *const *from, size_t k, aoe_error *err) {
+/* Fails if from[k] is the same directory as an earlier element of `from`: its weights would be counted twice. */
+static int check_distinct(const char *const *from, size_t k, aoe_error *err) {
     for (size_t i = 0; i < k; i++)
         if (aoei_same_path(from[i], from[k]))
-            return aoei_fail(err, AOE_EARG, "%s and %s are the same model; name each model once", from[i], from[k]);
+            return aoei_fail(err, AOE_EARG, "%s and %s are the same model; give each model once", from[i], from[k]);
     return 0;
 }
 
@@ -211,17 +217,17 @@ int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char 
         options.force = o->force;
     }
     averaging a = {.source = {.rows = mean_rows}, .n = n};
-    int rc = n ? 0 : aoei_fail(err, AOE_EARG, "a mean needs a model; name two or more");
+    int rc = n ? 0 : aoei_fail(err, AOE_EARG, "there is no model to average; give two or more models");
     for (size_t k = 0; k < n && !rc; k++)
         rc = aoei_convert_check(from[k], to, &options, err);
     for (size_t k = 0; k < n && !rc; k++)
-        rc = check_named_once(from, k, err);
+        rc = check_distinct(from, k, err);
     if (!rc)
-        rc = open_all(&a, ctx, from, err);
+        rc = open_models(&a, ctx, from, err);
     if (!rc)
         rc = choose_license(&a, from, to, err);
     if (!rc)
         rc = write_mean(&a, from, to, options.storage, result, err);
-    close_all(&a);
+    free_averaging(&a);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes a copy of a model with its weights stored in another type. Settings, prompts, tokenizer and training record are
- * copied.
+ * aoe_convert: writes a copy of a model whose weights are stored as another type. Settings, prompts, tokenizer and training
+ * record are copied. If the input is a directory of adapters, they are merged into the weights of the base model.
  */
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
@@ -19,22 +19,36 @@
 #include "modeldir/publish.h"
 #include "modeldir/storage.h"
 
+int aoei_check_new_model(const char *to, aoe_storage storage, int force, aoe_error *err) {
+    if (storage != AOE_STORAGE_F32 && storage != AOE_STORAGE_BF16 && storage != AOE_STORAGE_INT8)
+        return aoei_fail(err, AOE_EARG, "options.storage is %d; use AOE_STORAGE_F32, AOE_STORAGE_BF16 or AOE_STORAGE_INT8",
+                         (int)storage);
+    if (aoei_is_model_dir(to) && !force)
+        return aoei_fail(
+            err, AOE_EEXIST,
+            "%s: the directory already contains a model; choose another directory, or use options.force to replace it", to);
+    const int rc = aoei_model_dir_check(to, force, err);
+    return rc ? rc : aoei_check_writable_dir(to, err);
+}
+
+int aoei_check_base_kept(const aoe_model *m, const char *to, aoe_error *err) {
+    if (!m->files.base_dir || !aoei_path_within(m->files.base_dir, to))
+        return 0;
+    return aoei_fail(err, AOE_EARG, "%s: the base model of the adapters is in this directory; choose another output", to);
+}
+
 int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err) {
-    if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
-        return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
     if (!o->force && aoei_same_path(from, to))
         return aoei_fail(
             err, AOE_EARG,
-            "%s: the model to read and the output are the same directory; choose another output, or use options.force "
-            "to replace the model",
+            "%s: the input model and the output are the same directory; choose another output, or use options.force to "
+            "replace the model",
             to);
     if (o->merge && !aoei_is_adapter_dir(from))
         return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
-                         "%s: no adapters to merge: a directory of adapters has %s and no config.json", from, AOEI_PEFT_CONFIG);
-    if (aoei_is_model_dir(to) && !o->force)
-        return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use options.force", to);
-    const int rc = aoei_model_dir_check(to, o->force, err);
-    return rc ? rc : aoei_check_writable_dir(to, err);
+                         "%s: there are no adapters to merge; give a directory that contains %s and no config.json", from,
+                         AOEI_PEFT_CONFIG);
+    return aoei_check_new_model(to, o->storage, o->force, err);
 }
 
 static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage storage) {
@@ -81,9 +95,7 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     int rc = aoei_convert_check(from, to, o, err);
     if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_open_mode){.rows_from_file = 1}, err)))
         return rc;
-    if (m->files.base_dir && aoei_path_within(m->files.base_dir, to))
-        rc = aoei_fail(err, AOE_EARG, "%s: the model that the adapters are for is there; choose another output", to);
-    if (!rc) {
+    if (!(rc = aoei_check_base_kept(m, to, err))) {
         aoei_model_contents contents;
         aoei_model_weight_reader rows;
         aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);

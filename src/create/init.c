@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Creates a model directory with a trained or copied vocabulary and randomly initialized weights. Weights are generated while
+ * Creates a model directory with a trained or copied vocabulary and randomly initialized weights. Weights are generated when
  * they are written, so the model may be larger than memory.
+ * A slot is the index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h).
  */
 #include "create/init.h"
+#include "create/convert.h"
 #include "tokenizer/wordpiece_save.h"
 
 #include <string.h>
@@ -27,56 +29,57 @@
 #include "modeldir/model_writer.h"
 #include "modeldir/publish.h"
 
-#define LEAST_POSITIONS ((size_t)3)
-#define BUFFER          ((size_t)64 << 20) /* floats generated at a time */
+#define MIN_POSITIONS ((size_t)3)        /* [CLS], one token, [SEP] */
+#define BUFFER_FLOATS ((size_t)64 << 20) /* size of the buffer of generated weights, unless one weight is larger */
 
-static const char *const shape_file = "shape"; /* named as the file in messages about sizes */
+/* Stands for the file name in error messages about the configuration, which is not read from a file. */
+static const char *const config_source = "shape";
 
-static int check_request(const char *dir, const aoe_init_options *o, aoe_error *err) {
+static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error *err) {
     if (!o->tokenizer_from && !o->n_texts)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: no tokenizer: give texts to train a vocabulary on, or a model directory to copy it from", dir);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the model needs a tokenizer: give texts to train a vocabulary on, or a model directory to copy it from", dir);
     if (o->tokenizer_from && o->n_texts)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
-    if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
-        return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
-    if (aoei_is_model_dir(dir) && !o->force)
-        return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use options.force", dir);
-    const int rc = aoei_model_dir_check(dir, o->force, err);
-    return rc ? rc : aoei_check_writable_dir(dir, err);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: there are two sources of the tokenizer: give texts to train a vocabulary on or a model directory to "
+            "copy it from, not both",
+            dir);
+    return aoei_check_new_model(dir, o->storage, o->force, err);
 }
 
-/* The maximum length of the new model in tokens: its positions, as far as the architecture uses them. */
-static size_t longest_text(const aoei_encoder_config *c, const aoe_init_options *o) {
-    const size_t most = c->arch->max_length(c);
-    return o->shape.positions < most ? o->shape.positions : most;
+/* Returns the maximum sequence length of the new model in tokens: the positions in the options, or fewer if the architecture
+ * does not support as many. */
+static size_t max_sequence_length(const aoei_encoder_config *c, const aoe_init_options *o) {
+    const size_t supported = c->arch->max_length(c);
+    return o->shape.positions < supported ? o->shape.positions : supported;
 }
 
-static int check_length(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
-    const size_t n = o->shape.positions, least = c->position_offset + LEAST_POSITIONS;
-    if (n < least)
-        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %zu", n,
-                         least);
-    const size_t most = c->arch->max_length(c) + c->position_offset;
-    return n <= most ? 0 : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", n, most);
+static int check_positions(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
+    const size_t n = o->shape.positions, min = c->position_offset + MIN_POSITIONS;
+    if (n < min)
+        return aoei_fail(err, AOE_EARG, "%zu positions are too few for [CLS], one token and [SEP]; use at least %zu", n, min);
+    const size_t max = c->arch->max_length(c) + c->position_offset;
+    return n <= max ? 0 : aoei_fail(err, AOE_EARG, "%zu positions exceed the maximum of %zu; use fewer", n, max);
 }
 
 /* A new model before it is written. */
 typedef struct new_model {
     aoe_context *ctx; /* borrowed */
-    const char *dir;  /* borrowed; output directory */
+    const char *dir;  /* output directory, borrowed */
     aoei_encoder_config config;
-    json_t *config_json;      /* owned */
+    json_t *config_json;      /* contents of config.json, owned */
     aoe_tokenizer *tokenizer; /* owned */
-    aoei_settings settings;   /* owned */
+    aoei_settings settings;   /* pooling, maximum length and prompt; owned */
 } new_model;
 
-/* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
+/* Creates m->config_json from the shape in the options, and parses it into m->config, as opening the new model will.
+ * vocab: vocabulary size, used if the size in the shape is 0. */
 static int make_config(new_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
     aoei_encoder_config c;
     int rc = aoei_shape_config(&c, &o->shape, err);
-    if (rc || (rc = check_length(&c, o, err)))
+    if (rc || (rc = check_positions(&c, o, err)))
         return rc;
     c.vocab = c.vocab ? c.vocab : vocab;
     c.hidden_dropout = c.hidden_dropout > 0 ? o->dropout : 0;
@@ -86,16 +89,17 @@ static int make_config(new_model *m, const aoe_init_options *o, size_t vocab, ao
     if (!m->config_json || c.arch->write(&c, m->config_json) ||
         json_object_set_new(m->config_json, "torch_dtype", json_string("float32")))
         return aoei_fail_nomem(err, sizeof c);
-    rc = aoei_config_read(&m->config, m->config_json, shape_file, err);
+    rc = aoei_config_read(&m->config, m->config_json, config_source, err);
     if (rc == AOE_EFORMAT) {
-        rc = AOE_EARG; /* the caller's numbers, not a file's */
+        rc = AOE_EARG; /* the invalid values come from the options, not from a file */
         if (err)
             err->code = rc;
     }
     return rc;
 }
 
-/* Trains a vocabulary and reads it back through the staging folder of the directory. */
+/* Trains a vocabulary on the texts that `feed` passes to the trainer. The tokenizer files are written to a temporary
+ * directory (the staging directory of m->dir), opened from there and removed. */
 static int train_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     aoei_wordpiece_trainer *trainer = NULL;
     aoei_wordpiece_options w;
@@ -103,7 +107,7 @@ static int train_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn
     aoei_wordpiece_options_defaults(&w);
     w.vocab_size = o->vocab_size;
     w.lowercase = o->lowercase;
-    w.model_max_length = longest_text(&m->config, o);
+    w.model_max_length = max_sequence_length(&m->config, o);
     int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
     if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
         goto done;
@@ -121,17 +125,18 @@ done:
     return rc;
 }
 
-/* Generates random weights, some slots at a time, so that the model may be larger than memory. */
+/* Generates random weights. The buffer contains several weights at a time, so the model may be larger than memory. */
 typedef struct weight_generator {
-    aoei_weight_reader source; /* first */
+    aoei_weight_reader source; /* base type; must be the first field, because generated_rows casts its address */
     uint64_t seed;
-    const new_model *m;
-    size_t begin, end; /* slots in `buffer` */
-    size_t *at;        /* owned [slots]; offset of each slot in `buffer` */
-    float *buffer;     /* owned [size] */
-    size_t size;       /* floats; at least as many as the largest slot has */
+    const new_model *m; /* borrowed */
+    size_t begin, end;  /* slots [begin, end) are in `buffer` */
+    size_t *offset;     /* [slots of the model] offset in `buffer` of each slot in [begin, end), in floats; owned */
+    float *buffer;      /* [size] generated weights, owned */
+    size_t size;        /* capacity of `buffer` in floats; at least the size of the largest weight */
 } weight_generator;
 
+/* The number of parameters of a slot. */
 static size_t slot_size(const new_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
@@ -140,53 +145,55 @@ static size_t slot_size(const new_model *m, size_t slot) {
 
 static void generate_task(void *arg, size_t task, size_t worker) {
     (void)worker;
-    const weight_generator *k = arg;
-    const size_t slot = k->begin + task;
-    if (slot_size(k->m, slot))
-        aoei_init_weight(k->buffer + k->at[slot], &k->m->config, slot, k->seed);
+    const weight_generator *g = arg;
+    const size_t slot = g->begin + task;
+    if (slot_size(g->m, slot))
+        aoei_init_weight(g->buffer + g->offset[slot], &g->m->config, slot, g->seed);
 }
 
-/* Fills the buffer with `slot` and as many slots after it as fit. */
-static void generate_from(weight_generator *k, size_t slot) {
-    const size_t slots = aoei_slot_count(&k->m->config);
+/* Generates the weights of `slot` and of as many following slots as fit into the buffer. */
+static void generate_from(weight_generator *g, size_t slot) {
+    const size_t slots = aoei_slot_count(&g->m->config);
     size_t used = 0;
-    k->begin = k->end = slot;
-    while (k->end < slots && slot_size(k->m, k->end) <= k->size - used) {
-        k->at[k->end] = used;
-        used += slot_size(k->m, k->end++);
+    g->begin = g->end = slot;
+    while (g->end < slots && slot_size(g->m, g->end) <= g->size - used) {
+        g->offset[g->end] = used;
+        used += slot_size(g->m, g->end++);
     }
-    aoei_parallel_for(k->m->ctx->pool, k->end - k->begin, generate_task, k);
+    aoei_parallel_for(g->m->ctx->pool, g->end - g->begin, generate_task, g);
 }
 
+/* The callback of aoei_weight_reader. */
 static void generated_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
-    weight_generator *k = (weight_generator *)source;
+    weight_generator *g = (weight_generator *)source;
     aoei_slot d;
-    aoei_slot_describe(&k->m->config, slot, &d);
-    if (slot < k->begin || slot >= k->end)
-        generate_from(k, slot);
-    memcpy(to, k->buffer + k->at[slot] + first * d.cols, n * d.cols * sizeof *to);
+    aoei_slot_describe(&g->m->config, slot, &d);
+    if (slot < g->begin || slot >= g->end)
+        generate_from(g, slot);
+    memcpy(to, g->buffer + g->offset[slot] + first * d.cols, n * d.cols * sizeof *to);
 }
 
-static int begin_weights(weight_generator *k, const new_model *m, uint64_t seed, aoe_error *err) {
-    const size_t n = aoei_slot_count(&m->config), all = aoei_parameter_count(&m->config);
-    *k = (weight_generator){.source = {.rows = generated_rows}, .seed = seed, .m = m, .size = all < BUFFER ? all : BUFFER};
+static int create_generator(weight_generator *g, const new_model *m, uint64_t seed, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config), total = aoei_parameter_count(&m->config);
+    *g = (weight_generator){
+        .source = {.rows = generated_rows}, .seed = seed, .m = m, .size = total < BUFFER_FLOATS ? total : BUFFER_FLOATS};
     for (size_t i = 0; i < n; i++)
-        if (slot_size(m, i) > k->size)
-            k->size = slot_size(m, i);
-    k->at = aoei_calloc(n, sizeof *k->at);
-    k->buffer = aoei_malloc_array(k->size, sizeof *k->buffer);
-    return k->at && k->buffer ? 0 : aoei_fail_nomem(err, k->size * sizeof *k->buffer);
+        if (slot_size(m, i) > g->size)
+            g->size = slot_size(m, i);
+    g->offset = aoei_calloc(n, sizeof *g->offset);
+    g->buffer = aoei_malloc_array(g->size, sizeof *g->buffer);
+    return g->offset && g->buffer ? 0 : aoei_fail_nomem(err, g->size * sizeof *g->buffer);
 }
 
 static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err) {
     m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
     m->settings.pooling_from = m->settings.max_length_from = "default";
-    m->settings.max_length = longest_text(&m->config, o);
+    m->settings.max_length = max_sequence_length(&m->config, o);
     m->settings.prompt = aoei_strdup("");
     return m->settings.prompt ? 0 : aoei_fail_nomem(err, 1);
 }
 
-/* The tokenizer, and the configuration checked against it. */
+/* Trains or opens the tokenizer, then creates the configuration again with the size of its vocabulary. */
 static int make_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     int rc =
         o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);
@@ -194,18 +201,20 @@ static int make_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn 
         return rc;
     size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
     if (o->shape.vocab && o->shape.vocab < n)
-        return aoei_fail(err, AOE_EARG,
-                         "the shape has a vocabulary of %zu, the tokenizer %zu tokens; ask for at least as many or 0",
-                         o->shape.vocab, n);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the vocabulary size of the shape is %zu, but the tokenizer has %zu tokens; use at least %zu, or 0 for the "
+            "size of the tokenizer's vocabulary",
+            o->shape.vocab, n, n);
     return make_config(m, o, n, err);
 }
 
-static int write_model(new_model *m, weight_generator *k, aoe_storage storage, aoe_error *err) {
+static int write_model(new_model *m, weight_generator *g, aoe_storage storage, aoe_error *err) {
     const aoei_model_contents contents = {.config = &m->config,
                                           .settings = &m->settings,
                                           .config_json = m->config_json,
                                           .tokenizer = m->tokenizer,
-                                          .rows = &k->source,
+                                          .rows = &g->source,
                                           .storage = storage};
     return aoei_contents_save(&contents, m->dir, &m->ctx->log, err);
 }
@@ -213,22 +222,22 @@ static int write_model(new_model *m, weight_generator *k, aoe_storage storage, a
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err) {
     aoei_json_init();
-    int rc = check_request(dir, o, err), existed = aoei_exists(dir);
+    int rc = check_arguments(dir, o, err), existed = aoei_exists(dir);
     if (rc)
         return rc;
     new_model m = {.ctx = ctx, .dir = dir};
-    weight_generator k = {.size = 0};
-    /* sizes that cannot work are rejected before a vocabulary is trained for them */
+    weight_generator g = {.size = 0};
+    /* make_config is called first, with vocabulary size 1, so that invalid sizes fail before a vocabulary is trained */
     if (!(rc = make_config(&m, o, 1, err)) && !(rc = make_tokenizer(&m, o, feed, user, err)) &&
-        !(rc = begin_weights(&k, &m, o->seed, err)) && !(rc = make_settings(&m, o, err)))
-        rc = write_model(&m, &k, o->storage, err);
+        !(rc = create_generator(&g, &m, o->seed, err)) && !(rc = make_settings(&m, o, err)))
+        rc = write_model(&m, &g, o->storage, err);
     if (!rc && result)
         *result = (aoe_init_result){.parameters = aoei_parameter_count(&m.config),
                                     .hidden = m.config.hidden,
                                     .layers = m.config.layers,
                                     .vocab = m.config.vocab};
-    aoei_free(k.at);
-    aoei_free(k.buffer);
+    aoei_free(g.offset);
+    aoei_free(g.buffer);
     json_decref(m.config_json);
     aoe_tokenizer_close(m.tokenizer);
     aoei_settings_free(&m.settings);

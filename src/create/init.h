@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A new model with random weights. The caller provides the texts for the vocabulary.
+ * Creates a model with random weights. The caller provides the texts on which the vocabulary is trained.
  */
 #ifndef AOEI_CREATE_INIT_H
 #define AOEI_CREATE_INIT_H
@@ -9,10 +9,11 @@
 #include "encoder/config.h"
 #include "tokenizer/wordpiece_trainer.h"
 
-/* Gives every text to the trainer (aoei_wordpiece_trainer_add). */
+/* Callback that passes every training text to aoei_wordpiece_trainer_add. Returns 0 or an error code. */
 typedef int (*aoei_feed_fn)(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err);
 
-/* As aoe_init; feed is called when o->tokenizer_from is NULL. o->texts is ignored. */
+/* Like aoe_init, but feed(user, ...) provides the texts instead of the files in o->texts. `feed` is called once if
+ * o->tokenizer_from is NULL; o->n_texts must then be positive. */
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_init: reads the texts of data files for the vocabulary trainer. Of a table, every column with a recognized name of a text
- * column is read.
+ * aoe_init: trains the vocabulary on the texts of data files. In a table, every column with a recognized name for texts is
+ * read.
  */
 #include <string.h>
 
@@ -19,8 +19,8 @@ static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wor
         const aoei_field *f = &row->field[i];
         aoei_excerpt(column, aoei_table_selected(t, i));
         if (f->kind != AOEI_FIELD_TEXT)
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s' is not a text; correct the row", aoei_table_name(t),
-                             row->line, column);
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s' does not contain a text; correct the row",
+                             aoei_table_name(t), row->line, column);
         int rc = aoei_wordpiece_trainer_add(trainer, f->text.data, f->text.len, err);
         if (rc) {
             aoei_error_prefix(err, "%s:%zu: column '%s'", aoei_table_name(t), row->line, column);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Whitening (Su et al. 2021, "BERT-whitening"): computes the mean m and the covariance C = U S U^T of the vectors x of many
- * texts and adds the layer y = S^(-1/2) U^T (x - m) after the pooling, of which the first rows are kept. Sums are in double
- * precision; memory does not grow with the number of texts.
+ * Whitening (Su et al. 2021, "BERT-whitening"): computes the mean m and the covariance C = U S U^T of the embeddings x of many
+ * texts, and adds the linear layer y = S^(-1/2) U^T (x - m) after the pooling. Only the components with the largest
+ * eigenvalues are kept. Sums are in double precision. The embeddings are processed in batches and not stored.
  */
 #include <math.h>
 #include <string.h>
@@ -24,30 +24,33 @@
 #include "model/save.h"
 #include "table/texts.h"
 
-enum { BLOCK = 4096 /* texts embedded at a time */ };
-#define LOG_EVERY 10.0 /* seconds */
-#define LEAST     1e-9 /* of the largest variance: below is the rounding of floats */
+enum { BATCH = 4096 /* texts embedded at a time */ };
+#define LOG_INTERVAL   10.0 /* seconds between progress messages */
+#define MIN_EIGENVALUE 1e-9 /* relative to the largest eigenvalue; smaller eigenvalues are rounding errors of float32 */
 
-/* Sums over vectors minus the first vector, which avoids cancellation when the mean is far from zero. */
+/* Sums over embeddings. The first embedding is subtracted from each one, which avoids cancellation if the mean is large. */
 typedef struct moments {
-    size_t D, n;
-    double *shift; /* owned [D] the first vector */
-    double *sum;   /* owned [D] */
-    double *outer; /* owned [D, D], the lower triangle */
-    double *block; /* owned [BLOCK, D] vectors of a block less the shift */
-    size_t rows;   /* of it */
+    size_t D;           /* components of an embedding */
+    size_t n;           /* embeddings added so far */
+    double *shift;      /* [D] first embedding, owned */
+    double *sum;        /* [D] sum of the shifted embeddings; after moments_finish: mean of the embeddings; owned */
+    double *covariance; /* [D, D] sum of the products of components (lower triangle only); after moments_finish: the covariance;
+                           after aoei_eigen_symmetric: its eigenvectors as rows; owned */
+    double *batch;      /* [BATCH, D] shifted embeddings of one batch, owned */
+    size_t rows;        /* number of rows used in `batch` */
 } moments;
 
-typedef struct work {
-    aoe_context *ctx;
-    const aoe_whiten_options *o;
-    aoe_embedder *embedder; /* owned */
-    moments s;
-    float *vectors;      /* owned [BLOCK, D] */
-    aoe_text_info *info; /* owned [BLOCK] */
-    double *value;       /* owned [D] eigenvalues */
-    double logged;       /* seconds: when progress was last told */
-} work;
+/* State of one call of aoe_whiten. */
+typedef struct whitening {
+    aoe_context *ctx;            /* borrowed */
+    const aoe_whiten_options *o; /* borrowed */
+    aoe_embedder *embedder;      /* used by compute_moments only; owned */
+    moments moments;
+    float *vectors;      /* [BATCH, D] embeddings of a batch, owned */
+    aoe_text_info *info; /* [BATCH] information about the texts of a batch, owned */
+    double *eigenvalue;  /* [D] eigenvalues of the covariance in descending order, owned */
+    double logged;       /* aoei_now() at the last progress message */
+} whitening;
 
 void aoe_whiten_options_defaults(aoe_whiten_options *o) {
     if (!o)
@@ -67,35 +70,35 @@ static int moments_create(moments *s, size_t D, aoe_error *err) {
         return aoei_fail_nomem(err, SIZE_MAX);
     s->shift = aoei_calloc(D, sizeof *s->shift);
     s->sum = aoei_calloc(D, sizeof *s->sum);
-    s->outer = aoei_calloc(cells, sizeof *s->outer);
-    s->block = aoei_malloc_array(BLOCK, D * sizeof *s->block);
-    return s->shift && s->sum && s->outer && s->block ? 0 : aoei_fail_nomem(err, cells * sizeof *s->outer);
+    s->covariance = aoei_calloc(cells, sizeof *s->covariance);
+    s->batch = aoei_malloc_array(BATCH, D * sizeof *s->batch);
+    return s->shift && s->sum && s->covariance && s->batch ? 0 : aoei_fail_nomem(err, cells * sizeof *s->covariance);
 }
 
 static void moments_free(moments *s) {
     aoei_free(s->shift);
     aoei_free(s->sum);
-    aoei_free(s->outer);
-    aoei_free(s->block);
+    aoei_free(s->covariance);
+    aoei_free(s->batch);
 }
 
-/* Row i of the products. */
+/* Adds the products of component i with components 0 to i of all embeddings in the batch. */
 static void outer_task(void *arg, size_t i, size_t worker) {
     const moments *s = arg;
-    double *row = s->outer + i * s->D;
+    double *row = s->covariance + i * s->D;
     (void)worker;
     for (size_t r = 0; r < s->rows; r++) {
-        const double *x = s->block + r * s->D, xi = x[i];
+        const double *x = s->batch + r * s->D, xi = x[i];
         for (size_t j = 0; j <= i; j++)
             row[j] += xi * x[j];
     }
 }
 
-/* Adds n vectors [n, D]; those of texts without tokens, which are zero, are no vectors of anything. */
+/* Adds the embeddings v[n, D], except those of texts without tokens, which are zero vectors. */
 static void moments_add(moments *s, const float *v, const aoe_text_info *info, size_t n, aoei_pool *pool) {
     s->rows = 0;
     for (size_t r = 0; r < n; r++) {
-        double *x = s->block + s->rows * s->D;
+        double *x = s->batch + s->rows * s->D;
         if (!info[r].tokens)
             continue;
         for (size_t k = 0; k < s->D && s->n == 0; k++)
@@ -110,13 +113,13 @@ static void moments_add(moments *s, const float *v, const aoe_text_info *info, s
     aoei_parallel_for(pool, s->D, outer_task, s);
 }
 
-/* outer becomes the covariance, sum the mean. */
+/* Replaces the sums by the covariance and the mean. */
 static void moments_finish(moments *s) {
     const double n = (double)s->n;
     for (size_t i = 0; i < s->D; i++)
         for (size_t j = 0; j <= i; j++) {
-            const double c = s->outer[i * s->D + j] / n - s->sum[i] / n * (s->sum[j] / n);
-            s->outer[i * s->D + j] = s->outer[j * s->D + i] = c;
+            const double c = s->covariance[i * s->D + j] / n - s->sum[i] / n * (s->sum[j] / n);
+            s->covariance[i * s->D + j] = s->covariance[j * s->D + i] = c;
         }
     for (size_t i = 0; i < s->D; i++)
         s->sum[i] = s->shift[i] + s->sum[i] / n;
@@ -124,15 +127,15 @@ static void moments_finish(moments *s) {
 
 /* -------------------------------------------------------------- embedding */
 
-static int add_file(work *w, const char *path, aoe_error *err) {
+static int add_file(whitening *w, const char *path, aoe_error *err) {
     aoei_examples e;
     aoe_table_options table = w->o->table;
     table.allow_empty = 0;
     int rc = aoei_texts_load(&e, path, &table, err);
     if (!rc && e.skipped)
-        aoei_log_write(&w->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", path, e.skipped);
-    for (size_t i = 0; i < e.n_texts && !rc; i += BLOCK) {
-        const size_t n = e.n_texts - i < BLOCK ? e.n_texts - i : BLOCK;
+        aoei_log_write(&w->ctx->log, AOE_LOG_WARNING, "%s: skipped %zu bad rows", path, e.skipped);
+    for (size_t i = 0; i < e.n_texts && !rc; i += BATCH) {
+        const size_t n = e.n_texts - i < BATCH ? e.n_texts - i : BATCH;
         aoe_error inner = {0};
         rc = aoe_embed(w->embedder, e.text + i, n, w->vectors, w->info, &inner);
         const size_t failed = rc ? aoe_embed_failed_text(w->embedder) : (size_t)-1;
@@ -141,9 +144,9 @@ static int add_file(work *w, const char *path, aoe_error *err) {
         else if (rc)
             aoei_fail(err, rc, "%s", inner.message);
         else
-            moments_add(&w->s, w->vectors, w->info, n, w->ctx->pool);
-        if (aoei_now() - w->logged >= LOG_EVERY) {
-            aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%zu texts are embedded", w->s.n);
+            moments_add(&w->moments, w->vectors, w->info, n, w->ctx->pool);
+        if (aoei_now() - w->logged >= LOG_INTERVAL) {
+            aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%zu texts embedded", w->moments.n);
             w->logged = aoei_now();
         }
     }
@@ -151,8 +154,8 @@ static int add_file(work *w, const char *path, aoe_error *err) {
     return rc;
 }
 
-/* Mean and covariance of the vectors of all files, as pooled. */
-static int fit(work *w, const char *from, aoe_error *err) {
+/* Computes mean and covariance of the embeddings of all files, without normalization. */
+static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     aoe_model *m;
     aoe_model_options options = w->o->model_options;
     const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = w->o->batch_tokens};
@@ -167,84 +170,87 @@ static int fit(work *w, const char *from, aoe_error *err) {
     if (!rc)
         rc = aoe_embedder_create(&w->embedder, m, &e, err);
     if (!rc)
-        rc = moments_create(&w->s, D, err);
-    w->vectors = rc ? NULL : aoei_malloc_array(BLOCK, D * sizeof *w->vectors);
-    w->info = rc ? NULL : aoei_malloc_array(BLOCK, sizeof *w->info);
+        rc = moments_create(&w->moments, D, err);
+    w->vectors = rc ? NULL : aoei_malloc_array(BATCH, D * sizeof *w->vectors);
+    w->info = rc ? NULL : aoei_malloc_array(BATCH, sizeof *w->info);
     if (!rc && !(w->vectors && w->info))
-        rc = aoei_fail_nomem(err, BLOCK * D * sizeof *w->vectors);
+        rc = aoei_fail_nomem(err, BATCH * D * sizeof *w->vectors);
     w->logged = aoei_now();
     for (size_t i = 0; i < w->o->n_texts && !rc; i++)
         rc = add_file(w, w->o->texts[i], err);
-    if (!rc && w->s.n < 2)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: %zu texts have no covariance; give many more than the %zu components of a vector",
-                       w->o->texts[0], w->s.n, D);
+    if (!rc && w->moments.n < 2)
+        rc =
+            aoei_fail(err, AOE_EFORMAT,
+                      "%s: %zu texts are too few for a covariance; give many more texts than an embedding has components (%zu)",
+                      w->o->texts[0], w->moments.n, D);
     aoe_embedder_destroy(w->embedder);
     aoe_model_close(m);
     if (!rc)
-        moments_finish(&w->s);
+        moments_finish(&w->moments);
     return rc;
 }
 
 /* ------------------------------------------------------------------ layer */
 
-/* Components that vary, and how many of them are kept. */
-static int choose(work *w, aoe_whiten_result *r, aoe_error *err) {
-    double all = 0, kept = 0;
-    for (size_t i = 0; i < w->s.D; i++) {
-        r->rank += w->value[i] > LEAST * w->value[0] && w->value[i] > 0;
-        all += w->value[i] > 0 ? w->value[i] : 0;
+/* Computes the rank of the covariance and the number of components to keep. Fills *r, which is zeroed on entry. */
+static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
+    double total = 0, kept = 0;
+    for (size_t i = 0; i < w->moments.D; i++) {
+        r->rank += w->eigenvalue[i] > MIN_EIGENVALUE * w->eigenvalue[0] && w->eigenvalue[i] > 0;
+        total += w->eigenvalue[i] > 0 ? w->eigenvalue[i] : 0;
     }
-    r->texts = w->s.n;
+    r->texts = w->moments.n;
     r->dims = w->o->dims ? w->o->dims : r->rank;
     if (r->rank == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the vectors of all %zu texts are equal; give different ones", w->o->texts[0],
-                         w->s.n);
-    if (r->dims > w->s.D)
-        return aoei_fail(err, AOE_EARG, "options.dims is %zu, but must be at most %zu, the components of a vector", r->dims,
-                         w->s.D);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the embeddings of all %zu texts are equal; give different texts",
+                         w->o->texts[0], w->moments.n);
+    if (r->dims > w->moments.D)
+        return aoei_fail(err, AOE_EARG,
+                         "options.dims is %zu, but must be at most %zu, the number of components of an embedding", r->dims,
+                         w->moments.D);
     if (r->dims > r->rank)
         return aoei_fail(
             err, AOE_EARG,
-            "options.dims is %zu, but the vectors of %zu texts vary in only %zu of %zu components; give more texts or fewer dims",
-            r->dims, w->s.n, r->rank, w->s.D);
+            "options.dims is %zu, but the covariance of %zu embeddings has rank %zu; give more texts or use at most %zu",
+            r->dims, w->moments.n, r->rank, r->rank);
     for (size_t i = 0; i < r->dims; i++)
-        kept += w->value[i];
-    r->kept = kept / all;
+        kept += w->eigenvalue[i];
+    r->kept = kept / total;
     return 0;
 }
 
-/* weight: [dims, D], bias: [dims]. */
-static void fill_layer(const work *w, size_t dims, float *weight, float *bias) {
-    const size_t D = w->s.D;
+/* Computes the whitening layer: weight[dims, D] = S^(-1/2) U^T, bias[dims] = -weight m. */
+static void fill_layer(const whitening *w, size_t dims, float *weight, float *bias) {
+    const size_t D = w->moments.D;
     for (size_t i = 0; i < dims; i++) {
-        const double *u = w->s.outer + i * D, scale = 1 / sqrt(w->value[i]);
-        double along = 0;
+        const double *eigenvector = w->moments.covariance + i * D, scale = 1 / sqrt(w->eigenvalue[i]);
+        double product = 0; /* row i of the weight times the mean */
         for (size_t k = 0; k < D; k++) {
-            weight[i * D + k] = (float)(scale * u[k]);
-            along += scale * u[k] * w->s.sum[k];
+            weight[i * D + k] = (float)(scale * eigenvector[k]);
+            product += scale * eigenvector[k] * w->moments.sum[k];
         }
-        bias[i] = (float)-along;
+        bias[i] = (float)-product;
     }
 }
 
-/* The training record of the model, and what this was. NULL: no memory. */
-static json_t *record_of(const aoe_model *m, const aoe_whiten_options *o, const aoe_whiten_result *r) {
+/* Returns the training record of the model with an entry about the whitening, or NULL if an allocation fails. */
+static json_t *make_record(const aoe_model *m, const aoe_whiten_options *o, const aoe_whiten_result *r) {
     json_t *record = m->files.record ? json_deep_copy(m->files.record) : json_object(), *files = json_array();
     int bad = !record || !files;
     for (size_t i = 0; i < o->n_texts && !bad; i++)
         bad = json_array_append_new(files, aoei_name_json(o->texts[i]));
-    json_t *whitening = bad ? NULL
-                            : json_pack("{s:O, s:I, s:I, s:f}", "data", files, "texts", (json_int_t)r->texts, "dims",
-                                        (json_int_t)r->dims, "variance_kept", r->kept);
+    json_t *entry = bad ? NULL
+                        : json_pack("{s:O, s:I, s:I, s:f}", "data", files, "texts", (json_int_t)r->texts, "dims",
+                                    (json_int_t)r->dims, "variance_kept", r->kept);
     json_decref(files);
-    if (!bad && !json_object_set_new(record, "whitening", whitening))
+    if (!bad && !json_object_set_new(record, "whitening", entry))
         return record;
     json_decref(record);
     return NULL;
 }
 
-static int write_model(const work *w, const char *from, const char *to, const aoe_whiten_result *r, aoe_error *err) {
-    const size_t D = w->s.D;
+static int write_model(const whitening *w, const char *from, const char *to, const aoe_whiten_result *r, aoe_error *err) {
+    const size_t D = w->moments.D;
     aoe_model *m;
     json_t *record = NULL;
     int rc = aoei_model_open_for(&m, w->ctx, from, &w->o->model_options, &(aoei_open_mode){.rows_from_file = 1}, err);
@@ -253,13 +259,13 @@ static int write_model(const work *w, const char *from, const char *to, const ao
     float *weight = aoei_malloc_array(r->dims, (D + 1) * sizeof *weight);
     if (!weight)
         rc = aoei_fail_nomem(err, r->dims * (D + 1) * sizeof *weight);
-    if (!rc && m->files.base_dir && aoei_path_within(m->files.base_dir, to))
-        rc = aoei_fail(err, AOE_EARG, "%s: the model that the adapters are for is there; choose another output", to);
+    if (!rc)
+        rc = aoei_check_base_kept(m, to, err);
     if (!rc) {
         fill_layer(w, r->dims, weight, weight + r->dims * D);
         rc = aoei_model_add_dense(m, r->dims, 0, weight, weight + r->dims * D, 0, err);
     }
-    if (!rc && !(record = record_of(m, w->o, r)))
+    if (!rc && !(record = make_record(m, w->o, r)))
         rc = aoei_fail_nomem(err, 1);
     if (!rc)
         rc = aoei_model_save_as(m, to, record, AOE_STORAGE_F32, err);
@@ -274,29 +280,29 @@ int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whi
     AOEI_CHECK(err, ctx, from, to);
     AOEI_OPTIONS(aoe_whiten_options, o, err);
     aoe_whiten_result local;
-    work w = {.ctx = ctx, .o = o};
+    whitening w = {.ctx = ctx, .o = o};
     const aoe_convert_options output = {
         .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .force = o->force};
     result = result ? result : &local;
     *result = (aoe_whiten_result){0};
-    int rc = o->n_texts ? 0 : aoei_fail(err, AOE_EARG, "whitening needs texts: name a file");
+    int rc = o->n_texts ? 0 : aoei_fail(err, AOE_EARG, "options.texts is empty; give at least one file of texts");
     if (!rc && o->batch_tokens == 0)
         rc = aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (!rc)
         rc = aoei_convert_check(from, to, &output, err);
     if (!rc)
-        rc = fit(&w, from, err);
-    if (!rc && !(w.value = aoei_malloc_array(w.s.D, sizeof *w.value)))
-        rc = aoei_fail_nomem(err, w.s.D * sizeof *w.value);
+        rc = compute_moments(&w, from, err);
+    if (!rc && !(w.eigenvalue = aoei_malloc_array(w.moments.D, sizeof *w.eigenvalue)))
+        rc = aoei_fail_nomem(err, w.moments.D * sizeof *w.eigenvalue);
     if (!rc)
-        rc = aoei_eigen_symmetric(w.s.outer, w.value, w.s.D, ctx->pool, err);
+        rc = aoei_eigen_symmetric(w.moments.covariance, w.eigenvalue, w.moments.D, ctx->pool, err);
     if (!rc)
-        rc = choose(&w, result, err);
+        rc = choose_dims(&w, result, err);
     if (!rc)
         rc = write_model(&w, from, to, result, err);
-    aoei_free(w.value);
+    aoei_free(w.eigenvalue);
     aoei_free(w.vectors);
     aoei_free(w.info);
-    moments_free(&w.s);
+    moments_free(&w.moments);
     return rc;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Converts word vectors in text files (GloVe: one word and its components per line; word2vec: an additional first line with two
- * counts) to a static model: the vector of a text is the mean of its word vectors, and unknown words are skipped. The tokenizer
- * splits at white space and separates English clitics and the punctuation around words, as the corpora of such vectors were
- * tokenized. Words of the file that it would split ("u.s.", "mr.") become added tokens, which are matched first.
+ * Converts word vectors in a text file to a static model, whose embedding of a text is the mean of the word vectors; unknown
+ * words are skipped. Each line of the file is a word and its components (GloVe); word2vec files have an additional first line
+ * with the number of words and the number of components. The tokenizer splits at white space and separates English clitics
+ * and the punctuation around words, as the training corpora of such vectors are tokenized. Words of the file that this
+ * tokenizer would split ("u.s.", "mr.") become added tokens, which are matched first.
  */
 #include <float.h>
 #include <locale.h>
@@ -32,39 +33,42 @@
 #include "tokenizer/unicode.h"
 #include "tokenizer/vocab.h"
 
-enum { ROWS = 4096 /* of a chunk */, MOST_DIMS = 65536 };
-#define NO_CONTINUATION "\\u0001" /* in JSON: what a piece inside a word would begin with; no word does */
-#define UNKNOWN         "[UNK]"
+enum { CHUNK_ROWS = 4096 /* vectors per memory chunk */, MAX_DIMS = 65536 };
+/* WordPiece prefix of tokens that continue a word, escaped for JSON. No word in the vocabulary begins with this character, so
+ * WordPiece never splits a word into subwords. */
+#define CONTINUATION_PREFIX "\\u0001"
+#define UNKNOWN             "[UNK]"
 
-/* Behind white space: n't and 's, dots in a row, and punctuation that has no word on both sides. */
-static const char cuts[] =
-    "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)"; /* in JSON */
+/* Regular expression of the pieces that become separate tokens after splitting at white space: clitics (n't, 's ...), two or
+ * more dots, and punctuation unless there is a word character on both sides. Escaped for JSON. */
+static const char split_pattern[] =
+    "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)";
 
 typedef struct reader {
-    aoei_weight_reader source; /* first */
-    size_t dims;
-    size_t n;         /* words taken */
-    aoei_vocab words; /* their numbers */
-    float **chunk;    /* owned [chunks], each owned [ROWS, dims] */
-    size_t chunks, capacity;
-    size_t added;  /* 1: the unknown word, which the file does not have */
-    size_t passed; /* lines skipped: words with spaces, and duplicates */
-    const char *name;
-    locale_t locale;
-    aoei_buffer copy; /* of the line at hand, ended by NUL */
+    aoei_weight_reader source; /* base type; must be the first field, because word_rows casts its address to reader */
+    size_t dims;               /* components per vector; 0 before the first vector is read */
+    size_t n;                  /* words in the vocabulary */
+    aoei_vocab words;          /* vocabulary: the id of a word is the index of its vector */
+    float **chunk;             /* [chunks] pointers to [CHUNK_ROWS, dims] vectors; array and elements owned */
+    size_t chunks, capacity;   /* used and allocated elements of `chunk` */
+    size_t unknown_added;      /* 1: add_unknown added [UNK], which the file does not contain */
+    size_t skipped;            /* skipped lines: words with spaces or NUL characters, and duplicates */
+    const char *name;          /* file name for messages, borrowed */
+    locale_t locale;           /* C locale, for parsing numbers */
+    aoei_buffer copy;          /* current line, NUL-terminated */
 } reader;
 
 /* ---------------------------------------------------------------- reading */
 
 static float *row_at(const reader *r, size_t i) {
-    return r->chunk[i / ROWS] + i % ROWS * r->dims;
+    return r->chunk[i / CHUNK_ROWS] + i % CHUNK_ROWS * r->dims;
 }
 
-/* A place for row r->n. NULL: no memory. */
+/* Returns the address for the vector of word r->n, or NULL if an allocation fails. */
 static float *next_row(reader *r) {
-    if (r->n / ROWS == r->chunks) {
+    if (r->n / CHUNK_ROWS == r->chunks) {
         if (aoei_grow((void **)&r->chunk, &r->capacity, r->chunks, sizeof *r->chunk) ||
-            !(r->chunk[r->chunks] = aoei_malloc_array(ROWS, r->dims * sizeof **r->chunk)))
+            !(r->chunk[r->chunks] = aoei_malloc_array(CHUNK_ROWS, r->dims * sizeof **r->chunk)))
             return NULL;
         r->chunks++;
     }
@@ -82,34 +86,34 @@ static size_t count_fields(const char *s) {
     return n;
 }
 
-static int is_count(const char *s, size_t len) {
+static int is_integer(const char *s, size_t len) {
     return len > 0 && strspn(s, "0123456789") >= len;
 }
 
-/* 1: the first line is "WORDS COMPONENTS". */
+/* 1 if s is the first line of a word2vec file: two integers. */
 static int is_header(const char *s) {
     const size_t first = strcspn(s, " "), second = s[first] ? strcspn(s + first + 1, " \r") : 0;
-    return count_fields(s) == 2 && is_count(s, first) && is_count(s + first + 1, second);
+    return count_fields(s) == 2 && is_integer(s, first) && is_integer(s + first + 1, second);
 }
 
-/* The beginning of the last `dims` fields of s; NULL if fewer fields follow the word. */
-static char *numbers_of(char *s, size_t len, size_t dims) {
-    char *at = s + len;
+/* Returns the start of the last `dims` fields of s, which are the components of the vector; NULL if no text is before them. */
+static char *find_components(char *s, size_t len, size_t dims) {
+    char *p = s + len;
     for (size_t i = 0; i < dims; i++) {
-        while (at > s && (at[-1] == ' ' || at[-1] == '\t'))
-            at--;
-        while (at > s && at[-1] != ' ' && at[-1] != '\t')
-            at--;
+        while (p > s && (p[-1] == ' ' || p[-1] == '\t'))
+            p--;
+        while (p > s && p[-1] != ' ' && p[-1] != '\t')
+            p--;
     }
-    return at > s ? at : NULL;
+    return p > s ? p : NULL;
 }
 
-static int read_numbers(const reader *r, float *row, const char *s, size_t line, aoe_error *err) {
+static int read_components(const reader *r, float *row, const char *s, size_t line, aoe_error *err) {
     for (size_t k = 0; k < r->dims; k++) {
         char *end;
         const float v = strtof_l(s, &end, r->locale);
         if (end == s || !isfinite(v) || (*end && *end != ' ' && *end != '\t'))
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: component %zu is not a finite number; fetch the file again", r->name,
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: component %zu is not a finite number; download the file again", r->name,
                              line, k + 1);
         row[k] = v;
         s = end;
@@ -117,8 +121,8 @@ static int read_numbers(const reader *r, float *row, const char *s, size_t line,
     return 0;
 }
 
-/* 1: the word is one that a tokenizer can give, and new. */
-static int is_wanted(const reader *r, const char *word, size_t len) {
+/* 1 if the tokenizer can produce the word, and the vocabulary does not contain it yet. */
+static int is_usable(const reader *r, const char *word, size_t len) {
     for (size_t i = 0; i < len; i++)
         if (word[i] == ' ' || word[i] == '\t' || word[i] == '\1')
             return 0;
@@ -131,31 +135,34 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
         return aoei_fail_nomem(err, line->len);
     char *s = r->copy.data;
     if (memchr(s, 0, line->len)) {
-        r->passed++;
+        r->skipped++;
         return 0;
     }
     if (line->number == 1 && is_header(s))
         return 0;
     if (!r->dims) {
         const size_t fields = count_fields(s);
-        if (fields < 2 || fields > MOST_DIMS)
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: not a word and its vector (%zu fields); one word per line is expected",
-                             r->name, line->number, fields);
+        if (fields < 2 || fields > MAX_DIMS)
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: expected a word and its vector, found %zu fields; check that this is a file of word vectors", r->name,
+                line->number, fields);
         r->dims = fields - 1;
     }
-    char *numbers = numbers_of(s, line->len, r->dims);
-    if (!numbers)
-        return aoei_fail(err, AOE_EFORMAT, "%s:%zu: no word with %zu numbers, as the lines before have; fetch the file again",
-                         r->name, line->number, r->dims);
-    size_t len = (size_t)(numbers - s);
+    char *components = find_components(s, line->len, r->dims);
+    if (!components)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s:%zu: expected a word and %zu numbers, as on the lines before; download the file again", r->name,
+                         line->number, r->dims);
+    size_t len = (size_t)(components - s);
     while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
         len--;
     float *row = next_row(r);
     if (!row)
         return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the vectors of %zu words", r->name, r->n + 1);
-    int rc = read_numbers(r, row, numbers, line->number, err);
-    if (rc || !is_wanted(r, s, len)) {
-        r->passed++;
+    int rc = read_components(r, row, components, line->number, err);
+    if (rc || !is_usable(r, s, len)) {
+        r->skipped++;
         return rc;
     }
     if ((rc = aoei_vocab_add(&r->words, s, len, (int64_t)r->n, err)))
@@ -164,7 +171,7 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
     return rc;
 }
 
-/* Adds the unknown word, whose vector is never used, after all others. */
+/* Adds [UNK] as the last word, unless the file contains it. The added vector is zero and never used. */
 static int add_unknown(reader *r, aoe_error *err) {
     if (aoei_vocab_id(&r->words, UNKNOWN, strlen(UNKNOWN)) >= 0)
         return 0;
@@ -172,7 +179,7 @@ static int add_unknown(reader *r, aoe_error *err) {
     if (!row)
         return aoei_fail_nomem(err, r->dims * sizeof *row);
     memset(row, 0, r->dims * sizeof *row);
-    r->added = 1;
+    r->unknown_added = 1;
     return aoei_vocab_add(&r->words, UNKNOWN, strlen(UNKNOWN), (int64_t)r->n++, err);
 }
 
@@ -187,7 +194,8 @@ static int read_file(reader *r, const char *path, aoe_error *err) {
     while (!rc && (rc = aoei_lines_next(lines, &line, err)) == 1)
         rc = line.len ? add_line(r, &line, err) : 0;
     if (!rc && !r->n)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no word with a vector; one word per line is expected", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no word vectors; expected one word and its vector per line",
+                       path);
     if (!rc)
         rc = add_unknown(r, err);
     if (r->locale)
@@ -206,6 +214,7 @@ static void reader_free(reader *r) {
 
 /* ------------------------------------------------------------------ model */
 
+/* Appends a JSON string. */
 static void put_string(aoei_buffer *b, aoe_text s) {
     aoei_buffer_putc(b, '"');
     for (size_t i = 0; i < s.len; i++) {
@@ -220,10 +229,10 @@ static void put_string(aoei_buffer *b, aoe_text s) {
     aoei_buffer_putc(b, '"');
 }
 
-/* The added tokens among the words: apart[i] is not 0. A letter or digit that touches one keeps it from being found. */
-static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned char *apart) {
+/* Appends the added tokens: the words with is_added[i] = 1. They are matched only as whole words ("single_word"). */
+static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned char *is_added) {
     for (size_t i = 0, n = 0; i < r->n; i++) {
-        if (!apart[i])
+        if (!is_added[i])
             continue;
         aoei_buffer_printf(b, "%s{\"id\":%zu,\"content\":", n++ ? "," : "", i);
         put_string(b, aoei_vocab_token(&r->words, (int32_t)i));
@@ -231,18 +240,19 @@ static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned cha
     }
 }
 
-/* apart[n]: the added tokens. */
-static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, const unsigned char *apart, aoe_error *err) {
+/* Creates the tokenizer. is_added: [r->n] 1: the word is an added token. */
+static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, const unsigned char *is_added, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
-    put_added_tokens(&b, r, apart);
+    put_added_tokens(&b, r, is_added);
     aoei_buffer_printf(&b,
                        "],\"normalizer\":%s,"
                        "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},"
                        "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\",\"invert\":false}]},"
                        "\"post_processor\":null,\"decoder\":null,\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"" UNKNOWN
-                       "\",\"continuing_subword_prefix\":\"" NO_CONTINUATION "\",\"max_input_chars_per_word\":100,\"vocab\":{",
-                       lowercase ? "{\"type\":\"Lowercase\"}" : "null", cuts);
+                       "\",\"continuing_subword_prefix\":\"" CONTINUATION_PREFIX
+                       "\",\"max_input_chars_per_word\":100,\"vocab\":{",
+                       lowercase ? "{\"type\":\"Lowercase\"}" : "null", split_pattern);
     for (size_t i = 0; i < r->n; i++) {
         if (i)
             aoei_buffer_putc(&b, ',');
@@ -266,36 +276,40 @@ static int is_lowercase(aoe_text s) {
     return 1;
 }
 
-/* apart[i] = 1: t takes word i apart. With `lowercase`, a word with capitals is one that no text has. */
-static int find_apart(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *apart, aoe_error *err) {
+/* Sets is_added[i] to 1 if the tokenizer t splits word i into several tokens. If texts are lowercased, a word with uppercase
+ * letters never occurs, so it needs no added token. */
+static int find_split_words(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *is_added, aoe_error *err) {
     const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     aoe_ids ids = {0};
     int rc = 0;
     for (size_t i = 0; !rc && i < r->n; i++) {
         const aoe_text word = aoei_vocab_token(&r->words, (int32_t)i);
         rc = aoe_tokenizer_encode(t, word, &o, &ids, err);
-        apart[i] = !rc && ids.n > 1 && (!lowercase || is_lowercase(word));
+        is_added[i] = !rc && ids.n > 1 && (!lowercase || is_lowercase(word));
     }
     aoe_ids_free(&ids);
     return rc;
 }
 
+/* Creates a tokenizer without added tokens, finds the words that it splits, and creates the tokenizer with these words added.
+ */
 static int make_tokenizer(aoe_tokenizer **out, const reader *r, int lowercase, aoe_error *err) {
-    unsigned char *apart = aoei_calloc(r->n, 1);
-    aoe_tokenizer *cutting = NULL;
-    int rc = apart ? parse_tokenizer(&cutting, r, lowercase, apart, err) : aoei_fail_nomem(err, r->n);
+    unsigned char *is_added = aoei_calloc(r->n, 1);
+    aoe_tokenizer *plain = NULL;
+    int rc = is_added ? parse_tokenizer(&plain, r, lowercase, is_added, err) : aoei_fail_nomem(err, r->n);
     if (!rc)
-        rc = find_apart(cutting, r, lowercase, apart, err);
-    aoe_tokenizer_close(cutting);
+        rc = find_split_words(plain, r, lowercase, is_added, err);
+    aoe_tokenizer_close(plain);
     if (!rc)
-        rc = parse_tokenizer(out, r, lowercase, apart, err);
-    aoei_free(apart);
+        rc = parse_tokenizer(out, r, lowercase, is_added, err);
+    aoei_free(is_added);
     return rc;
 }
 
+/* The callback of aoei_weight_reader. */
 static void word_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     const reader *r = (const reader *)source;
-    (void)slot; /* the only weight is the table of token embeddings */
+    (void)slot; /* the token embeddings are the only weight */
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * r->dims, row_at(r, first + i), r->dims * sizeof *to);
 }
@@ -344,7 +358,7 @@ int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const a
     if (!rc)
         rc = write_model(ctx, &r, to, o, err);
     if (!rc && result)
-        *result = (aoe_word_vectors_result){.words = r.n - r.added, .dims = r.dims, .skipped = r.passed};
+        *result = (aoe_word_vectors_result){.words = r.n - r.unknown_added, .dims = r.dims, .skipped = r.skipped};
     reader_free(&r);
     if (rc && !existed)
         rmdir(to);

@@ -425,7 +425,7 @@ static void rejects_invalid_options(void **state) {
              "options.lora.targets: a bert model has no linear layer 'q_proj'; its layers are query, key, value, output.dense");
     const aoe_convert_options merging = {.struct_size = sizeof(aoe_convert_options), .merge = 1};
     assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "no adapters to merge");
+    FRAGMENT(err, "there are no adapters to merge");
     free(text);
     test_dir_remove(ran);
     remove_both(base, adapters);

@@ -160,10 +160,10 @@ static void rejects_models_that_differ(void **state) {
     for (; word; word = strstr(word, "[MASK]"))
         word[2] = 'O';
     vocabulary = test_write_text(renamed_token, "vocab.txt", text);
-    expect_rejected(a, deeper, "config.json differ");
-    expect_rejected(a, renamed_token, "vocabularies differ");
-    expect_rejected(a, adapters, "adapters have no mean");
-    expect_rejected(a, a, "are the same model; name each model once");
+    expect_rejected(a, deeper, "different config.json files");
+    expect_rejected(a, renamed_token, "different vocabularies");
+    expect_rejected(a, adapters, "a directory of adapters cannot be averaged");
+    expect_rejected(a, a, "are the same model; give each model once");
     expect_rejected(a, dir, "no config.json");
     assert_int_equal(aoe_average(test_model_context, NULL, 0, a, NULL, NULL, NULL), AOE_EARG);
     free(text);

@@ -301,7 +301,7 @@ static void checks_the_request(void **state) {
     assert_true(o.storage == AOE_STORAGE_F32 && !o.force);
     o.storage = (aoe_storage)3;
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "storage 3 is unknown; use f32, bf16 or int8");
+    FRAGMENT(err, "options.storage is 3; use AOE_STORAGE_F32");
     o.storage = AOE_STORAGE_INT8;
     assert_int_equal(aoe_convert(ctx, in, in, &o, NULL, &err), AOE_EARG);
     FRAGMENT(err, "the same directory; choose another output, or use options.force");
@@ -311,7 +311,7 @@ static void checks_the_request(void **state) {
     assert_int_equal(aoe_convert(ctx, in, out, NULL, NULL, &err), 0);
     assert_int_equal(warnings, 0);
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EEXIST);
-    FRAGMENT(err, "/out: holds a model already");
+    FRAGMENT(err, "/out: the directory already contains a model");
     o.force = 1;
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), 0);
     assert_int_equal(warnings, 1);

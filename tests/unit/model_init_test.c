@@ -195,7 +195,7 @@ static void copies_a_tokenizer(void **state) {
     o.shape.vocab = 15;
     o.force = 1;
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "the shape has a vocabulary of 15, the tokenizer 16 tokens");
+    FRAGMENT(err, "the vocabulary size of the shape is 15, but the tokenizer has 16 tokens");
     assert_true(aoei_is_model_dir(to));
     free(to);
     test_dir_remove(dir);
@@ -210,7 +210,7 @@ static void needs_force_to_replace(void **state) {
     aoe_error err;
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
-    FRAGMENT(err, "new: holds a model already; choose another directory, or use options.force");
+    FRAGMENT(err, "new: the directory already contains a model; choose another directory, or use options.force");
     o.force = 1;
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
     free(to);
@@ -285,10 +285,10 @@ static void rejects_invalid_input(void **state) {
     make_corpus(&c);
     aoe_init_options o = options(&c);
     o.n_texts = 0;
-    expect_rejected(&c, &o, AOE_EARG, "no tokenizer: give texts to train a vocabulary on");
+    expect_rejected(&c, &o, AOE_EARG, "the model needs a tokenizer: give texts to train a vocabulary on");
     o = options(&c);
     o.tokenizer_from = c.dir;
-    expect_rejected(&c, &o, AOE_EARG, "two tokenizers");
+    expect_rejected(&c, &o, AOE_EARG, "there are two sources of the tokenizer");
     o = options(&c);
     o.shape.heads = 3;
     expect_rejected(&c, &o, AOE_EARG, "shape: hidden_size 16 is not a multiple of num_attention_heads 3");

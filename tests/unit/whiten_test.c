@@ -310,7 +310,7 @@ static void rejected_options(void **state) {
     (void)state;
     aoe_whiten_options o = defaults();
     o.n_texts = 0;
-    expect_rejected(bert, &o, AOE_EARG, "whitening needs texts");
+    expect_rejected(bert, &o, AOE_EARG, "options.texts is empty");
     o = defaults();
     o.dims = 17;
     expect_rejected(bert, &o, AOE_EARG, "options.dims is 17, but must be at most 16");
@@ -319,11 +319,11 @@ static void rejected_options(void **state) {
          *empty = test_write_text(dir, "empty.txt", "the cat\n\n");
     o.texts = (const char *const *)&few;
     o.dims = 2;
-    expect_rejected(bert, &o, AOE_EARG, "options.dims is 2, but the vectors of 2 texts vary in only 1 of 16 components");
+    expect_rejected(bert, &o, AOE_EARG, "options.dims is 2, but the covariance of 2 embeddings has rank 1");
     o.texts = (const char *const *)&one;
-    expect_rejected(bert, &o, AOE_EFORMAT, "1 texts have no covariance");
+    expect_rejected(bert, &o, AOE_EFORMAT, "1 texts are too few for a covariance");
     o.texts = (const char *const *)&equal;
-    expect_rejected(bert, &o, AOE_EFORMAT, "the vectors of all 3 texts are equal");
+    expect_rejected(bert, &o, AOE_EFORMAT, "the embeddings of all 3 texts are equal");
     o.texts = (const char *const *)&empty;
     expect_rejected(bert, &o, AOE_EFORMAT, "empty.txt:2: column 'text': the text is empty");
     o = defaults();
@@ -333,7 +333,7 @@ static void rejected_options(void **state) {
     expect_rejected(white, &o, AOE_EARG, "the model already has a dense layer after the pooling");
     o.force = 0;
     whiten(bert, &o, NULL, 1);
-    expect_rejected(bert, &o, AOE_EEXIST, "holds a model already");
+    expect_rejected(bert, &o, AOE_EEXIST, "already contains a model");
     free(few);
     free(one);
     free(equal);

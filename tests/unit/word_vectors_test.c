@@ -171,9 +171,9 @@ static void expect_rejected(const char *text, int code, const char *fragment) {
 static void rejected_files(void **state) {
     (void)state;
     assert_int_equal(aoei_remove_tree(out, NULL), 0);
-    expect_rejected("", AOE_EFORMAT, "bad.txt: no word with a vector");
-    expect_rejected("word\n", AOE_EFORMAT, "bad.txt:1: not a word and its vector (1 fields)");
-    expect_rejected("the 1 2 3\ncat 1 2\n", AOE_EFORMAT, "bad.txt:2: no word with 3 numbers");
+    expect_rejected("", AOE_EFORMAT, "bad.txt: the file contains no word vectors");
+    expect_rejected("word\n", AOE_EFORMAT, "bad.txt:1: expected a word and its vector, found 1 fields");
+    expect_rejected("the 1 2 3\ncat 1 2\n", AOE_EFORMAT, "bad.txt:2: expected a word and 3 numbers");
     expect_rejected("the 1 2 3\ncat 1 x 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
@@ -183,7 +183,7 @@ static void rejected_files(void **state) {
     const aoe_word_vectors_options keep = {.struct_size = sizeof(aoe_word_vectors_options), .force = 0};
     aoe_error err = {0};
     assert_int_equal(convert("v.txt", vectors, &keep, NULL, &err), AOE_EEXIST);
-    assert_non_null(strstr(err.message, "holds a model already"));
+    assert_non_null(strstr(err.message, "already contains a model"));
 }
 
 static int has_config(const char *model) {
