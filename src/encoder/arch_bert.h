@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * BERT, and the functions that RoBERTa shares with it.
+ * BERT, and the members of aoei_arch (arch.h) that RoBERTa shares with it.
  */
 #ifndef AOEI_ENCODER_ARCH_BERT_H
 #define AOEI_ENCODER_ARCH_BERT_H

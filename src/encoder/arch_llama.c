@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024): RMSNorm before attention and
  * feed-forward, rotary position embeddings, grouped-query attention, gated SiLU, causal attention. They differ in biases, in
- * the sliding window and in the defaults of config.json. The language-model head is not used: lm_head.weight is skipped.
+ * the sliding window and in the defaults of config.json. The language-model head, lm_head.weight, is ignored.
  * Other options are rejected with a message that names the option.
  */
 #include "encoder/arch_llama.h"
@@ -131,7 +131,8 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     return rc;
 }
 
-/* Reads layer_types (newer files), which says which layers have a sliding window. Layers without a window must come first. */
+/* Reads layer_types, which newer files have. It lists which layers have a sliding window. Layers without a window must come
+ * first. */
 static int read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *types = json_object_get(config, "layer_types");
     size_t sliding = 0;
@@ -255,7 +256,7 @@ static int write_llama(const aoei_encoder_config *c, json_t *config) {
               : aoei_keys_add(config, json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
 }
 
-/* The list layer_types if the window does not start in layer 0, otherwise JSON null. NULL: out of memory. */
+/* Returns the list layer_types if the window does not start in layer 0, otherwise JSON null. Returns NULL if out of memory. */
 static json_t *layer_types_json(const aoei_encoder_config *c) {
     json_t *types = c->window_from ? json_array() : json_null();
     for (size_t l = 0; l < c->layers && types && c->window_from; l++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names are those
- * of the published Keras checkpoints, with dots and underscores. Matrices are stored as [out, in] (docs/ran.md).
+ * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names follow
+ * those of the published Keras checkpoints. Matrices are stored as [out, in], not as [in, out] as in Keras (docs/ran.md).
  */
 #include "encoder/arch_ran.h"
 
@@ -17,7 +17,7 @@
 #define DEFAULT_TOKENS ((size_t)512)
 #define MAX_LAYERS     ((size_t)1 << 10)
 #define MAX_HEADS      ((size_t)1 << 10)
-#define MAX_WIDTH      ((size_t)1 << 16) /* components of all heads */
+#define MAX_WIDTH      ((size_t)1 << 16) /* maximum number of components of all heads */
 #define MAX_WINDOW     ((size_t)1 << 16)
 #define NORM_EPS       1e-7
 #define WINDOW         ((size_t)256)
@@ -25,7 +25,7 @@
 
 static const char *const prefixes[] = {"", NULL};
 
-/* A value of an option, by name. */
+/* A value of an option that config.json specifies by name. */
 typedef struct choice {
     const char *name;
     int value;
@@ -117,7 +117,7 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
     [AOEI_W_FINAL_NORM_BIAS] = "",
 };
 
-/* Names of linear layers and norms. The bias is in the slot after the weight. */
+/* Names of linear layers and norms, without ".weight". The bias has the slot after the weight. */
 static const char *const layer_names[AOEI_RW_COUNT] = {
     [AOEI_RW_Q] = "encode_attn.dense_q",
     [AOEI_RW_K] = "encode_attn.dense_k",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The list of architectures. The sizes in config.json are untrusted: a configuration that aoei_config_read accepts has weights
- * whose sizes, and whose sum with optimizer state, fit size_t.
+ * The list of architectures. The sizes in config.json are untrusted. aoei_config_read therefore accepts a configuration only
+ * if the total size in bytes of weights, gradients and optimizer state fits size_t.
  */
 #include "encoder/arch_registry.h"
 
@@ -38,7 +38,7 @@ const char *aoei_arch_names(void) {
     return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran";
 }
 
-/* Checks that the bytes of all weights fit size_t. */
+/* Checks that the total size of the weights with gradients and optimizer state fits size_t. */
 static int check_total(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     size_t total = 0, n, bytes;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {

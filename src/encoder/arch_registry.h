@@ -8,9 +8,9 @@
 
 #include "encoder/config.h"
 
-/* The architecture whose "model_type" has this value; NULL: unknown. */
+/* Returns the architecture whose "model_type" has this value; NULL if there is none. */
 const aoei_arch *aoei_arch_find(const char *model_type);
-/* The names of all architectures, comma-separated, for error messages. */
+/* Returns the names of all architectures, separated by commas, for error messages. */
 const char *aoei_arch_names(void);
 /* Reads a parsed config.json into *c and checks the range of every size. file: name for error messages. Errors: AOE_EFORMAT;
  * AOE_EUNSUPPORTED, with a message that names the unknown model_type or the unsupported option. */

@@ -19,7 +19,7 @@ typedef struct aoei_ran_config {
     size_t window;     /* tokens per window */
     size_t min_window; /* minimum tokens of a last window; a shorter one is merged into the previous window */
     size_t head_size;  /* components per head */
-    int langml_norm;   /* 1: norms divide by the root of the uncentered mean square, as langml does */
+    int langml_norm;   /* 1: norms divide by the root of the uncentered mean square, as the Keras library langml does */
 } aoei_ran_config;
 
 typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
@@ -28,13 +28,14 @@ typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
  * other weights are frozen. */
 typedef struct aoei_lora {
     size_t r;            /* rank; 0: no adapters */
-    double alpha;        /* numerator of the scale */
+    double alpha;        /* numerator of aoei_lora_scale */
     int rank_stabilized; /* 1: the scale is alpha / sqrt(r); 0: alpha / r */
     double dropout;      /* dropout probability on the input of an adapter */
-    unsigned targets;    /* set of linear layers with adapters, in every encoder layer: one bit per aoei_adapter_index(kind) */
+    unsigned
+        targets; /* linear layers with adapters in every encoder layer: bit aoei_adapter_index(kind) (slot_layout.h) is set */
 } aoei_lora;
 
-/* The factor that multiplies the output of an adapter. */
+/* Returns the factor that multiplies the output of an adapter. */
 double aoei_lora_scale(const aoei_lora *l);
 
 /* Options of an encoder. For every option, 0 means BERT's choice. */
@@ -60,19 +61,19 @@ typedef struct aoei_encoder_config {
     int no_ffn_bias;           /* 1: the feed-forward layers have no biases */
     int causal;                /* 1: in layers before `bidirectional_from` a token attends to itself and earlier tokens only */
     size_t bidirectional_from; /* first layer with bidirectional attention; AOEI_NO_LAYER: no layer (causal models) */
-    size_t window;             /* sliding window in tokens, in the layers from `window_from`; 0: no window */
+    size_t window;             /* size in tokens of the sliding window of attention, from layer `window_from`; 0: no window */
     size_t window_from;        /* first layer with a sliding window */
     int normalize;             /* 1: config.json requests vectors of unit length (static models) */
     aoei_activation activation; /* activation of the feed-forward layers */
     double norm_eps;            /* epsilon in all norms */
     double hidden_dropout;      /* dropout probability on the outputs of embedding, attention and feed-forward */
     double attention_dropout;   /* dropout probability on attention probabilities */
-    aoe_pooling pooling;        /* pooling named in config.json; AOE_POOLING_AUTO: none */
+    aoe_pooling pooling;        /* pooling that config.json specifies; AOE_POOLING_AUTO: none */
     aoei_lora lora;             /* LoRA adapters */
-    size_t dense;   /* output size of the dense layer after the pooling, and then the size of the vectors; 0: no dense layer */
+    size_t dense;   /* output size of the dense layer after the pooling, which is the size of the vectors; 0: no dense layer */
     int dense_tanh; /* 1: tanh follows the dense layer */
     int dense_no_bias;   /* 1: the dense layer has no bias */
-    size_t head_rows;    /* output size of the training head [head_rows, head_cols] after the pooling; 0: no head */
+    size_t head_rows;    /* output size of the training head [head_rows, head_cols], a linear layer of the loss; 0: no head */
     size_t head_cols;    /* input size of the training head */
     int mlm_head;        /* 1: the model has a masked-LM head, whose decoder shares the word embeddings */
     aoei_ran_config ran; /* options of a recurrent encoder; zeros for other architectures */
@@ -86,20 +87,20 @@ static inline size_t aoei_kv_heads(const aoei_encoder_config *c) {
 static inline size_t aoei_head_dim(const aoei_encoder_config *c) {
     return c->head_dim || !c->heads ? c->head_dim : c->hidden / c->heads;
 }
-/* Number of components of a text's vector. */
+/* Returns the number of components of a text's vector. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
     return c->dense ? c->dense : c->hidden;
 }
-/* H d: number of columns of the queries of all heads. */
+/* Returns H d, the number of columns of the queries of all heads. */
 static inline size_t aoei_query_width(const aoei_encoder_config *c) {
     return c->heads * aoei_head_dim(c);
 }
-/* K d: number of columns of the keys (or of the values) of all heads. */
+/* Returns K d, the number of columns of the keys (or of the values) of all heads. */
 static inline size_t aoei_key_width(const aoei_encoder_config *c) {
     return aoei_kv_heads(c) * aoei_head_dim(c);
 }
 
-/* Check the range of values in config.json. key: the key in the file. Errors: AOE_EFORMAT; the message names file, key and
+/* Check the range of a value of config.json. key: the key of the value. Errors: AOE_EFORMAT; the message names file, key and
  * range. */
 int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err);
 int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Calls the implementation of the encoder: transformer.c, ran.c or static_encoder.c.
+ * Dispatches to the implementation of the encoder: transformer.c, ran.c or static_encoder.c.
  */
 #include "encoder/encoder.h"
 

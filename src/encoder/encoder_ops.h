@@ -25,7 +25,7 @@ typedef struct aoei_encoder_dropout {
 
 /* Activations and workspace of an encoder. All pointers refer to the arena in which the state was laid out. */
 typedef struct aoei_encoder_state {
-    size_t n_tokens, n_texts, longest; /* limits of a batch: tokens, texts, tokens per text */
+    size_t n_tokens, n_texts, longest; /* maximum numbers of tokens and texts of a batch, and of tokens of one text */
     aoei_encoder_mode mode;
     size_t kept_bytes;      /* bytes that the forward pass keeps for backward (inference: for the next layer) */
     aoei_tensor *hidden;    /* [layers + 1] hidden states [N, D]: embedding output, then the output of every layer */
@@ -34,8 +34,8 @@ typedef struct aoei_encoder_state {
     void *own;              /* state of the implementation; only the implementation knows its type */
 } aoei_encoder_state;
 
-/* The dense layer, activation and norm of the masked-LM head: from the hidden states of n masked tokens to the decoder's
- * input. */
+/* The dense layer, activation and norm of the masked-LM head, which compute the decoder's input from the hidden states of n
+ * masked tokens. */
 typedef struct aoei_mlm_transform {
     const aoe_context *ctx;
     const aoei_encoder_config *config;
@@ -49,8 +49,8 @@ typedef struct aoei_mlm_transform {
     aoei_tensor workspace; /* workspace of the dense layer */
 } aoei_mlm_transform;
 
-/* Arguments: ctx: the context that runs the work; c: the configuration; w, grads: [aoei_slot_count] weights and their
- * gradients. encoder.h documents the functions. */
+/* Functions of an encoder. encoder.h documents forward, backward, pool and pool_backward. ctx: context that runs the work;
+ * c: configuration; w, grads: [aoei_slot_count] weights and their gradients. */
 typedef struct aoei_encoder_ops {
     /* Lays out `hidden`, the gradients and `own` in the arena, and sets kept_bytes. The caller has set all other members of
      * s. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Each weight has its own random stream, so the values do not depend on the number of threads.
+ * Initial weights. Each weight has its own random stream, so the values do not depend on the order in which weights are filled.
  */
 #include "encoder/initial_weights.h"
 

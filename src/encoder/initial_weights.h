@@ -6,9 +6,9 @@
 
 #include "encoder/config.h"
 
-/* Fills the weight [rows, cols] of `slot`. Weights are normal with standard deviation 0.02 (as in BERT), norms are 1, biases
- * are 0. For adapters, lora_A is uniform in +-1 / sqrt(cols) and lora_B is 0. The values are a pure function of (seed,
- * slot). */
+/* Fills the weight [rows, cols] of `slot`. Weights are drawn from a normal distribution with standard deviation 0.02 (as in
+ * BERT); norm weights are 1 and biases 0. For adapters, lora_A is uniform between -1 / sqrt(cols) and 1 / sqrt(cols), and
+ * lora_B is 0. The values depend only on the seed and the slot. */
 void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed);
 
 #endif

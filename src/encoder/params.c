@@ -11,7 +11,7 @@
 #include "nn/gemm.h"
 #include "nn/tensor.h"
 
-enum { SLOT_ALIGN = 16 }; /* floats */
+enum { SLOT_ALIGN = 16 }; /* slots start at multiples of this number of floats */
 
 static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset, const aoei_slot *d) {
     if (out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The trainable state of a model: values, gradients and AdamW moments. Each of them is one flat tensor [1, count] in slot
  * order, with one view per slot. Slots start at multiples of 64 bytes; the padding between them stays zero. For bf16 GEMMs,
- * every linear weight also has a packed copy, which the optimizer updates. Frozen weights are not included; their values are
- * the model's tensors.
+ * every linear weight also has a packed copy, which the optimizer updates. Frozen weights are not included: the model's own
+ * tensors are used for them.
  */
 #ifndef AOEI_ENCODER_PARAMS_H
 #define AOEI_ENCODER_PARAMS_H
@@ -13,7 +13,7 @@
 
 typedef struct aoei_params {
     size_t n_slots;                /* aoei_slot_count */
-    size_t count;                  /* floats of each flat tensor, padding included */
+    size_t count;                  /* number of floats of each flat tensor, including padding */
     aoei_tensor value, grad, m, v; /* [1, count] values, gradients, first and second moments */
     aoei_tensor *values, *grads;   /* [n_slots] views of value and grad, in the arena; absent slots are absent tensors */
     aoei_tensor *ms, *vs;          /* [n_slots] views of m and v, in the arena */
@@ -22,8 +22,8 @@ typedef struct aoei_params {
     size_t packed_bytes;           /* bytes of the packed copies */
 } aoei_params;
 
-/* Lays out the parameters in `arena`; a measuring arena computes the size. type: operand type of the GEMMs that use the
- * weights. Errors: AOE_ENOMEM. */
+/* Lays out the parameters in `arena`; with a measuring arena (base/arena.h), only the size is computed. type: operand type of
+ * the GEMMs that use the weights. Errors: AOE_ENOMEM. */
 int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
                        aoe_error *err);
 /* Copies the weights [n_slots] to the values and sets gradients and moments to zero. Frozen weights are borrowed, not
@@ -32,7 +32,8 @@ void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor 
 /* Updates the packed copies. Call it after any change of the values, except by aoei_adamw_step. */
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p);
 /* Clips the gradient to the norm max_norm (0: no clipping), runs one AdamW step and sets the gradient to zero. o: AdamW
- * options without segments. Returns the global gradient norm before clipping. If the norm is not finite, nothing is updated. */
+ * options; its segments are ignored. Returns the global gradient norm before clipping. If the norm is not finite, nothing is
+ * updated. */
 double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *o, double max_norm);
 
 #endif

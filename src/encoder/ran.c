@@ -24,12 +24,12 @@
 
 #define ROTATION_BASE 10000.0 /* base of the rotary positions */
 
-/* Sizes of the tensors. */
+/* Sizes from which the shapes of the tensors are computed. */
 typedef struct sizes {
     size_t N, texts, C;       /* maximum tokens, texts and windows of a batch */
     size_t M;                 /* maximum rows of a round */
     size_t cells;             /* rows of tensors with one row per cell: all cells in training, one step in inference */
-    size_t block;             /* tokens that memory review processes at a time */
+    size_t block;             /* number of tokens that memory review processes at a time */
     size_t D, H, window_rows; /* hidden size, heads * head_size, maximum rows of a window */
     aoei_dtype type;
     int training;
@@ -77,7 +77,7 @@ static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     return r;
 }
 
-/* The tensors of a layer except `out`, `tokens` and `after`. */
+/* Lays out the tensors of a layer except `out`, `after` and, in inference, `tokens`. */
 static aoei_ran_layer layer_layout(const sizes *z, aoei_arena *a) {
     const size_t D = z->D;
     aoei_ran_layer l = {.rows = rows_layout(z, a, z->M),
@@ -139,7 +139,7 @@ static aoei_ran_grads grads_layout(const sizes *z, aoei_arena *a, size_t n) {
                             .pre = take(a, z, n, 3 * z->H)};
 }
 
-/* Tensors that only backward needs. */
+/* Lays out the tensors that only backward needs. */
 static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe_context *ctx, const sizes *z, aoei_arena *a) {
     const size_t D = z->D, C = z->C;
     r->embed_sum = take(a, z, z->N, D);
@@ -169,7 +169,7 @@ static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe
     r->workspace = aoei_workspace_take(a, most);
 }
 
-/* Tensors that all layers share. */
+/* Lays out the tensors that all layers share. */
 static void work_layout(aoei_ran_state *r, const aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
                         const sizes *z, aoei_arena *a) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, z->training);
@@ -230,7 +230,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     }
 }
 
-/* Fills the constants: weights of the norm that has no trained weights, and cosines and sines of all positions in a window. */
+/* Fills the constants: ones and zeros as weight and bias of the norm without trained weights, and the cosines and sines of all
+ * positions in a window. */
 static void make_constants(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_batch *batch,
                            const aoei_ran_state *r) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, 0);
@@ -276,12 +277,12 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], none, 0, none, d, batch);
 }
 
-/* The cells as a batch, so that poolings over tokens can process them. */
+/* Returns the cells as a batch with one token per cell, so that poolings over tokens can process them. */
 static aoei_batch cell_batch(const aoei_ran_windows *w) {
     return (aoei_batch){.n_tokens = w->n, .n_texts = w->n_texts, .offsets = w->text_first};
 }
 
-/* The pooling over tokens that has the effect of `pooling` if its input is cells. */
+/* Returns the pooling over tokens that computes `pooling` if its input is the batch of cells. */
 static aoe_pooling over_tokens(aoe_pooling pooling) {
     return pooling == AOE_POOLING_CELL_MAX ? AOE_POOLING_LAST_MAX : AOE_POOLING_LAST_AVG;
 }
@@ -326,7 +327,8 @@ static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, a
     return 0;
 }
 
-/* Counts the rows of the windows, then the cells and tokens of memory review. */
+/* The first line counts queries, keys, values, output and GLU of all rows, and attention within windows. The second line counts
+ * the linear layers of memory review and the GLU of the residual between cells, and the attention of memory review. */
 static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
     const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);

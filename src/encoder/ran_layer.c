@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The forward pass of one RAN layer (docs/ran.md). Only a cell depends on the previous window. A round is therefore processed
  * in three parts: queries, keys and values of all tokens at once; then the cells, step by step; then the attention of all
- * tokens to the cell and tokens of their window. The row of a cell is computed twice, with identical bits.
+ * tokens to the cell and tokens of their window. The row of a cell is computed in its step and, with identical
+ * bits, again with the rows of the tokens.
  */
 #include "encoder/ran_layer.h"
 
@@ -38,8 +39,8 @@ aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n)
                            .unit_stats = aoei_ran_part(r->unit_stats, first, n)};
 }
 
-/* The layer's tensors with the size of the current batch. In inference most tensors hold one round or one step and keep
- * their size. */
+/* Returns the layer's tensors, limited to the N tokens and C cells of the current batch. In inference, most tensors have the
+ * rows of one round or one step and are not limited. */
 static aoei_ran_layer layer_part(const aoei_ran_layer *l, size_t N, size_t C, int training) {
     aoei_ran_layer v = *l;
     v.g = aoei_tensor_rows(l->g, 0, C);
@@ -114,7 +115,8 @@ void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c
     (c->ran.langml_norm ? aoei_uncentred_norm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
-/* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`. */
+/* Applies dropout to x in place. The dropout mask depends on the texts and positions of the rows, given by the batch `keys`,
+ * whose tokens are the rows of x. */
 static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout d = aoei_ran_dropout(p, site);
     if (d.p > 0)
@@ -127,14 +129,14 @@ static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t 
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
 }
 
-/* The linear parts of a gated linear unit: y [n, 2D] = linear part, gate. */
+/* Computes the two linear layers of a gated linear unit: y [n, 2D] = (linear part, gate before its activation). */
 static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
     linear(p, aoei_tensor_cols(y, 0, p->D), x, slot);
     linear(p, aoei_tensor_cols(y, p->D, p->D), x, slot + 2);
 }
 
-/* Computes queries, keys and values from r->in. position: positions of the rows; NULL: the rows are cells, which are not
- * rotated. */
+/* Computes r->qkv, the queries, keys and values, from r->in. position: positions of the rows in their windows; NULL: the rows
+ * are cells, which are not rotated. */
 static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
@@ -147,7 +149,7 @@ static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei
     }
 }
 
-/* Computes `result`, the outputs of the rows, from the output of the attention. */
+/* Computes `result`, the outputs of the rows, from r->heads, the output of the attention. */
 static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
     const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
@@ -160,7 +162,8 @@ static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoe
     drop(p, result, keys, AOEI_RAN_SITE_STEP);
 }
 
-/* Computes `in`, the input cells of a step. */
+/* Computes `in`, the input cells of a step: the cells after the previous windows, the final cells of the previous layer, or the
+ * trained initial cell. */
 static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
     const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
@@ -173,7 +176,8 @@ static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_t
     }
 }
 
-/* Computes the cells after a step from its raw cells g. Later windows add a residual of the previous raw cell. */
+/* Computes the cells after a step from its raw cells g. Every window except the first of a
+ * text adds a residual of the previous raw cell. */
 static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
     const aoei_ran_layer *l = &p->l;
     const aoei_ran_windows *w = &p->s->windows;
@@ -197,7 +201,8 @@ static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_ten
         drop(p, aoei_tensor_rows(after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
 }
 
-/* Copies activations of a step's cells to the rows of the round, where tokens and backward need them. */
+/* Copies activations of a step's cells to the cells' rows of the round, where the attention of the tokens and backward read
+ * them. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
     const size_t H = p->H;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
@@ -210,7 +215,7 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const a
     aoei_rows_put(p->ctx, rows->pre, cells->pre, row);
 }
 
-/* Computes the cells of a step. rows: rows of the step's round. */
+/* Computes the cells of a step. rows: rows of the round to which the step belongs. */
 static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_rows *rows) {
     const aoei_ran_windows *w = &p->s->windows;
     const size_t n = step->n, H = p->H;

@@ -17,15 +17,15 @@ typedef struct aoei_ran_pass {
     const aoe_context *ctx;
     const aoei_encoder_config *c;
     const aoei_tensor *w; /* [AOEI_RW_COUNT] weights of the layer */
-    const aoei_tensor *g; /* [AOEI_RW_COUNT] their gradients; NULL in forward */
+    const aoei_tensor *g; /* [AOEI_RW_COUNT] gradients of the weights; NULL in the forward pass */
     const aoei_batch *batch;
     aoei_encoder_mode mode;
     aoei_ran_state *s;
     const aoei_encoder_dropout *drop; /* NULL: no dropout */
     size_t layer;                     /* index of the layer */
-    aoei_ran_layer l;                 /* tensors of the layer with the size of the batch */
+    aoei_ran_layer l;                 /* tensors of the layer, limited to the rows of the batch */
     aoei_tensor cells_from;           /* [C, D] final cells of the previous layer, in step order; absent in the first layer */
-    size_t N, C, D, H;                /* tokens and windows of the batch, hidden size, heads * head_size */
+    size_t N, C, D, H;                /* numbers of tokens and windows of the batch, hidden size, heads * head_size */
 } aoei_ran_pass;
 
 /* Describes layer `layer` of a batch. w: [aoei_slot_count] weights of the whole encoder. The gradients g are NULL. */
@@ -35,18 +35,19 @@ aoei_ran_pass aoei_ran_pass_of(const aoe_context *ctx, const aoei_encoder_config
 /* Computes p->l.out from the layer's input x [N, D]. */
 void aoei_ran_layer_forward(aoei_ran_pass *p, aoei_tensor x);
 
-/* Rows [first, first + n) of a tensor, which may be absent. */
+/* Return rows [first, first + n) of a tensor, or of each tensor of *r. An absent tensor stays absent. */
 aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n);
 aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n);
-/* The dropout at a site of the layer; its probability p is 0 if there is no dropout. */
+/* Returns the dropout at a site (AOEI_RAN_SITE_*) of the layer; its probability p is 0 if there is no dropout. */
 aoei_dropout aoei_ran_dropout(const aoei_ran_pass *p, uint32_t site);
-/* Options of the attention in windows and of the attention in memory review. */
+/* Return the options of the attention within windows, and of the attention of memory review. */
 aoei_attention aoei_ran_attention(const aoei_ran_pass *p);
 aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p);
 /* y = norm(x), with LayerNorm or langml's norm as configured. stats: [n, 2] statistics for backward; absent: not stored. */
 void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, aoei_tensor gamma, aoei_tensor beta);
-/* The backward of aoei_ran_norm_forward: computes dx from dy and adds to dgamma and dbeta; absent gradients are skipped. */
+/* The backward pass of aoei_ran_norm_forward: computes dx from dy and adds to dgamma and dbeta; absent gradients are skipped.
+ */
 void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
                             aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
 

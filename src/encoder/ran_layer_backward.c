@@ -40,8 +40,8 @@ static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor 
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
-/* Computes dx, the gradient of the input of a gated linear unit, from the gradient of its linear parts. accumulate: adds to
- * dx. */
+/* Computes dx, the gradient of the input of a gated linear unit, from the gradient of its linear parts. If accumulate is
+ * 1, adds to dx. */
 static void gated_input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dgated, size_t slot) {
     input_gradient(p, dx, accumulate, aoei_tensor_cols(dgated, 0, p->D), slot);
     input_gradient(p, dx, 1, aoei_tensor_cols(dgated, p->D, p->D), slot + 2);
@@ -62,7 +62,7 @@ static aoei_ran_grads grads_part(const aoei_ran_grads *g, size_t first, size_t n
                             .pre = aoei_tensor_rows(g->pre, first, n)};
 }
 
-/* Backward of the keys and values of memory review: from d_review_kv, computes d_s and adds to weight gradients. */
+/* The backward pass of the keys and values of memory review: computes d_s from d_review_kv and adds to the weight gradients. */
 static void review_cells_backward(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const size_t C = p->C, D = p->D;
@@ -77,8 +77,8 @@ static void review_cells_backward(const aoei_ran_pass *p) {
     }
 }
 
-/* Backward of memory review. d: on entry the gradient of the layer's output, on return the gradient of the windows' outputs.
- * Also computes d_s, the gradient of the raw cells. */
+/* The backward pass of memory review. d: on entry the gradient of the layer's output, on return the gradient of the windows'
+ * outputs. Also computes d_s, the gradient of the raw cells. */
 static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -114,7 +114,7 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     review_cells_backward(p);
 }
 
-/* The backward of close_rows: computes d->heads from d->unit, the gradient of the rows' outputs. */
+/* The backward pass of close_rows: computes d->heads from d->unit, the gradient of the rows' outputs. */
 static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const aoei_batch *keys) {
     const aoei_tensor none = {0};
     drop_back(p, d->unit, keys, AOEI_RAN_SITE_STEP);
@@ -126,7 +126,7 @@ static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const ao
     input_gradient(p, d->heads, 0, d->o, AOEI_RW_O);
 }
 
-/* The backward of the layers whose input is r->z: computes d->sum, the gradient of r->z, from d->qkv and d->glu. */
+/* The backward pass of the linear layers whose input is r->z: computes d->sum, the gradient of r->z, from d->qkv and d->glu. */
 static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
@@ -140,13 +140,13 @@ static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoe
 }
 
 /* Computes the gradients of the tokens' rows, up to queries, keys and values, from d [N, D], the gradient of the windows'
- * outputs. The gradients of the cells' outputs count as zero here; step_backward adds them. */
+ * outputs. The gradients of the cells' rows are not included; step_backward adds them. */
 static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_state *s = p->s;
     const size_t H = p->H;
     const aoei_attention a = aoei_ran_attention(p);
     aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H));
-    if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* the outputs have no gradient */
+    if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* the pooling used only cells, so the outputs have no gradient */
         aoei_tensor_zero(p->ctx, rows->unit);
         aoei_tensor_zero(p->ctx, rows->o);
         aoei_tensor_zero(p->ctx, rows->glu);
@@ -163,8 +163,8 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
                                   s->windows.n, &a, s->scratch);
 }
 
-/* The backward of end_step: computes gradients from d_after and adds them to d_g of the step's cells and of the previous
- * cells. */
+/* The backward pass of end_step: computes the gradients of the step's raw cells and of the previous raw cells from d_after, and
+ * adds them to d_g. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -189,7 +189,7 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_rows_add(p->ctx, aoei_tensor_rows(s->d_g, 0, p->C), d_carry, s->windows.previous + first);
 }
 
-/* The backward of run_step: computes the gradients of the cells' rows, of the keys and values of their windows, and of the
+/* The backward pass of run_step: computes the gradients of the cells' rows, of the keys and values of their windows, and of the
  * step's input cells. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
@@ -220,7 +220,7 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
-/* Adds to the gradients of the weights that only cells use, in text order of the windows. */
+/* Adds to the gradients of the weights of the residual between cells, with the windows in text order. */
 static void carry_weights(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -265,7 +265,7 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
               p->w[AOEI_RW_WINDOW_NORM]);
 }
 
-/* Sets the initial d_s, d_g and d_after from memory review and from the next layer or the pooling of cells. */
+/* Sets d_s, d_g and d_after to the gradients that come from memory review and from the next layer or the pooling of cells. */
 static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -281,8 +281,8 @@ static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
         aoei_rows_scatter(p->ctx, d_after, aoei_tensor_rows(pooled ? s->pool_last : s->d_first, 0, w->n_texts), w->last);
 }
 
-/* Recomputes activations that are not kept: all with recomputation, otherwise the queries, keys and values that layers
- * share. */
+/* Recomputes the activations that are not kept: with recomputation all activations of the layer, otherwise the queries, keys
+ * and values, whose buffers the layers share. */
 static void recompute_activations(aoei_ran_pass *p, aoei_tensor x) {
     if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);

@@ -8,7 +8,8 @@
 #include "nn/tensor.h"
 
 /* Runs the backward pass and adds to the weight gradients p->g. x: [N, D] input of the layer. d: [N, D] float32; on entry
- * the gradient of the layer's output, on return the gradient of its input. p->s stores the gradients of the cells. */
+ * the gradient of the layer's output, on return the gradient of its input. The gradients of the cells are
+ * passed from layer to layer in p->s. */
 void aoei_ran_layer_backward(aoei_ran_pass *p, aoei_tensor x, aoei_tensor d);
 
 #endif

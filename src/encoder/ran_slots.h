@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Numbers of the weights and dropout sites of a RAN layer (docs/ran.md).
+ * Slot numbers of the weights of a RAN layer, and numbers of its dropout sites, the places where dropout is applied
+ * (docs/ran.md).
  */
 #ifndef AOEI_ENCODER_RAN_SLOTS_H
 #define AOEI_ENCODER_RAN_SLOTS_H

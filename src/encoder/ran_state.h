@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Activations and workspace of the recurrent encoder (docs/ran.md), in the arena of the encoder's state. Shape letters: N
- * tokens and C windows of the batch, M = N + C rows of a round (in inference at most about aoei_ran_limits.rows), D hidden
- * size, H = heads * head_size. ran_windows.h defines the orders of rows and windows.
+ * tokens and C windows of the batch; M rows of a round: N + C in training, at most about aoei_ran_limits.rows in inference; D
+ * hidden size; H = heads * head_size. ran_windows.h defines the orders of rows and windows.
  */
 #ifndef AOEI_ENCODER_RAN_STATE_H
 #define AOEI_ENCODER_RAN_STATE_H
@@ -28,9 +28,9 @@ typedef struct aoei_ran_rows {
 typedef struct aoei_ran_layer {
     aoei_ran_rows rows;  /* [M] activations of all rows of a round */
     aoei_ran_rows cells; /* [C] activations of the cells in step order; in inference those of one step */
-    /* in step order */
-    aoei_tensor g;           /* [C, D] raw cells */
-    aoei_tensor before;      /* [C, D] raw cells of the previous windows */
+    /* cells, in step order */
+    aoei_tensor g;           /* [C, D] raw cells: outputs of the windows for their cells, before the residual */
+    aoei_tensor before;      /* [C, D] for each window the raw cell of the previous window of its text */
     aoei_tensor carry_glu;   /* [C, 2D] linear parts of GLU(before) */
     aoei_tensor carry;       /* [C, D] g + GLU(before) */
     aoei_tensor carry_stats; /* [C, 2] float32 statistics of the norm of `carry` (training) */
@@ -86,13 +86,15 @@ typedef struct aoei_ran_state {
     aoei_tensor d_review;    /* [N, D] gradient of `review` */
     aoei_tensor d_review_kv; /* [C, 2D] float32 gradient of `review_kv` */
     aoei_tensor d_kv_pre;    /* [C, 2D] gradient of `kv_pre` */
-    aoei_tensor later_a;     /* [C, D] operand of weight gradients, in text order */
-    aoei_tensor later_glu;   /* [C, 2D] operand of weight gradients, in text order */
-    aoei_tensor later_d;     /* [C, D] float32 operand of weight gradients, in text order */
-    aoei_tensor later_stats; /* [C, 2] float32 norm statistics for weight gradients, in text order */
-    aoei_tensor pool_cells;  /* [C, D] float32 gradient of the cells from the pooling, in text order */
-    aoei_tensor pool_last;   /* [texts, D] float32 gradient of the last cells from the pooling */
-    int pooled_cells;        /* 1: pool_cells and pool_last are set, and the last hidden state has no gradient */
+    /* copies in text order, for weight gradients, of rows of the windows that are not the first of their texts */
+    aoei_tensor later_a;     /* [C, D] rows of `carry`, then rows of `g` of the previous windows */
+    aoei_tensor later_glu;   /* [C, 2D] rows of d_carry_glu */
+    aoei_tensor later_d;     /* [C, D] float32 rows of d_after */
+    aoei_tensor later_stats; /* [C, 2] float32 rows of carry_stats */
+    /* gradients from the pooling of cells */
+    aoei_tensor pool_cells; /* [C, D] float32 gradient of the cells from the pooling, in text order */
+    aoei_tensor pool_last;  /* [texts, D] float32 gradient of the last cells from the pooling */
+    int pooled_cells;       /* 1: pool_cells and pool_last are set, and the last hidden state has no gradient */
 } aoei_ran_state;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Texts are grouped so that the longest windows of a group fit in one round. The steps of a group are added to a round until
- * it is full. The windows of a text are therefore in rounds with ascending numbers.
+ * Splits batches into windows, rounds and steps. Texts are grouped so that one window of maximum size of each text of the group
+ * fits in one round. The steps of a group are added to a round until it is full, then to the next round. The windows of a text
+ * are therefore processed in their order.
  */
 #include "encoder/ran_windows.h"
 
@@ -72,7 +73,8 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
         *by_window[i] = numbers(arena, C);
 }
 
-/* The lists while they are filled, and the next free index of each list. */
+/* The lists while they are filled, and the next free indices: of rows, of windows in round order, of windows in step order, and
+ * in `offsets`. */
 typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;
@@ -88,16 +90,17 @@ static size_t text_windows(const filling *f, size_t text) {
     return f->w->text_first[text + 1] - f->w->text_first[text];
 }
 
+/* Returns the index of a text that selects its dropout mask. */
 static uint32_t text_key(const filling *f, size_t text) {
     return f->batch->text_index ? f->batch->text_index[text] : (uint32_t)text;
 }
 
-/* Number of tokens of a window of a text. */
+/* Returns the number of tokens of a window, given its index within the text. */
 static size_t window_tokens(const filling *f, size_t text, size_t number) {
     return number + 1 < text_windows(f, text) ? f->l->window : text_length(f, text) - number * f->l->window;
 }
 
-/* Number of rows of the windows with this number in texts [first, end). */
+/* Returns the total number of rows of the windows with index `number` within their texts, for texts [first, end). */
 static size_t step_rows(const filling *f, size_t first, size_t end, size_t number) {
     size_t rows = 0;
     for (size_t i = first; i < end; i++)
@@ -142,7 +145,8 @@ static void add_to_step(filling *f, const aoei_ran_step *step, size_t text) {
         w->last[text] = (uint32_t)at;
 }
 
-/* Adds the step that consists of the windows with this number in texts [first, end). Texts with more windows come first. */
+/* Adds the step that consists of the windows with index `number` within their texts, for texts [first, end). Windows that are
+ * not the last of their texts come first. */
 static void add_step(filling *f, size_t first, size_t end, size_t number) {
     aoei_ran_step *s = &f->w->steps[f->w->n_steps++];
     *s = (aoei_ran_step){.number = number, .first = f->step_index};
@@ -182,7 +186,7 @@ static void add_group(filling *f, size_t first, size_t end) {
     }
 }
 
-/* Fills the lists in text order, and sets `previous` for the first window of each text. */
+/* Fills the lists in text order and `singles`, and sets `previous` for the first window of each text. */
 static void finish(filling *f) {
     aoei_ran_windows *w = f->w;
     size_t n = 0;

@@ -3,8 +3,8 @@
  * lists depend only on the lengths of the texts.
  *
  * A text of L tokens has aoei_ran_window_count(L) windows. A window consists of one row for its cell and one row per token.
- * A round is a set of windows whose tokens are processed at once. A step is a set of windows of one round that have the same
- * number in their texts; their cells are processed at once. A list of windows has one of three orders:
+ * A round is a set of windows whose tokens are processed at once. A step is a set of windows of one round that have equal
+ * indices within their texts; their cells are processed at once. A list of windows has one of three orders:
  *   text order   text by text, and window by window within a text
  *   round order  in the order of their rows in the round
  *   step order   step by step: the first windows of several texts, then their second windows
@@ -16,11 +16,10 @@
 #include "nn/attention.h"
 #include "nn/batch.h"
 
-/* One step. All its windows have the same number in their texts. */
 typedef struct aoei_ran_step {
-    size_t number; /* window number within the text, counted from 0 */
-    size_t first, n,
-        unfinished; /* windows [first, first + n) in step order; the first `unfinished` are not the last of their texts */
+    size_t number;     /* index of the step's windows within their texts, counted from 0 */
+    size_t first, n;   /* the step consists of windows [first, first + n) in step order */
+    size_t unfinished; /* number of windows, at the start of the step, that are not the last of their texts */
 } aoei_ran_step;
 
 typedef struct aoei_ran_round {
@@ -41,31 +40,33 @@ typedef struct aoei_ran_windows {
     uint32_t *token;    /* row of the token in the batch; AOEI_NO_ROW: the row is a cell */
     uint32_t *position; /* position in the window; 0 for the cell */
     /* lists in round order: [C] except `offsets`; they describe the windows of a round as a batch and as attention spans */
-    uint32_t *offsets;     /* [C + rounds] first row of each window in the round */
-    uint32_t *round_first; /* position of the window's first row in its text (for dropout) */
-    uint32_t *round_text;  /* index of the window's text (for dropout) */
-    aoei_attention_span *round_spans;
+    uint32_t *offsets;                /* [C + rounds] first row of each window in the round */
+    uint32_t *round_first;            /* position of the window's first row in its text (for dropout) */
+    uint32_t *round_text;             /* index of the window's text (for dropout) */
+    aoei_attention_span *round_spans; /* attention of each window to itself */
     /* lists in step order: [C] except `singles` */
-    uint32_t *previous;    /* the previous window, in step order; for the first window of a text, the text's last window */
-    uint32_t *text;        /* index of the window's text in the batch */
-    uint32_t *row;         /* row of the window's cell in the round */
-    uint32_t *step_first;  /* position of the cell's row in its text (for dropout) */
-    uint32_t *step_text;   /* index of the window's text (for dropout) */
-    uint32_t *step_number; /* number of the window in its text */
+    uint32_t *previous;   /* index in step order of the previous window of the text; for its first window, of its last window */
+    uint32_t *text;       /* index of the window's text in the batch */
+    uint32_t *row;        /* row of the window's cell in the round */
+    uint32_t *step_first; /* position of the cell's row in its text (for dropout) */
+    uint32_t *step_text;  /* index of the window's text (for dropout) */
+    uint32_t *step_number; /* index of the window within its text */
     uint32_t *singles;     /* [C + 1] 0, 1, 2, ...: offsets of a batch with one row per text */
-    aoei_attention_span *step_spans; /* spans from a cell to its window; query rows are counted from the start of the step */
+    aoei_attention_span
+        *step_spans; /* attention of each cell to its window; query rows are counted from the start of the step */
     /* lists by text */
-    uint32_t *last;       /* [texts] last window of each text, in step order */
-    uint32_t *text_first; /* [texts + 1] first window of each text, in text order */
+    uint32_t *last;       /* [texts] index in step order of each text's last window */
+    uint32_t *text_first; /* [texts + 1] index in text order of each text's first window */
     /* lists in text order */
     uint32_t *step_order; /* [C] index of each window in step order */
     uint32_t *later;      /* [C - texts] index in step order of the windows that are not the first of their texts */
     uint32_t *earlier;    /* [C - texts] index in step order of the windows before those in `later` */
-    /* a block of tokens; each part of a text in the block is one text of a batch, with a span to the windows of its text */
+    /* a block of consecutive tokens of the batch, which memory review processes at once; each text has at most one part in it
+     */
     uint32_t *block_offsets;          /* [texts + 1] first token of each part, relative to the block */
     uint32_t *block_text;             /* [texts] index of the part's text (for dropout) */
     uint32_t *block_first;            /* [texts] position of the part's first token in its text (for dropout) */
-    aoei_attention_span *block_spans; /* [texts] */
+    aoei_attention_span *block_spans; /* [texts] attention of each part to the cells of its text */
 } aoei_ran_windows;
 
 typedef struct aoei_ran_limits {
@@ -74,15 +75,15 @@ typedef struct aoei_ran_limits {
     size_t rows;       /* maximum rows of a round; a single window may have more; SIZE_MAX: no limit */
 } aoei_ran_limits;
 
-/* The limits of a configuration. */
+/* Returns the limits of a configuration. */
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training);
-/* Number of windows of a text. */
+/* Returns the number of windows of a text. */
 size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens);
-/* Maximum number of windows of n_texts texts with n_tokens tokens in total. */
+/* Returns the maximum number of windows of n_texts texts with n_tokens tokens in total. */
 size_t aoei_ran_max_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts);
-/* Maximum rows of a window, cell included, in texts of up to `longest` tokens. */
+/* Returns the maximum number of rows of a window, including its cell, in texts of up to `longest` tokens. */
 size_t aoei_ran_window_rows(const aoei_ran_limits *l, size_t longest);
-/* Maximum rows of a round. */
+/* Returns the maximum number of rows of a round. */
 size_t aoei_ran_round_rows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts, size_t longest);
 
 /* Allocates the lists in the arena, for batches of at most n_tokens tokens and n_texts texts. */
@@ -90,11 +91,12 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
 /* Fills the lists for a batch. */
 void aoei_ran_windows_fill(aoei_ran_windows *w, const aoei_ran_limits *l, const aoei_batch *batch);
 
-/* The rows of a round as a batch, with one text per window. */
+/* Returns the rows of a round as a batch with one text per window. */
 aoei_batch aoei_ran_round_batch(const aoei_ran_windows *w, const aoei_ran_round *r);
-/* The cells [first, first + n) in step order as a batch, with one text per cell. */
+/* Returns the cells [first, first + n) in step order as a batch with one text per cell. */
 aoei_batch aoei_ran_step_batch(const aoei_ran_windows *w, size_t first, size_t n);
-/* The tokens [first, first + n) of the batch as a batch in which each part of a text is one text. Fills w->block_spans. */
+/* Returns the tokens [first, first + n) of the batch as a batch in which each part of a text is one text. Fills the lists of
+ * the block in *w. */
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n);
 
 #endif

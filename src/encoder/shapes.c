@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sizes of well-known encoders. A shape name stands for sizes only; no weights are loaded.
+ * Sizes of well-known encoders, by name. They are used for models with random weights.
  */
 #include "encoder/shapes.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Numbers and descriptions of an encoder's weights. The weights are one flat array of tensors, and a slot is an index into
- * it. The slots outside the layers (AOEI_W_*) come first, then the slots of every layer, then the masked-LM head
- * (AOEI_HW_*), then the layers after the pooling (AOEI_PW_*). AOEI_LW_* number the slots of a transformer layer; another
- * architecture may use its own numbers (arch.h). config.h defines the shape letters.
+ * The order of an encoder's weights. All weights are in one array of tensors; a slot is an index of this array. First come the
+ * slots outside the layers (AOEI_W_*), then the slots of every layer, of the masked-LM head (AOEI_HW_*), and of the layers
+ * after the pooling (AOEI_PW_*). The kind of a weight is its index within its layer or group. AOEI_LW_* are the kinds of a
+ * transformer layer; other architectures define their own (arch.h). config.h defines the shape letters.
  */
 #ifndef AOEI_ENCODER_SLOT_LAYOUT_H
 #define AOEI_ENCODER_SLOT_LAYOUT_H
@@ -20,9 +20,9 @@ enum {
     AOEI_W_LAYERS /* first slot of layer 0 */
 };
 
-#define AOEI_ADAPTERS 7 /* number of linear layers in a transformer layer */
+#define AOEI_ADAPTERS 7 /* number of linear layers of a transformer layer, each of which can have an adapter */
 
-/* Slots of a transformer layer. The bias of a linear layer or norm has the slot after its weight. */
+/* Kinds of weights of a transformer layer. The bias of a linear layer or norm has the slot after its weight. */
 enum {
     /* attention: query [H d, D]; key and value [K d, D]; output [D, H d] */
     AOEI_LW_Q,
@@ -47,7 +47,7 @@ enum {
     /* gate of a gated feed-forward: [I, D] */
     AOEI_LW_GATE,
     AOEI_LW_GATE_BIAS,
-    /* adapters: lora_A [r, in] and lora_B [out, r] per adapter index */
+    /* adapters: lora_A [r, in] and lora_B [out, r] of each linear layer, in the order of adapter indices */
     AOEI_LW_ADAPTERS,
     AOEI_LW_COUNT = AOEI_LW_ADAPTERS + 2 * AOEI_ADAPTERS
 };
@@ -59,11 +59,12 @@ enum { AOEI_HW_TRANSFORM, AOEI_HW_TRANSFORM_BIAS, AOEI_HW_NORM, AOEI_HW_NORM_BIA
  * and bias [1, head_rows]. */
 enum { AOEI_PW_DENSE, AOEI_PW_DENSE_BIAS, AOEI_PW_HEAD, AOEI_PW_HEAD_BIAS, AOEI_PW_COUNT };
 
+/* Groups of slots: outside the layers, in a layer, and in the masked-LM head. */
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 
 typedef struct aoei_slot {
     char name[128]; /* tensor name without the model prefix, such as "encoder.layer.0.attention.self.query.weight" */
-    int head;       /* 1: slot of the masked-LM head, whose names have no model prefix */
+    int head;       /* 1: weight of the masked-LM head, whose tensor names have no model prefix */
     size_t rows;    /* number of rows in memory; 1 for a vector */
     size_t cols;    /* number of columns in memory */
     int vector;     /* 1: one-dimensional in the weight file */
@@ -77,17 +78,17 @@ typedef struct aoei_slot {
     int frozen; /* 1: not trained; in a model with adapters, all slots except the adapters and the layers after the pooling */
 } aoei_slot;
 
-/* The adapter index of a linear layer of a transformer: 0 to AOEI_ADAPTERS - 1. */
+/* Returns the adapter index of a linear layer (AOEI_LW_*) of a transformer: 0 to AOEI_ADAPTERS - 1. */
 static inline size_t aoei_adapter_index(size_t kind) {
     return kind == AOEI_LW_GATE ? 6 : kind <= AOEI_LW_O ? kind / 2 : kind == AOEI_LW_UP ? 4 : 5;
 }
-/* The slot number (AOEI_LW_*) of the linear layer with an adapter index. */
+/* Returns the kind (AOEI_LW_*) of the linear layer with this adapter index. */
 static inline size_t aoei_adapter_kind(size_t index) {
     static const size_t kind[AOEI_ADAPTERS] = {AOEI_LW_Q,  AOEI_LW_K,    AOEI_LW_V,   AOEI_LW_O,
                                                AOEI_LW_UP, AOEI_LW_DOWN, AOEI_LW_GATE};
     return kind[index];
 }
-/* The slot of weight `kind` (AOEI_LW_*) of a transformer layer. */
+/* Returns the slot of weight `kind` (AOEI_LW_*) of a transformer layer. */
 static inline size_t aoei_layer_slot(size_t layer, size_t kind) {
     return AOEI_W_LAYERS + layer * AOEI_LW_COUNT + kind;
 }

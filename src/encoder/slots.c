@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Numbers, shapes and names of the weights. Each architecture describes its own layers in its table. This file describes the
+ * Order, shapes and names of the weights. Each architecture describes its own layers in its table. This file describes the
  * layers of transformers and all weights outside the layers.
  */
 #include "encoder/slots.h"
@@ -238,7 +238,8 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
     return count_slots(c, 0);
 }
 
-/* Slots that were added later have stream numbers above all others, so that existing slots keep their numbers. */
+/* The stream of a slot that existed in the first version is its slot number in that version, in which OUTER slots came before
+ * the layers and each layer had A_LAYER slots. Other slots have numbers from LATER or POOLED. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28, POOLED = 1 << 29 };
     const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;

@@ -82,7 +82,7 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
         s->hidden[c->layers] = t->final;
 }
 
-/* Bytes of a workspace that is large enough for each linear layer. */
+/* Returns the size in bytes of a workspace that is large enough for every linear layer. */
 static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
     size_t most = 0;
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
@@ -94,7 +94,7 @@ static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config
     return most;
 }
 
-/* Tensors that only backward needs. */
+/* Lays out the tensors that only backward needs. */
 static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c,
                              aoei_arena *arena) {
     const aoei_dtype type = s->mode.type;
@@ -127,7 +127,7 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     }
 }
 
-/* Tensors that all layers share. */
+/* Lays out the tensors that all layers share. */
 static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                         const aoei_encoder_config *c, aoei_arena *arena) {
     const size_t qkv = aoei_query_width(c) + 2 * aoei_key_width(c), n = s->n_tokens;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass of one transformer layer. nn/ does all arithmetic. Post-norm: norms after the residual sums (Devlin et
- * al. 2019; transformers, modeling_bert.py):
+ * The forward pass of one transformer layer. The functions of nn/ do all arithmetic. Post-norm layers have norms after the
+ * residual sums (Devlin et al. 2019; modeling_bert.py of the library transformers):
  *
  *   mid = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
  *   out = norm2(mid + dropout(down(activation(up(mid)))))
  *
- * Pre-norm: norms before attention and feed-forward (Touvron et al. 2023; transformers, modeling_llama.py), here gated:
+ * Pre-norm layers have norms before attention and feed-forward (Touvron et al. 2023; modeling_llama.py). With a gated
+ * feed-forward:
  *
  *   sum1 = x + o(attention(rope(q(norm1(x))), rope(k(norm1(x))), v(norm1(x))))
  *   mid  = norm2(sum1)
  *   out  = sum1 + down(activation(gate(mid)) * up(mid))
  *
- * Without dropout, the GEMM that computes a branch also adds the residual.
+ * Without dropout, the GEMM that computes the output of attention or feed-forward also adds the residual.
  */
 #include "encoder/transformer_layer.h"
 
@@ -29,7 +30,7 @@
 #include "nn/rope.h"
 #include "nn/tensor.h"
 
-/* The first n rows of t; t may be absent. */
+/* Returns the first n rows of t; an absent tensor stays absent. */
 static aoei_tensor rows_of(aoei_tensor t, size_t n) {
     return t.rows ? aoei_tensor_rows(t, 0, n) : t;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The backward of transformer_layer.c, in reverse order. Post-norm: the branches add to the gradient d in place. Pre-norm:
- * the gradient of a branch goes through its norm in grad_norm and is then added to d.
+ * The backward pass of one transformer layer, in the reverse order of transformer_layer.c. The two branches of a layer are
+ * attention and feed-forward. In post-norm layers, the branches add to the gradient d in place. In pre-norm layers, the
+ * gradient of a branch and of its norm is computed in the buffer grad_norm and then added to d.
  */
 #include "encoder/transformer_layer_backward.h"
 
@@ -46,8 +47,8 @@ static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     return l;
 }
 
-/* The gradient before a dropout site as a GEMM operand: d itself if nothing is dropped or rounded, otherwise a copy in
- * grad_b. */
+/* Returns d after the backward pass of dropout, as a GEMM operand: d itself if there is no dropout and d has the operand type,
+ * otherwise a copy in grad_b. */
 static aoei_tensor through_dropout(const aoei_layer *b, aoei_tensor d, uint32_t site) {
     const aoei_tensor operand = aoei_tensor_rows(b->s->grad_b, 0, b->batch->n_tokens);
     const aoei_dropout drop = aoei_layer_dropout(b, site);
@@ -57,7 +58,8 @@ static aoei_tensor through_dropout(const aoei_layer *b, aoei_tensor d, uint32_t 
     return operand;
 }
 
-/* Computes dmid, the gradient of `mid`, from ddown, the gradient of the feed-forward output. accumulate: adds to dmid. */
+/* Computes dmid, the gradient of `mid`, from ddown, the gradient of the feed-forward output. If accumulate is 1, adds to
+ * dmid. */
 static void feed_forward_backward(const aoei_layer *b, aoei_tensor ddown, aoei_tensor dmid, int accumulate) {
     const aoei_layer_state *l = &b->l;
     const aoei_activation activation = b->c->activation;
@@ -77,7 +79,8 @@ static void feed_forward_backward(const aoei_layer *b, aoei_tensor ddown, aoei_t
     linear_backward(b, AOEI_LW_UP, b->act, l->mid, input_grad(dmid, accumulate));
 }
 
-/* Computes din, the gradient of `in`, from dproj, the gradient of the attention output. accumulate: adds to din. */
+/* Computes din, the gradient of `in`, from dproj, the gradient of the attention output. If accumulate is 1, adds to
+ * din. */
 static void attention_backward(const aoei_layer *b, aoei_tensor dproj, aoei_tensor din, int accumulate) {
     const aoei_layer_state *l = &b->l;
     const size_t n = b->batch->n_tokens, Q = aoei_query_width(b->c), K = aoei_key_width(b->c);

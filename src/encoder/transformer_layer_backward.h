@@ -7,11 +7,11 @@
 #include "encoder/transformer_layer.h"
 #include "nn/tensor.h"
 
-/* Adds to the weight gradients b->g. d: [N, D] float32; on entry the gradient of the layer's output, on return the gradient
- * of its input. */
+/* Runs the backward pass of the layer and adds to the weight gradients b->g. d: [N, D] float32; on entry the gradient of the
+ * layer's output, on return the gradient of its input. */
 void aoei_layer_backward(const aoei_layer *b, aoei_tensor d);
-/* The backward of aoei_transformer_norm: computes dx from dy, and adds to the gradients g[0] of the weight and g[1] of the
- * bias. */
+/* The backward pass of aoei_transformer_norm: computes dx from dy, and adds to the gradients g[0] of the weight and g[1] of the
+ * bias. x: input of the norm; stats: its statistics from the forward pass; w: weight and bias. */
 void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, const aoei_tensor *g,
                                     aoei_tensor dy, aoei_tensor x, aoei_tensor stats, const aoei_tensor *w);
 

@@ -7,8 +7,8 @@
 
 #include "nn/tensor.h"
 
-/* Activations of one layer that backward needs. The output of the activation function is not kept; backward recomputes it
- * from `up` and `gate`. */
+/* Activations of one layer. Training keeps them for backward. Only the output of the activation function is not kept; backward
+ * recomputes it from `up` and `gate`. */
 typedef struct aoei_layer_state {
     aoei_tensor in;     /* [N, D] pre-norm: output of norm 1; post-norm: input of the layer */
     aoei_tensor stats1; /* [N, 2] float32 statistics of norm 1; RMSNorm [N, 1] */
