@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The angle between two vectors interpreted as complex vectors (equations 3 to 6). The first half of
- * a vector is its real part, the second half its imaginary part: z = a + bi for x, w = c + di for y,
- * and h_k = z_k conj(w_k) = re_k + im_k i. A higher score means more similar. The score of the
- * reference form is g = |sum re + sum im| / (|x||y|), the score of the phase form is -D.
+ * The angle between two vectors interpreted as complex vectors (equations 3 to 6 of the AnglE paper). The first half of the
+ * components are the real parts and the second half the imaginary parts: z = a + bi for x, w = c + di for y, and h_k = z_k
+ * conj(w_k) = re_k + im_k i. A higher score means more similar. The score of the reference form is |sum re + sum im| /
+ * (|x||y|). The score of the phase form is -(sum m_k |arg h_k|) / (sum m_k) with m_k = |z_k||w_k|.
  */
 #include "loss/angle.h"
 
@@ -11,18 +11,19 @@
 
 #include <math.h>
 
-/* Sums over the components of a pair; component k is added to partial sum k mod 4. */
+/* Sums over the complex components of a pair. Component k is added to partial sum k mod 4; the score is computed from the
+ * totals of the four partial sums. */
 typedef struct angle_sums {
-    double xx[4], yy[4]; /* squared norms of the whole vectors */
-    double inner[4];     /* re + im */
-    double weight[4];    /* phase: m_k = |z_k||w_k| */
-    double arc[4];       /* phase: m_k |arg h_k| */
+    double xx[4], yy[4]; /* reference form: squared norms of x and of y */
+    double inner[4];     /* reference form: sum of re_k + im_k */
+    double weight[4];    /* phase form: sum of m_k = |z_k||w_k| */
+    double arc[4];       /* phase form: sum of m_k |arg h_k| */
 } angle_sums;
 
-/* Returns the argument of h for one component, in (-pi, pi], and sets *m to its modulus. */
+/* Returns the argument of h_k for one component, in (-pi, pi], and sets *m to the modulus of h_k. */
 static double phase_of(double a, double b, double c, double d, double *m) {
     *m = sqrt(a * a + b * b) * sqrt(c * c + d * d);
-    /* + 0.0 turns a negative zero, whose argument would be -pi if the real part is negative, into a positive one */
+    /* + 0.0 turns -0.0 into 0.0: atan2(-0.0, negative) is -pi instead of pi */
     return *m == 0.0 ? 0.0 : atan2(b * c - a * d + 0.0, a * c + b * d);
 }
 
@@ -58,7 +59,7 @@ double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_fo
     return score_of(&s, form);
 }
 
-/* g = |inner| / (|x||y|); at inner = 0, where g has a kink, the gradient is 0. */
+/* Gradient of the reference form g = |inner| / (|x||y|). At inner = 0, where g is not differentiable, the gradient is 0. */
 static void reference_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_REFERENCE, x, y, half);
@@ -76,7 +77,8 @@ static void reference_grad(const double *x, const double *y, size_t half, double
     }
 }
 
-/* The score is -D. With M = sum m_k and phi = arg h_k: dD = sum [(|phi| - D) dm_k + m_k sign(phi) dphi] / M. */
+/* Gradient of the phase form, whose score is -D. With M = sum m_k and phi_k = arg h_k: dD = sum [(|phi_k| - D) dm_k + m_k
+ * sign(phi_k) dphi_k] / M. */
 static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_PHASE, x, y, half);
@@ -90,8 +92,10 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
         if (m == 0.0)
             continue;
         double zz = a * a + b * b, ww = c * c + d * d;
-        double radial = -scale * m * (fabs(arg) - D) / M;                                /* times z / zz, w / ww */
-        double rotation = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M; /* times iz / zz, -iw / ww */
+        double radial = -scale * m * (fabs(arg) - D) / M; /* factor of z_k / |z_k|^2 and of w_k / |w_k|^2 */
+        double rotation = arg == 0.0  ? 0.0
+                          : arg > 0.0 ? -scale * m / M
+                                      : scale * m / M; /* factor of i z_k / |z_k|^2 and of -i w_k / |w_k|^2 */
         gx[k] += (radial * a - rotation * b) / zz;
         gx[half + k] += (radial * b + rotation * a) / zz;
         gy[k] += (radial * c + rotation * d) / ww;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The first sweep computes logits and d loss / d logit of each pair, the second sweep the gradients
- * of the vectors. The gradients of the weights are accumulated over the pairs in ascending order, in
- * parallel for blocks of components.
+ * A first pass over the examples computes the logits of each pair and d loss / d logit, and a second pass the gradients of the
+ * vectors. The gradients of the classifier weights are accumulated over the pairs in ascending order; blocks of components are
+ * computed in parallel.
  */
 #include "loss/classification_objective.h"
 
@@ -15,19 +15,20 @@
 #include "nn/panels.h"
 #include "loss/example_sweep.h"
 
-enum { COLUMNS = 32 /* components per task */ };
+enum { COLUMNS = 32 /* components of u, v and |u - v| that one task computes */ };
 
-/* State of one call, in the workspace. */
+/* State of one call. The arrays are in the workspace. */
 typedef struct plan {
-    const aoei_classifier *c;
-    const aoei_example_batch *batch;
-    const double *label;
+    const aoei_classifier *c;        /* borrowed */
+    const aoei_example_batch *batch; /* borrowed */
+    const double *label;             /* [B] borrowed */
     aoei_sweep sweep;
-    double *error; /* [B, classes] logits, then d loss / d logit */
+    double *error; /* [B, classes] logits, later replaced by d loss / d logit */
     double *term;  /* [B] cross entropy of each pair */
 } plan;
 
-/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
+ * callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
     size_t cells = 0;
     *p = (plan){0};
@@ -84,13 +85,13 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     }
 }
 
-/* Component k of the first (side 0) or second vector of pair i. */
+/* Returns component k of the first (side 0) or second (side 1) vector of pair i. */
 static double component(const aoei_example_batch *b, size_t i, size_t side, size_t k) {
     const size_t at = (2 * i + side) * b->D + k;
     return b->v64 ? b->v64[at] : (double)b->v[at];
 }
 
-/* Computes the gradient of the weights for a block of components. */
+/* Computes the gradient of the classifier weights for one block of components. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const plan *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS, end = first + COLUMNS < D ? first + COLUMNS : D;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Classification of pairs as in Sentence-BERT (Reimers and Gurevych 2019, section 3): the
- * cross entropy of a softmax over linear functions of u, v and |u - v|, whose weights are
- * trained with the encoder and not saved. docs/objectives.md contains the formula and the
- * gradients.
+ * Classification of pairs as in Sentence-BERT (Reimers and Gurevych 2019, section 3; SoftmaxLoss in sentence-transformers):
+ * the cross entropy of a softmax over linear functions of u, v and |u - v|. The weights of the linear functions are trained
+ * with the encoder and not saved. docs/objectives.md contains the formula and the gradients.
  */
 #ifndef AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
 #define AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
@@ -11,19 +10,22 @@
 #include "loss/objective.h"
 #include "base/context.h"
 
-/* The linear functions of a pair of vectors of size D. All pointers are borrowed. */
+/* The linear classifier of pairs of vectors of D components. All pointers are borrowed. */
 typedef struct aoei_classifier {
-    size_t classes;
-    const double *weight;      /* [classes, 3 D] of u, v and |u - v| */
-    const double *bias;        /* [classes] */
-    double *d_weight, *d_bias; /* their gradients, overwritten; ignored if the batch has no gradients */
+    size_t classes;       /* number of classes */
+    const double *weight; /* [classes, 3 D] weights of u, of v and of |u - v| for each class */
+    const double *bias;   /* [classes] biases */
+    double *d_weight,
+        *d_bias; /* gradients of weight and bias, same shapes, overwritten; not used if the batch has no gradient */
 } aoei_classifier;
 
-/* Bytes of workspace for batches of up to B pairs; 0 if the size overflows. Grows with each argument. */
+/* Returns the bytes of workspace for batches of up to B pairs; 0 if the size overflows. The size never decreases when an
+ * argument grows. */
 size_t aoei_classification_objective_workspace(size_t B, size_t D, size_t classes);
 
-/* Value and gradient for a batch of arity 2: the mean cross entropy. label: [B] integers from 0 to c->classes - 1.
- * ctx NULL: one thread. Errors: AOE_EARG (also if the workspace is too small), AOE_ENUMERIC with the index of the pair. */
+/* Computes the mean cross entropy of a batch of arity 2 and its gradients. label: [B] class indices, integers from 0 to
+ * c->classes - 1. If ctx is NULL, one thread is used. Errors: AOE_EARG (for example if the workspace is too small),
+ * AOE_ENUMERIC with the index of the pair. */
 int aoei_classification_objective(const aoei_classifier *c, const double *label, const aoei_example_batch *batch,
                                   void *workspace, size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
                                   aoe_error *err);

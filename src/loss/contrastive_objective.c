@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The objective of a query with a positive text and optionally a negative text: contrastive
- * terms over the batch and, with negatives, the ranking terms over the pairs (query, positive)
- * with label 1 and (query, negative) with label 0, example after example.
+ * The objective of a query with a positive text and optionally a negative text. It consists of contrastive terms over the
+ * batch and, if there are negatives, the cosine and angle terms over the pairs (query, positive) with label 1 and (query,
+ * negative) with label 0, in the order of the examples.
  */
 #include "loss/contrastive_objective.h"
 
@@ -19,17 +19,19 @@
 
 enum { QUERY, POSITIVE, NEGATIVE };
 
-/* State of one call, in the workspace. */
+/* State of one call. The arrays are in the workspace. */
 typedef struct plan {
-    const aoe_objective_options *o;
-    int contrasts; /* 1: a contrastive term has a weight above 0 */
+    const aoe_objective_options *o; /* borrowed */
+    int contrasts;                  /* 1: at least one contrastive term has a weight above 0 */
     aoei_sweep sweep;
-    aoei_info_nce contrastive; /* candidates: the positives, then the negatives */
-    aoei_ranking_terms ranked; /* with negatives: pairs 2i (query, positive) and 2i + 1 (query, negative) */
-    double *label;             /* [2B] labels of the pairs in `ranked` */
+    aoei_info_nce contrastive; /* the candidates are all positives, then all negatives */
+    aoei_ranking_terms
+        ranked; /* used only with negatives: pair 2i is (query, positive) of example i, and pair 2i + 1 is (query, negative) */
+    double *label; /* [2B] labels of the pairs in `ranked` */
 } plan;
 
-/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
+ * callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
     *p = (plan){0};
@@ -62,7 +64,7 @@ static int check_batch(const aoei_example_batch *b, aoe_error *err) {
     return 0;
 }
 
-/* First sweep: unit vectors of every row, scores of both pairs. */
+/* First pass: stores the unit vectors of example i and the scores of its pairs. */
 static void score_example(void *arg, size_t i, const double *v, double *g) {
     plan *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
@@ -98,7 +100,7 @@ static void take_losses(plan *p, int with_grad, aoe_objective_result *result) {
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
 
-/* Second sweep: the gradient of every vector. */
+/* Second pass: adds the gradient of the loss with respect to the vectors of example i to g. */
 static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     const plan *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;

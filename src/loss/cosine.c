@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The cosine of two vectors (the scores of equation 1) and its gradient, in double. Partial sums
- * have a fixed order, so float and double vectors with equal values give bit-identical results.
+ * The cosine of two vectors (the score in equation 1 of the AnglE paper) and its gradient, in float64. The partial sums are
+ * accumulated in a fixed order, so float32 and float64 vectors with equal values give bit-identical results.
  */
 #include "loss/cosine.h"
 
@@ -8,14 +8,14 @@
 
 #include "aoe.h"
 
-enum { CHUNK = 64 /* floats converted to double at a time; a multiple of 4 */ };
+enum { CHUNK = 64 /* float32 values converted to float64 at a time; a multiple of 4 */ };
 
-/* Inner products of two vectors. Component k is added to partial sum k mod 4. */
+/* Inner products of two vectors x and y. Component k is added to partial sum k mod 4. */
 typedef struct dots {
     double xx[4], yy[4], xy[4];
 } dots;
 
-/* n: a multiple of 4 in every call except the last. */
+/* Adds n components to the sums. n must be a multiple of 4 in every call except the last one for a pair of vectors. */
 static void dots_add(dots *s, const double *x, const double *y, size_t n) {
     size_t k = 0;
     for (; k + 4 <= n; k += 4) {
@@ -36,7 +36,7 @@ double aoei_lanes(const double lane[4]) {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* Uses one square root of the product instead of two, so that the cosine of a vector with itself is exactly 1. */
+/* Uses the square root of the product of both squared norms, so that the cosine of a vector with itself is exactly 1. */
 static double cosine_of(const dots *s) {
     double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
     return norms == 0.0 ? 0.0 : aoei_lanes(s->xy) / norms;

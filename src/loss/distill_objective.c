@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Both forms are sums over examples. The first sweep computes the loss of each example, the second
- * adds the gradient.
+ * The term is a mean over pairs (cosines) or over texts (distributions). A first pass over the examples computes the loss of
+ * each example, and a second pass adds the gradients.
  */
 #include "loss/distill_objective.h"
 
@@ -15,15 +15,17 @@
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 
-/* State of one call, in the workspace. */
+/* State of one call. The arrays are in the workspace. */
 typedef struct plan {
-    const aoei_distill *d;
+    const aoei_distill *d; /* borrowed */
     aoei_sweep sweep;
-    double *term;  /* [B] loss of each example before averaging */
-    double *error; /* [(arity - 1) B] student's minus teacher's cosine of the first text with each other text of an example */
+    double *term;  /* [B] sum of the losses of the pairs or texts of each example */
+    double *error; /* [(arity - 1) B] error of the cosine of an example's first text with each of its other texts: student minus
+                      teacher */
 } plan;
 
-/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
+ * callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     *p = (plan){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
@@ -41,7 +43,7 @@ size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
     return a.overflow ? 0 : a.used;
 }
 
-/* Divisor of the sum over examples: the number of pairs for cosine, the number of texts for KL. */
+/* Returns the divisor of the sum of all losses: the number of pairs for cosines, the number of texts for distributions. */
 static double terms_of(const plan *p) {
     const aoei_vector_examples *e = &p->sweep.e;
     return (double)(p->d->form == AOE_DISTILL_COSINE ? (e->arity - 1) * e->n : e->arity * e->n);
@@ -71,7 +73,7 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* ----------------------------------------------------------- distributions */
 
-/* log sum_k exp(x_k). Exactly one of f64 and f32 is set: x [D]. */
+/* Returns log sum_k exp(x_k) of x[D], which is f64 or f32; exactly one of them must be set. */
 static double log_sum(const double *f64, const float *f32, size_t D) {
     assert(f64 || f32);
     double most = -INFINITY, sum = 0;
@@ -113,7 +115,7 @@ static void kl_gradient(void *arg, size_t i, const double *v, double *g) {
     }
 }
 
-/* -------------------------------------------------------------------- both */
+/* ------------------------------------------------------------- both losses */
 
 static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t B = p->sweep.e.n;

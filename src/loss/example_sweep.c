@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The number of chunks depends only on the number of examples. A chunk stops at its first bad
- * example, so the first bad example of the first such chunk is the first of the batch.
+ * Parallel passes over the examples of a batch. The number of ranges of examples depends only on the number of examples. A
+ * task stops at the first example of its range that is not finite, so the first such example of the batch is the one reported
+ * by the first range that has one.
  */
 #include "loss/example_sweep.h"
 
@@ -10,7 +11,7 @@
 
 #include "base/alloc.h"
 
-enum { CHUNKS = 32 /* at most */ };
+enum { CHUNKS = 32 /* maximum number of ranges */ };
 
 void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D) {
     size_t cells = 0;
@@ -22,7 +23,7 @@ void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, si
     s->bad = aoei_arena_take_array(a, s->chunks, sizeof *s->bad);
 }
 
-/* The first example of a chunk; chunks may differ by one example. */
+/* Returns the index of the first example of a range. The sizes of the ranges differ by at most one example. */
 static size_t chunk_start(const aoei_sweep *s, size_t chunk) {
     size_t small = s->e.n / s->chunks, larger = s->e.n % s->chunks;
     return chunk * small + (chunk < larger ? chunk : larger);
@@ -35,7 +36,7 @@ static size_t first_bad(const aoei_sweep *s) {
     return s->e.n;
 }
 
-/* Vector a of example i. out: [D]. Returns whether it is finite. */
+/* Copies vector a of example i to out[D]. Returns whether all its values are finite. */
 static int read_vector(const aoei_vector_examples *e, size_t i, size_t a, double *out) {
     const float *f32 = e->v[a] ? e->v[a] + i * e->stride : NULL;
     const double *f64 = e->v64[a] ? e->v64[a] + i * e->stride : NULL;
@@ -55,7 +56,7 @@ static int read_example(const aoei_vector_examples *e, size_t i, double *v) {
     return finite;
 }
 
-/* g: [D], the gradient of vector a of example i. Returns whether the written values are finite. */
+/* Stores g[D] as the gradient of vector a of example i. Returns whether the stored values are finite. */
 static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const double *g) {
     float *f32 = e->grad[a] ? e->grad[a] + i * e->stride : NULL;
     double *f64 = e->grad64[a] ? e->grad64[a] + i * e->stride : NULL;
@@ -71,7 +72,7 @@ static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const
     return finite;
 }
 
-/* Sets g to 0, or to the stored gradient of example i if gradients are accumulated. */
+/* Sets g[arity, D] to 0, or to the stored gradients of example i if gradients are accumulated. */
 static void start_gradient(const aoei_vector_examples *e, size_t i, double *g) {
     memset(g, 0, e->arity * e->D * sizeof *g);
     for (size_t a = 0; e->add && a < e->arity; a++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Sweeps over the examples of a batch in parallel chunks: one kind reads the vectors, the
- * other writes their gradients. Vectors are converted to double one example at a time;
- * gradients are rounded once per sweep. Results do not depend on the number of threads.
+ * Parallel passes ("sweeps") over the examples of a batch. A reading sweep calls a function with the vectors of each example;
+ * a writing sweep calls a function that also computes their gradients, and stores them. Vectors are converted to float64 one
+ * example at a time. Gradients are accumulated in float64 and rounded once per sweep. Results do not depend on the number of
+ * threads.
  */
 #ifndef AOEI_LOSS_EXAMPLE_SWEEP_H
 #define AOEI_LOSS_EXAMPLE_SWEEP_H
@@ -11,41 +12,45 @@
 #include "base/arena.h"
 #include "base/context.h"
 
-enum { AOEI_MOST_VECTORS = 3 /* vectors per example */ };
+enum { AOEI_MOST_VECTORS = 3 /* maximum number of vectors per example */ };
 
-/* n examples; vector a of example i starts i * stride elements after the a-th pointer. Exactly one of v and v64 is set, and the
- * gradients are of the same type. All pointers are borrowed. */
+/* A batch of n examples. Vector a of example i starts at v[a] + i * stride. Either all pointers of v or all pointers of v64
+ * are set, and only the gradients of the same type are used. All pointers are borrowed. */
 typedef struct aoei_vector_examples {
-    size_t n, arity; /* examples; vectors per example */
-    size_t D, stride;
-    const float *v[AOEI_MOST_VECTORS];
-    const double *v64[AOEI_MOST_VECTORS];
-    float *grad[AOEI_MOST_VECTORS]; /* overwritten, or accumulated if `add` is set; NULL: values only */
-    double *grad64[AOEI_MOST_VECTORS];
-    int add;
+    size_t n;      /* number of examples */
+    size_t arity;  /* vectors per example */
+    size_t D;      /* components per vector */
+    size_t stride; /* elements from a vector of an example to the corresponding vector of the next example */
+    const float *v[AOEI_MOST_VECTORS];    /* vectors of the first example; NULL if v64 is set */
+    const double *v64[AOEI_MOST_VECTORS]; /* vectors of the first example in float64; NULL if v is set */
+    float *grad[AOEI_MOST_VECTORS];       /* gradients of the first example; NULL: none are computed */
+    double *grad64[AOEI_MOST_VECTORS];    /* gradients of the first example in float64; NULL: none are computed */
+    int add;                              /* 1: gradients are added to those in memory; 0: gradients are overwritten */
 } aoei_vector_examples;
 
-/* Called with the vectors v of example i and, in a sweep that writes gradients, with g, to which the function adds the
- * gradient (NULL otherwise). v, g: [arity, D]. Called in parallel for different examples. */
+/* A function that a sweep calls for example i. v: its vectors. g: its gradients, to which the function adds; NULL in a reading
+ * sweep. Both are [arity, D]. Calls for different examples may run in parallel. */
 typedef void (*aoei_example_fn)(void *arg, size_t i, const double *v, double *g);
 
 typedef struct aoei_sweep {
-    aoei_vector_examples e;
-    size_t chunks; /* chunks of examples, one task each */
-    double *v, *g; /* [chunks, arity, D] current example of each chunk, and its gradient */
-    size_t *bad;   /* [chunks] first example of the chunk that is not finite, else n */
-    aoei_example_fn fn;
-    void *arg;
+    aoei_vector_examples e; /* the batch; set by the caller */
+    size_t chunks;          /* number of ranges of examples; each range is one task */
+    double *v, *g;          /* [chunks, arity, D] vectors and gradients of the current example of each range, in float64 */
+    size_t *bad; /* [chunks] index of the first example of each range with a value that is not finite; n if there is none */
+    aoei_example_fn fn; /* function of the current sweep */
+    void *arg;          /* first argument of fn; borrowed */
 } aoei_sweep;
 
-/* Takes the memory for n examples of `arity` vectors of size D from the arena, which may be a measuring arena. Larger arguments
- * never need less memory. The caller sets e. */
+/* Takes the memory for n examples of `arity` vectors of D components from the arena. A measuring arena only computes the size.
+ * The size never decreases when an argument grows. The caller then sets e. */
 void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D);
-/* Calls fn for the examples. Returns the first one with a vector that is not finite, for which fn is not called; n: none. */
+/* Calls fn for each example. Returns the index of the first example with a vector that is not finite, or n if there is none.
+ * fn is not called for this example; it may or may not be called for later ones. */
 size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
-/* Calls fn for the examples and writes their gradients. Returns the first one with a gradient that is not finite; n: none. */
+/* Calls fn for each example and writes its gradients. Returns the index of the first example with a gradient that is not
+ * finite, or n if there is none. */
 size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
-/* The first vector of example i that is not finite; arity: none. */
+/* Returns the index (0 to arity - 1) of the first vector of example i that is not finite, or arity if all are finite. */
 size_t aoei_sweep_bad_vector(const aoei_sweep *s, size_t i);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * In-batch negatives. The scores are computed in two sweeps: the first gives the log of sums
- * of each row, the second its gradient. With the scores S_uv = <z_u, z_v> / tau, p the softmax
- * of row u without u itself, T the targets (symmetric) and n_u = sum_v T_uv:
- *     N L   = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
+ * The loss of in-batch negatives. The scores are computed in two passes: the first computes the log-sum-exp of each row, and
+ * the second the gradient. With the scores S_uv = <z_u, z_v> / tau, the softmax p_uv of row u over all v except u, the
+ * symmetric targets T_uv (0, 1 or 2) and n_u = sum_v T_uv:
+ *     N L       = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
  *     N dL/dz_u = sum_v (n_u p_uv + n_v p_vu - 2 T_uv) z_v / tau
- * Scores and weights of z_v are symmetric, so only blocks (I, J) with J <= I are computed. A
- * strip consists of as many columns of blocks as fit the buffer. The blocks of a strip are
- * computed in parallel, then each row X reads block (X, J) by rows and block (I, X) by
- * columns. Each row visits strips and blocks in an order that depends only on N, so the result
- * does not depend on the number of threads.
+ * The scores and the factors of z_v are symmetric in u and v, so only the blocks (I, J) with J <= I are computed. A strip
+ * consists of as many block columns as fit in the buffer. The blocks of a strip are computed in parallel. Then a task for each
+ * block row X reads the blocks (X, J) by rows and the blocks (I, X) by columns. For each row, strips and blocks are visited in
+ * an order that depends only on N, so the result does not depend on the number of threads.
  */
 #include "loss/ibn.h"
 
@@ -20,9 +19,10 @@
 
 enum {
     P = AOEI_PANEL_F64,
-    BLOCK = 4 * P,    /* rows of a block; even, so that every block has two rows and a row on the diagonal a candidate */
-    GROUP = 8 * P,    /* columns of dz in a task */
-    STORAGE = 1 << 23 /* maximum doubles of scores in memory (64 MB); enough for all scores of about 2,000 pairs */
+    BLOCK = 4 * P,    /* rows of a block; even, so that both rows of a pair are in the same block */
+    GROUP = 8 * P,    /* columns of dz that one task computes */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs; more only if one block
+                         column needs more */
 };
 
 static size_t least(size_t a, size_t b) {
@@ -33,18 +33,18 @@ static size_t rows_of(const aoei_ibn *b, size_t block) {
     return least(b->N - block * BLOCK, BLOCK);
 }
 
-/* Number of rows of column block J, from the diagonal down. */
+/* Number of rows of block column J from the diagonal to the last row. */
 static size_t height(const aoei_ibn *b, size_t J) {
     return b->N - J * BLOCK;
 }
 
-/* Number of doubles of the column blocks [from, to). */
+/* Number of doubles that the block columns [from, to) occupy. */
 static size_t columns_size(const aoei_ibn *b, size_t from, size_t to) {
     size_t n = to - from;
     return BLOCK * (n * height(b, from) - BLOCK * (n * (n - 1) / 2));
 }
 
-/* The scores of block (I, J), J <= I, in the current strip. */
+/* Returns the memory of block (I, J) of the scores, where J <= I and J is in the current strip. */
 static aoei_scores_f64 block_at(const aoei_ibn *b, size_t I, size_t J) {
     return (aoei_scores_f64){.x = b->score + columns_size(b, b->strip_from, J) + (I - J) * BLOCK * P,
                              .panel = height(b, J) * P,
@@ -53,7 +53,7 @@ static aoei_scores_f64 block_at(const aoei_ibn *b, size_t I, size_t J) {
                              .scale = 1.0 / b->tau};
 }
 
-/* Address of row r, column c of a block. */
+/* Address of the score in row r and column c of a block. */
 static double *cell(const aoei_scores_f64 *s, size_t r, size_t c) {
     return s->x + c / P * s->panel + r * P + c % P;
 }
@@ -62,15 +62,15 @@ static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
     return b->anchors[I] || b->anchors[J];
 }
 
-/* 1: row u belongs to a positive pair. T_uv is the number of reasons why v is a target of u: v is the partner of u in a
- * positive pair, and v is an equal text. */
+/* Returns 1 if row u belongs to a positive pair. T_uv is the sum of two conditions: v is the other text of the positive pair
+ * of u (1), and v has the same text as u (1). */
 static int has_partner(const aoei_ibn *b, size_t u) {
     return b->label[u / 2] >= b->threshold;
 }
 
 /* Sorts the rows by group, so that the rows of equal texts are adjacent in `member`. */
 static void sort_groups(aoei_ibn *b) {
-    double *key = b->sum; /* not used before the first pass */
+    double *key = b->sum; /* the sums are computed later, in the first pass */
     for (size_t u = 0; u < b->N; u++)
         key[u] = b->group[u];
     aoei_argsort(key, b->N, b->member, b->begin);
@@ -98,7 +98,7 @@ static void count_targets(aoei_ibn *b) {
     }
 }
 
-/* Index in `member` of the first text equal to u whose row is at least v. */
+/* Returns the index in `member` of the first row >= v with the same text as row u, or end[u] if there is none. */
 static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     size_t low = b->begin[u], high = b->end[u];
     while (low < high) {
@@ -111,7 +111,7 @@ static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     return low;
 }
 
-/* Makes strip number `strip` the current one. Returns 0 if there is no such strip. */
+/* Selects strip `strip` (counted from 0) as the current one. Returns 0 if there is no such strip. */
 static int enter_strip(aoei_ibn *b, size_t strip) {
     b->strip_to = 0;
     for (size_t i = 0; i <= strip; i++) {
@@ -131,14 +131,16 @@ static size_t strip_blocks(const aoei_ibn *b) {
     return n;
 }
 
-/* Indices of block number `task` of the strip. Numbers run down the columns, so consecutive blocks share z_J. */
+/* Sets *I and *J to the indices of block `task` of the strip. Blocks are counted down the block columns, so that consecutive
+ * tasks read the same z_J. */
 static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
     for (*J = b->strip_from; task >= b->blocks - *J; ++*J)
         task -= b->blocks - *J;
     *I = *J + task;
 }
 
-/* The cosines of block (I, J); -infinity for a row with itself. */
+/* Computes the cosines of block (I, J). The cosine of a row with itself is replaced by -infinity, which excludes it from the
+ * softmax. */
 static void compute_scores(const aoei_ibn *b, size_t I, size_t J) {
     const size_t D = b->rows.D;
     aoei_scores_f64 s = block_at(b, I, J);
@@ -165,7 +167,7 @@ static void score_task(void *arg, size_t task, size_t worker) {
         compute_scores(b, I, J);
 }
 
-/* S_uv if its block is in the current strip, otherwise 0. */
+/* Returns S_uv if its block is in the current strip, otherwise 0. */
 static double score_of(const aoei_ibn *b, size_t u, size_t v) {
     size_t row = u / BLOCK >= v / BLOCK ? u : v, column = row == u ? v : u, J = column / BLOCK;
     if (J < b->strip_from || J >= b->strip_to)
@@ -174,7 +176,7 @@ static double score_of(const aoei_ibn *b, size_t u, size_t v) {
     return *cell(&s, row % BLOCK, column % BLOCK) * s.scale;
 }
 
-/* The sum of T_uv S_uv over the strip. */
+/* Returns the sum of T_uv S_uv over all v whose scores are in the current strip. */
 static double sum_targets(const aoei_ibn *b, size_t u) {
     double hit = has_partner(b, u) ? score_of(b, u, u ^ 1) : 0.0;
     for (size_t i = b->group ? b->begin[u] : 0; b->group && i < b->end[u]; i++)
@@ -182,7 +184,7 @@ static double sum_targets(const aoei_ibn *b, size_t u) {
     return hit;
 }
 
-/* First pass: adds the contribution of the strip to the sums of the rows of block X. */
+/* First pass: adds the contribution of the current strip to `max`, `sum` and `row_loss` of the rows of one block. */
 static void sum_task(void *arg, size_t task, size_t worker) {
     aoei_ibn *b = arg;
     size_t X = b->strip_from + task, u = X * BLOCK, n = rows_of(b, X);
@@ -204,7 +206,7 @@ static void sum_task(void *arg, size_t task, size_t worker) {
         b->row_loss[u + r] -= sum_targets(b, u + r);
 }
 
-/* Second pass: replaces the scores of a block by the weights of z_v in N dL/dz_u. */
+/* Second pass: replaces the scores of a block by the factors of z_v in dL/dz_u. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t I, J;
@@ -212,7 +214,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     find_block(b, task, &I, &J);
     if (!has_anchors(b, I, J))
         return;
-    if (b->strip_from > 0) /* the scores of the first strip are still in memory */
+    if (b->strip_from > 0) /* the first strip still contains its scores from the first pass */
         compute_scores(b, I, J);
     aoei_scores_f64 s = block_at(b, I, J);
     size_t u0 = I * BLOCK, v0 = J * BLOCK;
@@ -232,7 +234,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Second pass: adds the contribution of the strip to dz of the rows of block X, for one group of columns. */
+/* Second pass: adds the contribution of the current strip to one block of rows and one group of columns of dz. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t groups = (b->rows.D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
@@ -256,7 +258,8 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Number of doubles for the scores: all blocks, but at most STORAGE, and at least the first column block. */
+/* Returns the number of doubles for the scores: all blocks if they fit in STORAGE doubles, otherwise STORAGE doubles, but at
+ * least the first block column. */
 static size_t storage(const aoei_ibn *b, aoei_arena *a) {
     size_t first = 0;
     if (aoei_mul_size(b->N, BLOCK, &first))
@@ -284,7 +287,9 @@ double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
     count_targets(b);
     while (enter_strip(b, strips))
         strips++;
-    for (size_t i = strips; i-- > 0;) { /* in reverse order, so that the scores of the first strip remain for the second pass */
+    for (size_t i = strips;
+         i-- >
+         0;) { /* in reverse order, so that the buffer contains the scores of the first strip when the second pass starts */
         enter_strip(b, i);
         aoei_parallel_for(b->ctx->pool, strip_blocks(b), score_task, b);
         aoei_parallel_for(b->ctx->pool, b->blocks - b->strip_from, sum_task, b);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * InfoNCE over strips of queries. With the scores S_ij = <q_i, t_j> / tau, p the softmax of
- * row i, and T_ij = 1 if j = i, otherwise 0:
- *     B L = sum_i (log sum_j exp(S_ij) - S_ii)
- *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau,  B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
- * `hard` is added to the score of a query with its own negative, candidate B + i, before the
- * softmax. A strip contains complete rows, so its scores are replaced in place by the weights of
- * both gradients. All sums have a fixed order, so the result depends neither on the number of
- * threads nor on the strips.
+ * InfoNCE, computed for one strip of queries at a time. With the scores S_ij = <q_i, t_j> / tau, the softmax p_ij of row i,
+ * and T_ij = 1 if j = i, otherwise 0:
+ *     B L       = sum_i (log sum_j exp(S_ij) - S_ii)
+ *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau
+ *     B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
+ * `hard` is added to the score of a query with its own negative, candidate B + i, before the softmax. A strip contains
+ * complete rows of scores, so the factors (p_ij - T_ij) of both gradients replace the scores in place. All sums are
+ * accumulated in a fixed order, so the result depends neither on the number of threads nor on the size of the strips.
  */
 #include "loss/info_nce.h"
 
@@ -17,9 +17,10 @@
 
 enum {
     P = AOEI_PANEL_F64,
-    BLOCK = 4 * P,    /* queries and candidates of a block of scores */
-    GROUP = 8 * P,    /* columns of dz in a task */
-    STORAGE = 1 << 23 /* maximum doubles of scores in memory (64 MB); enough for 2,900 queries and 2,900 candidates */
+    BLOCK = 4 * P,    /* number of queries and of candidates of a block of scores */
+    GROUP = 8 * P,    /* columns of dz that one task computes */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates; more only if one
+                         block of queries needs more */
 };
 
 static size_t least(size_t a, size_t b) {
@@ -30,8 +31,8 @@ static size_t parts(size_t n, size_t size) {
     return (n + size - 1) / size;
 }
 
-/* The scores of rows [row, row + BLOCK) of the strip with candidates [column, column + BLOCK), within the bounds of the strip.
- */
+/* Returns the memory of the scores of queries [row, row + BLOCK) of the strip with candidates [column, column + BLOCK). The
+ * block is smaller at the end of the strip and of the candidates. */
 static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t column) {
     return (aoei_scores_f64){.x = c->score + column * c->rows + row * P,
                              .panel = c->rows * P,
@@ -40,7 +41,7 @@ static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t colum
                              .scale = 1.0 / c->tau};
 }
 
-/* The cosines of a block. */
+/* Computes the cosines of one block of the strip. */
 static void score_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const size_t rows = parts(c->rows, BLOCK), row = task % rows * BLOCK, column = task / rows * BLOCK, D = c->queries.D;
@@ -58,17 +59,17 @@ static void score_task(void *arg, size_t task, size_t worker) {
                                               .c_panel = s.panel});
 }
 
-/* The score of query `row` of the strip with a candidate. */
+/* Address of the score of query `row` of the strip with candidate `column`. */
 static double *score_at(const aoei_info_nce *c, size_t row, size_t column) {
     return c->score + column / P * c->rows * P + row * P + column % P;
 }
 
-/* The score of query `row` of the strip with its own candidate. */
+/* Address of the score of query `row` of the strip with its target. */
 static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
-/* Computes the losses of P queries. If the gradient is needed, replaces their scores by d loss / d cosine. */
+/* Computes the losses of P queries of the strip. If a gradient is needed, also replaces their scores by d loss / d cosine. */
 static void softmax_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const size_t row = task * P, rows = least(c->rows - row, P);
@@ -104,8 +105,8 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
         *target(c, row + r) -= c->scale;
 }
 
-/* Adds the contribution of the strip to one block of rows and one group of columns of dz. The first tasks are for queries, the
- * others for candidates. */
+/* Adds the contribution of the strip to one block of rows and one group of columns of dz. The first tasks compute dz of the
+ * queries, the remaining tasks dz of the candidates. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const aoei_unit_rows *q = &c->queries, *t = &c->candidates;
@@ -128,14 +129,14 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     aoei_panels_gemm(c->ctx, &g);
 }
 
-/* Number of doubles for the scores of `rows` queries with M candidates. */
+/* Number of doubles for the scores of `rows` queries with M candidates. *overflow is set to 1 if the number overflows. */
 static size_t scores_size(size_t rows, size_t M, int *overflow) {
     size_t size = 0, padded = parts(M, P) * P;
     *overflow |= padded < M || aoei_mul_size(rows, padded, &size);
     return size;
 }
 
-/* Number of rows of a strip: all queries, or as many complete blocks as fit the memory for scores. */
+/* Number of queries in a strip: all queries, or as many complete blocks of queries as fit in the score buffer. */
 static size_t strip_rows(const aoei_info_nce *c) {
     const size_t most = c->score_size / (parts(c->M, P) * P);
     return most >= c->queries.N ? c->queries.N : most / BLOCK * BLOCK;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * InfoNCE (MultipleNegativesRankingLoss in sentence-transformers): the cross entropy of a
- * softmax over all candidates, where candidate i is the target of query i. Only queries are
- * anchors. Matrices are stored in panels (kernels.h); scores are computed for a strip of query
- * rows at a time, in a buffer of limited size.
+ * InfoNCE (MultipleNegativesRankingLoss in sentence-transformers): the cross entropy of a softmax over all candidates, where
+ * candidate i is the target of query i. Only queries are anchors. Matrices are stored in panels of AOEI_PANEL_F64 adjacent
+ * columns (kernels/kernels.h). The scores are computed for a strip of queries at a time, in a buffer of limited size.
  */
 #ifndef AOEI_LOSS_INFO_NCE_H
 #define AOEI_LOSS_INFO_NCE_H
@@ -14,26 +13,27 @@
 #include "loss/unit_rows.h"
 
 typedef struct aoei_info_nce {
-    const aoe_context *ctx;    /* borrowed; threads and kernels; set by the caller */
-    double tau;                /* temperature; set by the caller */
-    double hard;               /* added to the score of query i with candidate B + i, if it exists; set by the caller */
-    aoei_unit_rows queries;    /* [B, D] set by the caller */
-    aoei_unit_rows candidates; /* [M, D], M >= B, set by the caller */
-    double *row_loss;          /* [B] */
+    const aoe_context *ctx; /* threads and kernels; borrowed; set by the caller */
+    double tau;             /* temperature (divisor of the cosines); set by the caller */
+    double hard; /* added to the score (after division by tau) of query i with candidate B + i, its own negative, if there are
+                    that many candidates; set by the caller */
+    aoei_unit_rows queries;    /* [B, D] unit vectors of the queries; rows set by the caller */
+    aoei_unit_rows candidates; /* [M, D] unit vectors of the candidates, M >= B; rows set by the caller */
+    double *row_loss;          /* [B] loss of each query */
 
-    double *score;     /* [score_size] cosines of the current strip in panels, then d loss / d cosine */
-    size_t score_size; /* doubles */
+    double *score;     /* [score_size] cosines of the current strip in panels, later replaced by d loss / d cosine */
+    size_t score_size; /* number of doubles in `score` */
 
-    size_t M;          /* number of candidates */
-    double scale;      /* factor of the gradient: weight / (B tau); 0: values only */
-    size_t from, rows; /* first query and number of queries of the current strip */
+    size_t M;          /* number of candidates of the current call; at most the number of rows of `candidates` */
+    double scale;      /* factor of the gradient, weight / (B tau); 0: no gradient is computed */
+    size_t from, rows; /* index of the first query of the current strip, and number of its queries */
 } aoei_info_nce;
 
-/* Takes the memory of B queries and M candidates of size D from the arena, which may be a measuring arena. Larger arguments
- * never need less memory. */
+/* Takes the memory for B queries and M candidates of D components from the arena. A measuring arena only computes the size.
+ * The size never decreases when an argument grows. */
 void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, size_t D);
-/* Returns the loss with the first M candidates, where M is at least B. with_grad: adds weight times the gradient to dz of
- * queries and candidates. */
+/* Returns the loss (not multiplied by weight) with the first M candidates, where M is at least B. If with_grad is 1, adds
+ * weight times the gradient to dz of the queries and of the candidates. */
 double aoei_info_nce_loss(aoei_info_nce *c, size_t M, double weight, int with_grad);
 
 #endif

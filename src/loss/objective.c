@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Defaults and checks of the objective options.
+ * Default values and checks of aoe_objective_options.
  */
 #include "loss/objective.h"
 

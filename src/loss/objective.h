@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Common parts of the training objectives: their options and the batch of examples.
+ * Types and checks that all training objectives (loss functions) use: the batch of examples and the check of the options.
  *
- * An objective computes a value and its gradient over a batch of vectors, in memory that the caller provides.
- * Objectives do not allocate memory, and their results are pure functions of the arguments and the CPU tier:
- * neither the number of threads nor earlier calls change a bit. docs/objectives.md contains the formulas.
+ * An objective computes the loss of a batch of vectors and its gradient, in workspace memory that the caller provides.
+ * Objectives do not allocate memory. Their results depend only on the arguments and on the instruction set of the kernels, bit
+ * for bit, and not on the number of threads or on earlier calls. docs/objectives.md contains the formulas.
  */
 #ifndef AOEI_LOSS_OBJECTIVE_H
 #define AOEI_LOSS_OBJECTIVE_H
@@ -13,18 +13,21 @@
 #include "aoe.h"
 #include "aoe_train.h"
 
-/* B examples of `arity` vectors of size D, interleaved: x0 y0 x1 y1 ... for pairs, q0 p0 n0 q1 p1 n1 ... for triplets.
- * Exactly one of v and v64 is set; the gradient has the type of the vectors. All pointers are borrowed. */
+/* B examples with `arity` vectors each. The vectors of an example are adjacent: x0 y0 x1 y1 ... for pairs, q0 p0 n0 q1 p1 n1
+ * ... for triplets (query, positive, negative). Exactly one of v and v64 is set; only the gradient of the same type is used.
+ * All pointers are borrowed. */
 typedef struct aoei_example_batch {
-    size_t B, D, arity; /* arity: vectors per example, 2 or 3 */
-    const float *v;     /* [arity B, D] */
-    float *grad;        /* [arity B, D], overwritten; NULL: values only; does not overlap v */
-    const double *v64;  /* [arity B, D] */
-    double *grad64;     /* [arity B, D], overwritten; NULL: values only */
+    size_t B;          /* number of examples */
+    size_t D;          /* components per vector */
+    size_t arity;      /* vectors per example, 2 or 3 */
+    const float *v;    /* [arity B, D] vectors; NULL if v64 is set */
+    float *grad;       /* [arity B, D] gradient of the loss, overwritten; must not overlap v; NULL: only the loss is computed */
+    const double *v64; /* [arity B, D] vectors in float64; NULL if v is set */
+    double *grad64;    /* [arity B, D] gradient of the loss in float64, overwritten; NULL: only the loss is computed */
 } aoei_example_batch;
 
-/* Checks weights, temperatures and the form of the angle; with w_angle above 0 also that D is even. D: size of the vectors, 0
- * if no pair is ranked. Errors: AOE_EARG. */
+/* Checks the weights, the temperatures, hard_negative and angle_form, and that D is even if w_angle is above 0. D: components
+ * per vector; pass 0 if the angle term is not used (pairs without labels). Errors: AOE_EARG. */
 int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *err);
 
 #endif

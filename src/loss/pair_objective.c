@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The weighted sum of the losses (equation 8) over pairs: checks, the layout of the workspace,
- * and two sweeps over the pairs. The first sweep computes the scores, then the losses of the
- * batch follow, and the second sweep turns score gradients into vector gradients. All sums are
- * in double.
+ * The weighted sum of the losses of labeled pairs (equation 8). A first pass over the pairs computes the scores; then the
+ * losses of the batch and the gradients of the scores are computed; a second pass computes the gradients of the vectors. All
+ * sums are in float64.
  */
 #include "loss/pair_objective.h"
 
@@ -19,16 +18,16 @@
 #include "loss/example_sweep.h"
 #include "loss/objective.h"
 
-/* State of one call, in the workspace. */
+/* State of one call. The arrays are in the workspace. */
 typedef struct plan {
-    const aoe_objective_options *o;
+    const aoe_objective_options *o; /* borrowed */
     aoei_sweep sweep;
-    aoei_ranking_terms ranked;
-    aoei_ibn ibn;
+    aoei_ranking_terms ranked; /* cosine and angle terms */
+    aoei_ibn ibn;              /* in-batch negatives */
 } plan;
 
-/* Takes all memory in a fixed order, so that a measuring arena gives the size. B <= SIZE_MAX / 64 (checked by the callers).
- */
+/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
+ * callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
     aoei_ranking_terms_lay_out(&p->ranked, a, B);
@@ -61,7 +60,7 @@ static int check_batch(const aoei_pair_batch *b, aoe_error *err) {
     return 0;
 }
 
-/* First sweep: scores of every pair, unit vectors of every row. */
+/* First pass: stores the scores and the unit vectors of pair i. */
 static void score_pair(void *arg, size_t i, const double *v, double *g) {
     plan *p = arg;
     const size_t D = p->sweep.e.D;
@@ -84,7 +83,7 @@ static void take_losses(plan *p, const aoei_pair_batch *b, int with_grad, aoe_ob
     result->total = o->w_cosine * result->cosine + o->w_ibn * result->ibn + o->w_angle * result->angle;
 }
 
-/* Second sweep: the gradient of every vector. */
+/* Second pass: adds the gradient of the loss with respect to the vectors of pair i to g. */
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     const plan *p = arg;
     const size_t D = p->sweep.e.D;

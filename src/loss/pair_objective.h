@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The objective of labelled pairs: the weighted sum of the cosine, in-batch-negative and angle losses (equation 8 of the
- * paper).
+ * The objective of labeled pairs: the weighted sum of the cosine, in-batch-negatives and angle losses (equation 8 of the AnglE
+ * paper, arXiv 2309.12871).
  */
 #ifndef AOEI_LOSS_PAIR_OBJECTIVE_H
 #define AOEI_LOSS_PAIR_OBJECTIVE_H
@@ -12,23 +12,31 @@
 #include "aoe_train.h"
 #include "base/context.h"
 
-/* B pairs (x_i, y_i). Exactly one of x and x64 is set; y, grad_x and grad_y have its type. All pointers are borrowed. */
+/* A batch of B pairs (x_i, y_i). Either x and y or x64 and y64 are set, and only the gradients of the same type are used. All
+ * pointers are borrowed. */
 typedef struct aoei_pair_batch {
-    size_t B, D;
-    size_t stride;               /* elements from one row to the next, in vectors and in gradients; at least D */
-    const float *x, *y;          /* [B, D] */
-    float *grad_x, *grad_y;      /* [B, D], overwritten; both NULL: values only; do not overlap x and y */
-    const double *x64, *y64;     /* [B, D]: vectors in double, for callers that need more than the precision of float */
-    double *grad_x64, *grad_y64; /* [B, D]: their gradients */
-    const double *label;         /* [B] */
-    const uint32_t *group;       /* [2B] text x0 y0 x1 y1 ...: equal numbers mark identical texts; NULL: all texts differ */
+    size_t B;           /* number of pairs */
+    size_t D;           /* components per vector */
+    size_t stride;      /* elements from the start of a row to the start of the next, in vectors and in gradients; at least D */
+    const float *x, *y; /* [B, D] vectors; NULL if x64 and y64 are set */
+    float *grad_x,
+        *grad_y; /* [B, D] gradients of the loss, overwritten; must not overlap x and y; both NULL: only the loss is computed */
+    const double *x64,
+        *y64; /* [B, D] vectors in float64, for callers that need more than float32 precision; NULL if x and y are set */
+    double *grad_x64,
+        *grad_y64;         /* [B, D] gradients with respect to x64 and y64, overwritten; both NULL: only the loss is computed */
+    const double *label;   /* [B] labels; higher means more similar */
+    const uint32_t *group; /* [2B] id of each text, in the order x0 y0 x1 y1 ...: texts with equal ids are identical; NULL: all
+                              texts differ */
 } aoei_pair_batch;
 
-/* Bytes of workspace for batches of up to B pairs of size D; 0 if the size overflows. Grows with B and with D. */
+/* Returns the bytes of workspace for batches of up to B pairs of D components; 0 if the size overflows. The size never
+ * decreases when B or D grows. */
 size_t aoei_pair_objective_workspace(size_t B, size_t D);
 
-/* aoe_objective with memory from workspace (aligned to AOEI_ALIGN). ctx NULL: one thread, the kernels that AOE_CPU allows.
- * Errors: AOE_EARG (also if the workspace is too small), AOE_ENUMERIC with the index of the pair. */
+/* Computes aoe_objective without allocating memory. workspace must be aligned to AOEI_ALIGN. If ctx is NULL, one thread is
+ * used, with the kernels that the environment variable AOE_CPU allows. Errors: AOE_EARG (for example if the workspace is too
+ * small), AOE_ENUMERIC with the index of the pair. */
 int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
                         const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
 

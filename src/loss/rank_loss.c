@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The ranking loss. A sum of exponentials is represented as (max, sum) with the value
- * sum * exp(max) and sum >= 1, so that large scores neither overflow nor lose small terms.
- * All sums are in the order of the labels, so the result is deterministic.
+ * The ranking loss. A sum of exponentials is represented as (max, sum) with the value sum * exp(max) and sum >= 1, so that
+ * large scores do not overflow and small terms are not lost. All sums are accumulated in the order of the labels, so the
+ * result is deterministic.
  */
 #include "loss/rank_loss.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* sum of exp(t) over terms t, as sum * exp(max); max is -infinity while there is no term. */
+/* A sum of exp(t) over terms t, represented as sum * exp(max). max is -infinity if there are no terms. */
 typedef struct scaled_sum {
     double max, sum;
 } scaled_sum;
@@ -40,7 +40,8 @@ size_t aoei_ranking_pairs(const aoei_ranking *r) {
     return pairs;
 }
 
-/* lower[t]: sum of exp(s_i) over the items in tiers below t; higher[t]: sum of exp(-s_j) over the items in tiers above t. */
+/* Sets lower[t] to the sum of exp(s_i) over the items in tiers below t, and higher[t] to the sum of exp(-s_j) over the items
+ * in tiers above t. */
 static void sum_tiers(const aoei_ranking *r, const double *s, scaled_sum *lower, scaled_sum *higher) {
     scaled_sum a = {-INFINITY, 0.0};
     for (size_t t = 0; t < r->tiers; t++) {
@@ -64,11 +65,11 @@ double aoei_rank_loss(const aoei_ranking *r, const double *s, double *grad, doub
         return 0.0;
     sum_tiers(r, s, lower, higher);
 
-    double max = 0.0; /* the largest exponent in the logarithm, including the exponent 0 of the term 1 */
+    double max = 0.0; /* largest exponent of all terms in the logarithm; the term 1 has the exponent 0 */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             max = fmax(max, lower[t].max - s[r->order[j]]);
-    double sum = 0.0; /* sum over the ordered pairs, times exp(-max) */
+    double sum = 0.0; /* sum of the terms over all ordered pairs, multiplied by exp(-max) */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             sum += lower[t].sum * exp(lower[t].max - s[r->order[j]] - max);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The cosine and the angle term use the same ranking of the labels and the same loss.
+ * The cosine and the angle term. Both use the ranking loss (rank_loss.h) and one ranking of the labels.
  */
 #include "loss/ranking_terms.h"
 

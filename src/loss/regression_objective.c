@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The first sweep computes the error of each pair, the second the gradients of its vectors.
+ * Regression of cosines. A first pass over the pairs computes the error of each pair, and a second pass the gradients of its
+ * vectors.
  */
 #include "loss/regression_objective.h"
 
@@ -13,14 +14,15 @@
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 
-/* State of one call, in the workspace. */
+/* State of one call. The arrays are in the workspace. */
 typedef struct plan {
     aoei_sweep sweep;
-    const double *target; /* [B] borrowed */
-    double *error;        /* [B] cosine - target */
+    const double *target; /* [B] target cosines; borrowed */
+    double *error;        /* [B] cosine minus target of each pair */
 } plan;
 
-/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
+ * callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
     *p = (plan){0};
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Best accuracy and F1 over all thresholds, and average precision. The scores are visited once in
- * descending order; equal scores share one threshold. Counts are exact; only divisions round.
+ * The best accuracy and F1 over all thresholds, and average precision. Scores are processed once, in descending order; pairs
+ * with equal scores are accepted together. Counts are exact; only divisions are rounded.
  */
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -12,16 +12,17 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-/* A threshold between the scores `rejected` and `accepted`, where rejected < accepted. */
+/* Returns a threshold t with rejected < t <= accepted, halfway between the two scores if rounding allows it. */
 static double midway(double accepted, double rejected) {
     const double middle = rejected + (accepted - rejected) / 2;
     return middle > rejected && middle <= accepted ? middle : accepted;
 }
 
-/* Counts at a threshold: accepted pairs, and the positive pairs among them. */
+/* Counts at one threshold: a pair is accepted (predicted positive) if its score is at least the threshold. */
 typedef struct step {
     double threshold;
-    size_t accepted, right;
+    size_t accepted; /* number of accepted pairs */
+    size_t right;    /* number of accepted pairs that are positive */
 } step;
 
 /* Updates the best accuracy and F1 with the counts at one threshold. n: number of pairs. */
@@ -34,7 +35,7 @@ static void add_threshold(aoe_binary_metrics *m, const step *s, size_t n) {
     }
     if (!m->positives)
         return;
-    /* 2 p r / (p + r) with precision p = right / accepted and recall r = right / positives; 0 if right is 0 */
+    /* F1 = 2 p r / (p + r) with precision p = right / accepted and recall r = right / positives; 0 if right is 0 */
     const double f1 = 2.0 * (double)s->right / (double)(s->accepted + m->positives);
     if (f1 > m->f1) {
         m->f1 = f1;
@@ -46,7 +47,7 @@ static void add_threshold(aoe_binary_metrics *m, const step *s, size_t n) {
 
 static void visit_thresholds(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n,
                              const size_t *order) {
-    step s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* accepts no pair */
+    step s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* a threshold that accepts no pair */
     add_threshold(m, &s, n);
     for (size_t end = n, first; end > 0; end = first) {
         size_t before = s.right;

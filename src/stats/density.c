@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Distribution of a sample: quantiles, Gaussian kernel density estimates with reflection at the
- * bounds, and their bandwidth. Sums are in double and in the order of the sample. The results are
- * bit-identical on all machines except for the rounding of exp().
+ * Statistics of a sample: quantiles, Gaussian kernel density estimates with reflection at the bounds, and the bandwidth of the
+ * kernel. Sums are in float64 and in the order of the sample. The results are bit-identical on all machines except for
+ * differences in the rounding of exp() and pow().
  */
 #include <math.h>
 
@@ -19,7 +19,7 @@ static double quantile_of_sorted(const double *x, const size_t *order, size_t n,
     return share > 0 && above > below ? (1 - share) * below + share * above : below;
 }
 
-/* Indices [n] that sort x in ascending order, owned by the caller; NULL: out of memory. */
+/* Returns the indices [n] that sort x in ascending order, owned by the caller; NULL if memory runs out. */
 static size_t *sort(const double *x, size_t n) {
     size_t *order = aoei_malloc_array(n, 2 * sizeof *order);
     if (order)
@@ -51,7 +51,7 @@ static double deviation(const double *x, size_t n) {
         squares += (x[i] - mean) * (x[i] - mean);
         rest += x[i] - mean;
     }
-    squares -= rest * rest / (double)n; /* correction for the rounding of the mean */
+    squares -= rest * rest / (double)n; /* corrects for the rounding of the mean */
     return sqrt(squares / (double)(n - 1));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Metrics of one ranked list.
+ * Metrics of the ranked list of one query.
  */
 #include "stats/ranking.h"
 

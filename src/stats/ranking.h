@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Metrics of the ranked list of one query: recall at k, reciprocal rank and nDCG. The list
- * contains the gains of the retrieved texts, nearest first. A gain of 0 means not relevant.
+ * Metrics of the ranked list of one query: recall at k, reciprocal rank and nDCG. The argument gain[n] contains the relevance
+ * of each retrieved text, best match first. A gain of 0 means not relevant.
  */
 #ifndef AOEI_STATS_RANKING_H
 #define AOEI_STATS_RANKING_H
 
 #include <stddef.h>
 
-/* Fraction of the relevant texts that are among the first k of gain[n]. relevant: number of relevant texts, above 0. */
+/* Returns the fraction of the relevant texts that are among the first k of gain[n]. relevant: number of relevant texts, at
+ * least 1. */
 double aoei_recall(const double *gain, size_t n, size_t k, size_t relevant);
-/* 1 / rank of the first relevant text among the first k, ranks counted from 1; 0 if there is none. */
+/* Returns 1 / rank of the first relevant text among the first k, with ranks counted from 1; 0 if there is none. */
 double aoei_reciprocal_rank(const double *gain, size_t n, size_t k);
-/* nDCG at k: DCG of the first k texts divided by the DCG of the ideal list, where DCG = sum gain / log2(rank + 1) (Jarvelin and
- * Kekalainen 2002, with linear gain as in trec_eval). ideal[relevant]: all gains above 0 in descending order; at least one. */
+/* Returns nDCG at k: the DCG of the first k texts divided by the DCG of the ideal list, where DCG = sum gain / log2(rank + 1)
+ * (Jarvelin and Kekalainen 2002, with linear gain as in trec_eval). ideal[relevant]: all gains above 0, in descending order;
+ * relevant is at least 1. */
 double aoei_ndcg(const double *gain, size_t n, size_t k, const double *ideal, size_t relevant);
 
 #endif

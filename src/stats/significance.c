@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Significance of differences between runs: Student's t test over runs, and percentile bootstrap
- * intervals (Efron 1979) over runs and pairs of texts. A resample of pairs is represented by a
- * count per pair. The values are sorted once; one pass over the counts gives the average ranks of a
- * resample.
+ * Significance of differences between runs: Student's t test over runs, and percentile bootstrap intervals (Efron 1979) over
+ * runs and pairs of texts. A bootstrap resample is represented by the number of times that each pair is drawn. The values are
+ * sorted once; one pass over the counts then gives the average ranks of a resample.
  * Invariant: for a given seed, replicate r draws the same pairs and runs for all metrics.
  */
 #include "stats/significance.h"
@@ -20,10 +19,10 @@
 #include "base/random.h"
 #include "base/sort.h"
 
-/* ---- Student's t */
+/* ------------------------------------------------------------ Student's t test */
 
-/* The continued fraction of the incomplete beta function (DLMF 8.17.22), evaluated with Lentz's method. It converges fast for
- * x < (a + 1) / (a + b + 2). */
+/* Returns the continued fraction of the incomplete beta function (DLMF 8.17.22), computed with Lentz's method. It converges
+ * fast for x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x) {
     enum { MOST = 100000 };
     const double tiny = 1e-300;
@@ -89,7 +88,7 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     const double first = x[0] - (y ? y[0] : 0.0);
     for (size_t i = 0; i < n; i++) {
         const double d = x[i] - (y ? y[i] : 0.0);
-        sum += d - first; /* the mean of equal differences is exact */
+        sum += d - first; /* subtracting the first difference makes the mean of equal differences exact */
         equal = equal && !(d < first) && !(d > first);
     }
     const double shift = sum / (double)n;
@@ -102,7 +101,7 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     if (n < 2 || isnan(result->mean))
         return;
     const double df = (double)(n - 1);
-    squares -= rest * rest / (double)n; /* correction for the rounding of the mean */
+    squares -= rest * rest / (double)n; /* corrects for the rounding of the mean */
     result->sd = equal ? 0.0 : sqrt(squares > 0.0 ? squares / df : 0.0);
     result->df = df;
     if (result->mean < 0.0 || result->mean > 0.0)
@@ -112,26 +111,27 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     result->p = aoe_student_t_p(result->t, df);
 }
 
-/* ---- bootstrap */
+/* ------------------------------------------------------------------- bootstrap */
 
-/* One of the two variables of a correlation, prepared for resampling. */
+/* One variable of a correlation (gold scores, or the scores of one run), prepared for resampling. */
 typedef struct column {
-    const double *value; /* [n], borrowed */
-    size_t *order;       /* [n], owned; indices that sort value in ascending order */
-    double *rank;        /* [n], owned; centered ranks of the resample, undefined for values that are not drawn */
+    const double *value; /* [n] values; borrowed */
+    size_t *order;       /* [n] indices that sort value in ascending order; owned */
+    double *rank;        /* [n] ranks in the resample minus their mean, undefined for values that are not drawn; owned */
 } column;
 
 typedef struct bootstrap {
     const aoe_bootstrap_options *o; /* borrowed */
-    size_t pairs, runs;             /* number of pairs; number of runs */
-    column gold;                    /* gold scores; points into columns */
-    column *x, *y;                  /* [runs], scores of each run, point into columns; y is NULL without a second system */
-    column *columns;                /* [n_columns], owned; gold, x and y */
-    size_t n_columns;               /* 1 + runs, or 1 + 2 * runs with y */
-    size_t *scratch;                /* [pairs], owned; workspace for sorting */
-    uint32_t *pair_count;           /* [pairs], owned; how often each pair is drawn */
-    uint32_t *run_count;            /* [runs], owned; how often each run is drawn */
-    double *statistic;              /* [replicates], owned; defined values of the statistic */
+    size_t pairs, runs;             /* number of pairs of texts, and number of runs */
+    column gold;                    /* gold scores; a copy of columns[0], whose pointers it borrows */
+    column *x,
+        *y; /* [runs] scores of each run of the two systems, pointers into columns; y is NULL if there is only one system */
+    column *columns;      /* [n_columns] gold, x and y; owned */
+    size_t n_columns;     /* 1 + runs, or 1 + 2 * runs if y is set */
+    size_t *scratch;      /* [pairs] workspace for sorting; owned */
+    uint32_t *pair_count; /* [pairs] number of times that each pair is drawn; owned */
+    uint32_t *run_count;  /* [runs] number of times that each run is drawn; owned */
+    double *statistic;    /* [replicates] values of the statistic, without NaN; owned */
 } bootstrap;
 
 void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o) {
@@ -150,7 +150,8 @@ static int column_create(column *c, const double *value, size_t n, size_t *scrat
     return 0;
 }
 
-/* Average ranks of the resample minus their mean, (n + 1) / 2. */
+/* Computes the average ranks of the resample minus their mean, (n + 1) / 2. count: [n] number of times that each value is
+ * drawn. */
 static void rank_resample(column *c, const uint32_t *count, size_t n) {
     const double middle = 0.5 * ((double)n + 1.0);
     double before = 0.0;
@@ -165,7 +166,8 @@ static void rank_resample(column *c, const uint32_t *count, size_t n) {
     }
 }
 
-/* Spearman's correlation of the resample from the ranks of both columns; NaN if a column is constant in the resample. */
+/* Returns Spearman's correlation of the resample, computed from the ranks of both columns; NaN if a column is constant in the
+ * resample. */
 static double correlate(const column *a, const column *b, const uint32_t *count, size_t n) {
     double aa = 0.0, bb = 0.0, ab = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -210,7 +212,7 @@ static int compare_reals(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Quantile of sorted values with linear interpolation; NaN if n is 0. */
+/* Returns the quantile q of sorted[n] with linear interpolation; NaN if n is 0. */
 static double quantile(const double *sorted, size_t n, double q) {
     if (!n)
         return NAN;
