@@ -92,10 +92,10 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
         if (m == 0.0)
             continue;
         double zz = a * a + b * b, ww = c * c + d * d;
-        double radial = -scale * m * (fabs(arg) - D) / M; /* factor of z_k / |z_k|^2 and of w_k / |w_k|^2 */
-        double rotation = arg == 0.0  ? 0.0
-                          : arg > 0.0 ? -scale * m / M
-                                      : scale * m / M; /* factor of i z_k / |z_k|^2 and of -i w_k / |w_k|^2 */
+        /* factor of z_k / |z_k|^2 and of w_k / |w_k|^2 */
+        double radial = -scale * m * (fabs(arg) - D) / M;
+        /* factor of i z_k / |z_k|^2 and of -i w_k / |w_k|^2 */
+        double rotation = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M;
         gx[k] += (radial * a - rotation * b) / zz;
         gx[half + k] += (radial * b + rotation * a) / zz;
         gy[k] += (radial * c + rotation * d) / ww;

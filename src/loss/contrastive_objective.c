@@ -25,9 +25,8 @@ typedef struct plan {
     int contrasts;                  /* 1: at least one contrastive term has a weight above 0 */
     aoei_sweep sweep;
     aoei_info_nce contrastive; /* the candidates are all positives, then all negatives */
-    aoei_ranking_terms
-        ranked; /* used only with negatives: pair 2i is (query, positive) of example i, and pair 2i + 1 is (query, negative) */
-    double *label; /* [2B] labels of the pairs in `ranked` */
+    aoei_ranking_terms ranked; /* only with negatives; pairs 2i and 2i + 1: example i's query with its positive, negative */
+    double *label;             /* [2B] labels of the pairs in `ranked` */
 } plan;
 
 /* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the

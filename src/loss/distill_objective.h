@@ -12,11 +12,10 @@
 #include "base/context.h"
 
 typedef struct aoei_distill {
-    aoe_distill form; /* what is compared: cosines or distributions */
-    double weight;    /* weight of the term; 0: there is no teacher, and the remaining fields are ignored */
-    size_t dims;      /* components per teacher vector; must equal D for AOE_DISTILL_KL */
-    const float *const
-        *teacher; /* [arity B] pointers to the teacher vector [dims] of each text of the batch; all values finite; borrowed */
+    aoe_distill form;            /* what is compared: cosines or distributions */
+    double weight;               /* weight of the term; 0: there is no teacher, and the remaining fields are ignored */
+    size_t dims;                 /* components per teacher vector; must equal D for AOE_DISTILL_KL */
+    const float *const *teacher; /* [arity B] teacher vector [dims] of each text of the batch; values are finite; borrowed */
 } aoei_distill;
 
 /* Returns the bytes of workspace for batches of up to B examples; 0 if the size overflows or the arity is neither 2 nor 3. The

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Examples that a source contributes to an epoch. */
+/* Returns the number of examples that a source contributes to an epoch. */
 static size_t examples_of(const aoei_source *s) {
     const double n = nearbyint((double)s->data.n * s->weight);
     return n < 1 ? 1 : (size_t)n;
@@ -63,14 +63,15 @@ void aoei_batches_destroy(aoei_batches *b) {
 }
 
 /* Fills b->order with the examples of a source in random order and returns their number. Each example occurs floor(weight)
- * times; a random subset occurs once more. */
+ * times, and the examples of a random subset once more. */
 static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     const size_t m = examples_of(&b->sources[source]), n = b->sources[source].data.n, whole = m / n * n;
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
     for (size_t i = 0; i < m; i++)
         b->order[i] = i % n;
-    size_t left = m - whole, at = whole; /* size of the random subset; where it starts */
+    size_t left = m - whole,
+           at = whole; /* size of the random subset that remains to be drawn, and index in `order` where it is stored */
     for (size_t i = 0; i < n && left; i++)
         if (aoei_rng_below(&rng, (uint32_t)(n - i)) < left) {
             b->order[at++] = i;
@@ -80,7 +81,7 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* Draws one of the alternative texts of a position, preferably one that is not in the identity class `other`. */
+/* Draws one of the alternative texts of a position, preferably one that is not identical to the texts of group `other`. */
 static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
     const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;
@@ -96,7 +97,7 @@ static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint
             return (uint32_t)(first + i);
 }
 
-/* Draws the texts of an example into text[arity]. */
+/* Draws the texts of an example and stores their indices in text[arity]. */
 static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, uint32_t *text) {
     const size_t position = example * d->arity;
     text[0] = draw(d, rng, position, UINT32_MAX);
@@ -104,7 +105,7 @@ static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, u
         text[r] = draw(d, rng, position + r, d->groups[text[0]]);
 }
 
-/* Adds the identity classes of the texts to batch number `batch` and returns 1. Returns 0, and adds nothing, if the batch
+/* Adds the texts of an example to the batch with the number `batch` and returns 1. Returns 0, and adds nothing, if the batch
  * already contains one of them. */
 static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
     for (size_t r = 0; r < d->arity; r++)
@@ -115,35 +116,37 @@ static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const u
     return 1;
 }
 
-/* A batch stays incomplete after it has rejected TRIES * batch_size examples, so that the planning time is linear. */
+/* A batch stays incomplete after TRIES * batch_size examples could not be added to it, so that the planning time is linear. */
 #define TRIES 64
 
-/* Plans the batches of a source. *n_batches and *n_picks: number of planned batches and picks so far, updated. */
+/* Plans the batches of a source. *n_batches and *n_picks are the numbers of batches and examples planned so far; both are
+ * updated. */
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
     const int distinct = b->sources[source].distinct;
     const size_t m = order_source(b, source, substream), wanted = batches_of(b, source);
-    size_t next = 0, begin = 0, end = 0; /* positions in the order and in the queue */
+    size_t next = 0, begin = 0, end = 0; /* next example in `order`; first example and end of the queue */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
     for (size_t k = 0; k < wanted; k++) {
         aoei_planned_batch *batch = &b->batch[*n_batches];
         *batch = (aoei_planned_batch){.source = (uint32_t)source, .first = *n_picks};
-        size_t kept = begin, i = begin; /* rejected examples: queue[begin..kept) */
+        size_t kept = begin,
+               i = begin; /* queue[begin..kept) are the examples that this batch could not take; the queue is read at i */
         while (batch->n < b->batch_size && kept - begin < TRIES * b->batch_size && (i < end || next < m)) {
             const size_t example = i < end ? b->queue[i++] : b->order[next++];
             uint32_t *text = b->text[*n_picks];
             draw_example(d, &rng, example, text);
             if (distinct && !enter(d, b->stamp, (uint32_t)k + 1, text)) {
-                b->queue[kept++] = example; /* kept <= i, unless the whole queue has been read */
+                b->queue[kept++] = example; /* kept <= i until the whole queue has been read */
                 continue;
             }
             b->example[(*n_picks)++] = (uint32_t)example;
             batch->n++;
         }
-        if (i < end) { /* the unread part of the queue follows the rejected examples */
+        if (i < end) { /* keep the rejected examples directly before the unread part of the queue */
             memmove(b->queue + i - (kept - begin), b->queue + begin, (kept - begin) * sizeof *b->queue);
             begin = i - (kept - begin);
         } else {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory that also contains the
- * state of the run:
- *   trainer.json          progress and the options that affect the result
- *   optimizer.safetensors AdamW moments m and v, flattened in slot order
- *   best.safetensors      the best weights so far, unless they are the weights of this step
- *   head.safetensors      the training head of the method, which is not part of the model
- * A checkpoint is written to .step-N and renamed when all files are on disk, so a directory named
- * step-N is always complete.
+ * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of the run:
+ *   trainer.json          progress, and the options that affect the result
+ *   optimizer.safetensors AdamW moments m and v of all parameters, concatenated in the order of the weight slots
+ * (encoder/slots.h) best.safetensors      the best weights so far, unless they are the weights of this step head.safetensors
+ * the training head of the method, which is not part of the model A checkpoint is written to .step-N and renamed when all files
+ * are on disk, so a directory named step-N is always complete.
  */
 #include "train/checkpoint.h"
 
@@ -33,11 +31,11 @@ char *aoei_checkpoints_dir(const char *output) {
     return aoei_path_join(output, "checkpoints");
 }
 
-#define SLICE ((size_t)1 << 18) /* floats copied at a time */
+#define SLICE ((size_t)1 << 18) /* number of float32 values copied at a time */
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes n flat tensors of params->count elements slice by slice, because a full copy would take too much memory. */
+/* Writes n one-dimensional tensors of params->count elements. They are copied slice by slice to save memory. */
 static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
                       const aoei_tensor *tensors, size_t n, aoe_error *err) {
     const size_t count = t->params->count;
@@ -82,7 +80,7 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
-/* Writes weight and bias of the head. They are small, so they are not split into slices. */
+/* Writes the weight and the bias of the training head, if the method has one. They are small, so each is copied at once. */
 static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
     const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD), cells = c->head_rows * c->head_cols;
@@ -133,7 +131,7 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return code;
 }
 
-/* Returns 1 and sets *step to N if the name is "step-N". */
+/* Returns 1 and sets *step to N if the name is "step-N"; otherwise returns 0. */
 static int step_of(const char *name, uint64_t *step) {
     char *end;
     if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')
@@ -219,8 +217,8 @@ done:
 
 /* ---------------------------------------------------------------- reading */
 
-/* Sets *path to the checkpoint with the largest step below `before` (free with aoei_free), or to NULL; sets *step to its step.
- */
+/* Sets *path to the checkpoint with the largest step below `before` (owned by the caller, aoei_free) and *step to this step.
+ * If there is none, sets *path to NULL. */
 static int find_before(char **path, uint64_t *step, uint64_t before, const char *output, aoe_error *err) {
     *path = NULL;
     char *dir = aoei_checkpoints_dir(output);
@@ -251,7 +249,7 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     return find_before(path, &step, UINT64_MAX, output, err);
 }
 
-/* Checks that a JSON or safetensors file can be opened. Other files are not checked. */
+/* Checks that a JSON or safetensors file can be opened. Files with other names are not checked. */
 static int check_file(const char *path, aoe_error *err) {
     const size_t len = strlen(path);
     int code = AOE_OK;
@@ -267,8 +265,8 @@ static int check_file(const char *path, aoe_error *err) {
     return code;
 }
 
-/* Returns AOE_EFORMAT or AOE_ENOENT if a file of the checkpoint is damaged or missing. Other errors mean that the check failed.
- */
+/* Checks the files of a checkpoint. Returns AOE_EFORMAT or AOE_ENOENT if one is damaged or missing. Other errors mean that the
+ * check itself failed. */
 static int check_files(const char *dir, aoe_error *err) {
     static const char *const needed[] = {"trainer.json", MOMENTS_FILE};
     char **names;
@@ -289,7 +287,7 @@ static int is_damage(int code) {
     return code == AOE_EFORMAT || code == AOE_ENOENT;
 }
 
-/* Removes the advice at the end of a message, such as "download it again": it does not apply to a checkpoint. */
+/* Removes the advice at the end of a message, such as "download it again", which does not apply to checkpoints. */
 static void remove_advice(char *message) {
     char *end = strstr(message, "fetch");
     end = end ? end : strrchr(message, ';');
@@ -299,7 +297,7 @@ static void remove_advice(char *message) {
         *end = 0;
 }
 
-/* Renames the damaged checkpoint step-N to damaged-step-N, so that it is neither resumed nor counted. */
+/* Renames the damaged checkpoint step-N to damaged-step-N, so that later runs ignore it. */
 static int set_aside(const char *path, uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
     char name[48];
     aoe_error damage = {0};
@@ -317,7 +315,7 @@ static int set_aside(const char *path, uint64_t step, const char *output, const 
     return code;
 }
 
-/* Renames the checkpoints after `step`, all of which are damaged. */
+/* Renames all checkpoints after `step`. The caller knows that they are damaged. */
 static int set_aside_after(uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
     for (;;) {
         char *path;
@@ -333,8 +331,8 @@ static int set_aside_after(uint64_t step, const char *output, const aoei_log *lo
 
 int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log, aoe_error *err) {
     uint64_t step = UINT64_MAX;
-    aoe_error damage = {0}; /* damage of the newest checkpoint */
-    char *newest = NULL;    /* path of the newest checkpoint if it is damaged; owned */
+    aoe_error damage = {0}; /* error of the newest checkpoint */
+    char *newest = NULL;    /* path of the newest checkpoint if it is damaged, otherwise NULL; owned */
     int code;
     while (!(code = find_before(path, &step, step, output, err)) && *path) {
         aoe_error reason;
@@ -364,7 +362,8 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     return code;
 }
 
-/* Copies the flat tensor `name` of `file` to `to` [1, params->count]. slice: [SLICE], workspace. */
+/* Copies the one-dimensional tensor `name` of the safetensors file `file` to `to` [1, params->count]. slice: [SLICE],
+ * workspace. */
 static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
                      const char *name, aoe_error *err) {
     const size_t count = t->params->count;
@@ -444,8 +443,9 @@ done:
     return code;
 }
 
-/* Returns 1 if an option is unchanged. NULL and null both mean "not set". Two paths of the base model are equal if they refer
- * to the same directory. Paths of data are not compared, because the fingerprints compare the contents. */
+/* Returns 1 if an option is equal in both records. A missing value and null both mean "not set". Two paths of the base model
+ * are equal if they refer to the same directory. Paths of data, dev set and teacher are not compared, because fingerprints of
+ * their contents are. */
 static int same_option(const char *key, const json_t *now, const json_t *then) {
     const int set = now && !json_is_null(now), was_set = then && !json_is_null(then);
     if (!set || !was_set)
@@ -456,7 +456,7 @@ static int same_option(const char *key, const json_t *now, const json_t *then) {
            (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(then)));
 }
 
-/* Text of an option for a message, owned by the caller (aoei_free); NULL: out of memory. */
+/* Returns the value of an option as text for a message, owned by the caller (aoei_free); NULL if memory runs out. */
 static char *option_text(const json_t *value) {
     return value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
                                          : aoei_strdup("not set");
@@ -475,7 +475,8 @@ static int fail_option(const char *key, const json_t *now, const json_t *then, c
     return code;
 }
 
-/* Checks that all options equal those of the checkpoint. An option that only one side has is a difference. */
+/* Checks that the options of this run (now) equal those of the checkpoint (then). An option that only one of them contains is
+ * a difference. */
 static int check_options(const json_t *now, const json_t *then, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;

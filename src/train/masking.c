@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Whole-word masking. Words are visited in random order and masked while they fit the
- * remaining budget, as in create_masked_lm_predictions of google-research/bert.
+ * Whole-word masking. The words of a sequence are considered in random order, and each word that does not exceed the remaining
+ * number of tokens to select is selected, as in create_masked_lm_predictions of google-research/bert.
  */
 #include "train/masking.h"
 
@@ -63,7 +63,7 @@ size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n
     return count;
 }
 
-/* Index after the last token of the word that begins at `start`. */
+/* Returns the index after the last token of the word that begins at `start`. */
 static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size_t start) {
     size_t end = start + 1;
     while (end < n && m->kind[ids[end]] == AOEI_TOKEN_CONTINUATION)
@@ -71,7 +71,7 @@ static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size
     return end;
 }
 
-/* Replacement for a token that is to be predicted. */
+/* Returns the token id that replaces a selected token. */
 static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
     const double draw = aoei_rng_uniform(rng);
     if (draw < 0.8)
@@ -92,7 +92,7 @@ size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, si
     const double wanted = nearbyint(m->rate * (double)maskable);
     const size_t budget = wanted < 1 ? 1 : (size_t)wanted;
     aoei_rng_shuffle(rng, m->words, n_words);
-    memset(target, 0, n * sizeof *target); /* first used as flags: 1 for each masked token */
+    memset(target, 0, n * sizeof *target); /* first used as flags: 1 for each selected token */
     for (size_t w = 0; w < n_words && taken < budget; w++) {
         const size_t end = word_end(m, ids, n, m->words[w]);
         if (taken + (end - m->words[w]) > budget)

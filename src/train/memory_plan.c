@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Plans the memory of a batch. It runs the layout code on measuring arenas and the placement code on
- * each weight, so the plan equals the allocations of the model, the embedder and the trainer.
+ * Computes the memory that inference and training need for a batch. It runs the code that lays out memory on measuring arenas
+ * (base/arena.h), and the code that decides how each weight is stored, so the results equal the allocations of the model, the
+ * embedder and the trainer.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -21,7 +22,7 @@
 
 #include <string.h>
 
-/* Bytes of the state of an encoder, and the part that is kept from the forward to the backward pass. */
+/* Bytes of the activations of an encoder in total, and of those that are kept from the forward to the backward pass. */
 typedef struct encoder_bytes {
     size_t all, kept;
 } encoder_bytes;
@@ -53,7 +54,7 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     return rc;
 }
 
-/* Adds the workspace of the objectives, the vectors and their gradients. */
+/* Sets plan->objectives: the workspace of the objectives, the vectors, their gradients and their copies for the objectives. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
     const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
     size_t vectors;
@@ -64,7 +65,7 @@ static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t 
     return 0;
 }
 
-/* Adds the copy of the best weights and the embedder. */
+/* Sets plan->evaluation: the copy of the best weights, and the embedder. */
 static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_error *err) {
     aoe_embedder_options o;
     size_t embedder;
@@ -85,7 +86,7 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
     return 0;
 }
 
-/* Data type of a stored weight: from the file of an open model, or from o->storage for a shape. */
+/* Returns the data type in which a weight is stored: read from the file of an open model, or o->storage for a shape. */
 static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
     if (m->files.tensors)
         return m->files.tensors[index]->dtype;
@@ -94,7 +95,8 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
                                                              : AOEI_ST_F32;
 }
 
-/* Bytes of the weights without adapters. *in_file: weights used in the mapped file; *own: weights in allocated memory. */
+/* Computes the bytes of the weights, adapters excluded. *in_file: weights used directly in the mapped file; *own: weights in
+ * allocated memory. */
 static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o,
                             const aoei_open_mode *p) {
     static const aoe_storage as[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
@@ -126,7 +128,7 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
     return 0;
 }
 
-/* Fills the training part of the plan. The configuration of m includes the adapters to train. */
+/* Computes the training part of the plan. The configuration of m includes the adapters to train. */
 static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
                          aoe_error *err) {
     const aoei_encoder_mode keep = {.training = 1}, again = {.training = 1, .recompute = 1};
@@ -149,7 +151,7 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
     return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
 }
 
-/* Sets m->config.lora to the adapters that training would use. */
+/* Sets m->config.lora to the adapters that training would use: new ones if o->lora.r is set, otherwise those of the model. */
 static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
     if (o->lora.r)
         return aoei_lora_resolve(&m->config.lora, &o->lora, &m->config, err);
@@ -174,7 +176,7 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     AOEI_OPTIONS(aoe_plan_options, o, err);
     size_t n_tokens;
     encoder_bytes inference = {0};
-    aoe_model planned = *m; /* a shallow copy: it borrows all pointers */
+    aoe_model planned = *m; /* a shallow copy; all pointers are borrowed from *m */
     *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->type)};
     int rc = check(m, o, &n_tokens, err);
     if (!rc)

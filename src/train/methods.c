@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The fine-tuning methods. Ranking and contrastive methods use the objectives of the angle method
- * with different weights, so each loss has only one implementation.
+ * The fine-tuning methods. Ranking and contrastive methods use the objectives of the angle method with other weights, so each
+ * objective is implemented only once.
  */
 #include "train/methods.h"
 
@@ -21,10 +21,10 @@ enum { MOST_CLASSES = 10000 };
 #define KIND(kind) (1u << AOE_EXAMPLES_##kind)
 
 typedef struct method {
-    const char *name;
-    unsigned kinds;    /* supported kinds of examples, KIND bits */
-    int positives;     /* 1: if the file contains labelled pairs, only the positive ones are used */
-    const char *wants; /* supported data, for messages */
+    const char *name;  /* name in options and messages */
+    unsigned kinds;    /* kinds of examples that the method supports, a combination of KIND bits */
+    int positives;     /* 1: of labeled pairs, only the positive ones are used */
+    const char *wants; /* data that the method supports, as text for messages */
 } method;
 
 static const method methods[AOE_METHOD_COUNT] = {
@@ -56,7 +56,7 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
 
 /* ---------------------------------------------------------------- options */
 
-/* 1: the method uses options.w_cosine, w_ibn, w_angle and w_cln. */
+/* Returns 1 if the method uses options.w_cosine, w_ibn, w_angle and w_cln. */
 static int is_weighted(aoe_method m) {
     return m == AOE_METHOD_ANGLE || m == AOE_METHOD_CONTRASTIVE;
 }
@@ -108,7 +108,7 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
 
 /* ---------------------------------------------------------------- reading */
 
-/* 1: the label map contains "neutral". */
+/* Returns 1 if the label map contains the label name "neutral". */
 static int maps_neutral(const char *map) {
     for (const char *s = map ? strstr(map, "neutral=") : NULL; s; s = strstr(s + 1, "neutral="))
         if (s == map || s[-1] == ',')
@@ -116,7 +116,8 @@ static int maps_neutral(const char *map) {
     return 0;
 }
 
-/* Loads labelled pairs for classification. Unless the label map contains "neutral", it becomes class 2. */
+/* Loads labeled pairs for classification. The label name "neutral" becomes class 2, unless the label map assigns another value
+ * to it. */
 static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_options table, aoe_error *err) {
     static const char neutral[] = "neutral=2";
     const size_t size = sizeof neutral + 1 + (table.label_map ? strlen(table.label_map) : 0);
@@ -133,7 +134,8 @@ static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_
     return code;
 }
 
-/* Lowest label of a positive pair: the threshold of the file, else of the run, else lowest + 0.8 * (highest - lowest). */
+/* Returns the lowest label of a positive pair: the threshold of the file or, if it is not set, of the run; if neither is set,
+ * lowest + 0.8 * (highest - lowest). */
 static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
     const double given = isnan(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
     return isnan(given) ? lowest + 0.8 * (highest - lowest) : given;
@@ -181,7 +183,7 @@ static int check_kind(const method *m, aoe_example_kind kind, const char *path, 
                      path, m->name, m->wants, names[kind]);
 }
 
-/* Options of the objectives for a method and a kind of examples. */
+/* Returns the options of the objectives for the method and a kind of examples. */
 static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_kind kind) {
     aoe_objective_options j = o->objective;
     j.ibn_threshold = 1;
@@ -192,13 +194,13 @@ static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_
     if (o->method == AOE_METHOD_CONTRASTIVE)
         j.w_cosine = j.w_angle = 0;
     if (is_simcse(o->method) && kind == AOE_EXAMPLES_TRIPLETS)
-        j.w_cln = 2; /* the contrastive term is halved */
+        j.w_cln = 2; /* aoe_contrastive multiplies this term by w_cln / 2 */
     else if (is_simcse(o->method))
         j.w_ibn = 1;
     return j;
 }
 
-/* Checks that at least one objective with a weight above 0 supports this kind of examples. */
+/* Checks that at least one objective with a weight above 0 can train on this kind of examples. */
 static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, const char *path, aoe_error *err) {
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
@@ -208,7 +210,7 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
                      kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
 }
 
-/* Checks the labels of pairs and sets the threshold of the in-batch negatives. */
+/* Checks the labels of pairs, and sets the threshold of positive pairs for the in-batch negatives. */
 static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *j, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
     const aoe_objective_options *g = &file_loss->objective;
@@ -227,7 +229,7 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
     return AOE_OK;
 }
 
-/* Sets the divisor that turns labels into target cosines. */
+/* Sets the divisor that converts labels to target cosines. */
 static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
                            aoe_error *err) {
     file_loss->loss = AOEI_STEP_REGRESSION;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning methods. The method of the run and the kind of examples in a file decide how the file
- * is read, which objective its batches minimize, and which layer is trained after the pooling. The
- * objectives are in src/loss. docs/objectives.md contains a table of the methods.
+ * Fine-tuning methods (aoe_method). The method of the run and the kind of examples in a file determine how the file is read,
+ * which objective its batches minimize, and which layer is trained after the pooling. The objectives are in src/loss.
+ * docs/objectives.md contains a table of the methods.
  */
 #ifndef AOEI_TRAIN_METHODS_H
 #define AOEI_TRAIN_METHODS_H
@@ -12,25 +12,25 @@
 
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
-    aoei_step_loss loss;
-    int labelled;       /* 1: the loss uses the labels */
-    size_t copies;      /* number of times each text is encoded: 2 for plain texts, otherwise 1 */
-    double label_scale; /* divisor of the labels, above 0 */
-    double threshold;   /* lowest label of a positive pair; NaN: not used */
-    aoe_objective_options objective;
+    aoei_step_loss loss;             /* objective */
+    int labelled;                    /* 1: the examples are labeled pairs, and the loss uses their labels */
+    size_t copies;                   /* number of times that each text is encoded: 2 for plain texts, otherwise 1 */
+    double label_scale;              /* divisor of the labels, above 0; the result is the target cosine of a pair */
+    double threshold;                /* lowest label of a positive pair; NaN if the method does not need it */
+    aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
 } aoei_file_loss;
 
-/* Checks the options that belong to methods. Errors: AOE_EARG. */
+/* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoe_train_options *o, aoe_error *err);
-/* Reads the examples of file `number` for the method. Sets file_loss->threshold if only positive pairs are used. The caller
- * frees *e, also on failure. */
+/* Reads the examples of file o->data[number] as the method needs them. If the method uses only positive pairs, the other pairs
+ * are dropped, and file_loss->threshold is set. The caller frees *e, even if the function fails. */
 int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);
-/* Sets the remaining fields of file_loss for file `number`, whose examples are in d. Errors: AOE_EARG (the method does not
- * support this kind of examples, or all weights are 0), AOE_EFORMAT (unusable labels, for example all equal). */
+/* Sets the remaining fields of file_loss for file o->data[number], whose examples are in d. Errors: AOE_EARG (the method does
+ * not support this kind of examples, or all weights are 0), AOE_EFORMAT (unusable labels, for example all equal). */
 int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
                      aoe_error *err);
-/* Adds the layer that the method trains after the pooling to the model, unless the model already has it. highest: the highest
- * label of all files. */
+/* Adds to the model the layer that the method trains after the pooling (a dense layer, a projection or a classifier), unless
+ * the model already has it. highest: the highest label of all files. */
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The masked-language-model step. Logits are computed for one block of masked tokens at a time, so
- * that [block, V] takes at most LOGIT_BYTES for any batch size.
+ * The masked-language-model step. Logits are computed for one block of masked tokens at a time, so that the logits take at
+ * most LOGIT_BYTES for any batch size (more only if LEAST_BLOCK rows need more).
  */
 #include "train/mlm_step.h"
 
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define LOGIT_BYTES ((size_t)16 << 20)
-enum { LEAST_BLOCK = 32 /* smallest block, in rows; block sizes are multiples of it */ };
+enum { LEAST_BLOCK = 32 /* minimum rows of a block; the number of rows is a multiple of it */ };
 
 static size_t block_rows(const aoei_encoder_config *c) {
     const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / LEAST_BLOCK * LEAST_BLOCK;
@@ -91,7 +91,7 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* The transform of the head, for the masked tokens of the batch. */
+/* Returns the arguments of the head without its last matmul, for the masked tokens of the chunk. */
 static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
     const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
     return (aoei_mlm_transform){.ctx = s->ctx,
@@ -106,14 +106,14 @@ static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
                                 .workspace = s->workspace};
 }
 
-/* Applies dropout to hidden states or their gradients in place, for architectures whose head starts with dropout. */
+/* Applies dropout in place to hidden states or their gradients, if the architecture has dropout before the head. */
 static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
     const aoei_encoder_ops *ops = s->config.arch->encoder;
     if (ops->mlm_dropout)
         ops->mlm_dropout(s->ctx, &s->config, rows, &s->buffer.batch, drop);
 }
 
-/* Computes s->normed from the masked rows of `last`. Dropout may change `last`. */
+/* Computes s->normed for the masked tokens from the last hidden states. Dropout may change `last`. */
 static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
     drop_rows(s, last, drop);
@@ -121,8 +121,8 @@ static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_
     s->config.arch->encoder->mlm_forward(&t);
 }
 
-/* Computes logits and losses of the masked tokens [first, first + n). If scale is not 0, it also computes d_normed and adds the
- * gradients of the decoder. */
+/* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, also computes their d_normed and
+ * adds the gradients of the last matmul and its bias. */
 static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
     const size_t bias = aoei_head_slot(&s->config, AOEI_HW_DECODER_BIAS);
     const aoei_tensor *w = s->params.values, *g = s->params.grads;
@@ -149,7 +149,7 @@ static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale,
     aoei_linear_backward(s->ctx, &l, d, x, w[AOEI_W_WORD]);
 }
 
-/* Computes d_last, the gradient of the last hidden state, from d_normed. */
+/* Computes d_last, the gradient of the last hidden states, from d_normed. */
 static void head_backward(aoei_mlm_step *s, aoei_tensor d_last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
     const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, s->n_masked);

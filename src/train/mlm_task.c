@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Masked-language-model pretraining as a task of the trainer. Sequences are drawn from a shuffle
- * buffer, new masks are drawn for every step, and the evaluation loss is computed on held-out texts.
- * The order of an epoch is a pure function of (seed, epoch) and the files, so a resumed run reads the
- * epoch again up to its step. The encoder processes a step in chunks of batch_tokens tokens.
+ * Masked-language-model pretraining as a task of the trainer (trainer.h). Sequences are drawn from a shuffle buffer, new masks
+ * are drawn for every step, and the evaluation loss is computed on held-out texts. The order of the sequences in an epoch
+ * depends only on the seed, the epoch and the files. A resumed run therefore reads the epoch from its beginning up to the
+ * current step. The encoder processes the sequences of a step in chunks of batch_tokens tokens.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -24,38 +24,39 @@
 
 enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
 
-/* Concatenated sequences of token ids. */
+/* A list of token id sequences in one array: sequence i is ids[offsets[i]] to ids[offsets[i + 1] - 1]. */
 typedef struct sequence_list {
-    int32_t *ids;    /* [capacity], owned; offsets[n] elements are used */
-    size_t *offsets; /* [slots], owned; n + 1 elements are used */
+    int32_t *ids;    /* [capacity] token ids, of which the first offsets[n] are used; owned */
+    size_t *offsets; /* [slots] start of each sequence in ids and, at index n, the end of the last one; owned */
     size_t n;        /* number of sequences */
-    size_t capacity; /* allocated elements of ids */
-    size_t slots;    /* allocated elements of offsets */
+    size_t capacity; /* number of elements allocated for ids */
+    size_t slots;    /* number of elements allocated for offsets */
 } sequence_list;
 
 typedef struct mlm_task {
-    aoei_task task;
-    const aoe_pretrain_options *o;  /* borrowed, checked */
-    const aoe_model *model;         /* borrowed */
-    aoei_sequences_options reading; /* how the files are read */
-    size_t tokens;                  /* tokens of an epoch */
-    size_t longest;                 /* tokens of the longest sequence */
-    uint64_t fingerprint;           /* hash of all sequences, including the held-out ones */
+    aoei_task task;                 /* functions that the trainer calls */
+    const aoe_pretrain_options *o;  /* options, already checked; borrowed */
+    const aoe_model *model;         /* initial model; borrowed */
+    aoei_sequences_options reading; /* files, maximum length and packing of the sequences */
+    size_t tokens;                  /* number of tokens of an epoch */
+    size_t longest;                 /* number of tokens of the longest sequence */
+    uint64_t fingerprint;           /* hash of all sequences, held-out ones included */
     sequence_list held_out;         /* sequences for evaluation */
-    aoei_masking masking;
-    aoei_mlm_step step;
-    /* the current epoch */
-    aoei_sequences *stream; /* owned; NULL: no epoch has begun */
-    size_t epoch;           /* number of the epoch, from 0 */
-    size_t drawn;           /* sequences drawn so far */
-    aoei_rng rng;           /* generator of the draws */
-    int32_t **buffer;       /* [o->shuffle], owned; the shuffle buffer: sequences (owned), each preceded by its length */
-    size_t buffered;        /* sequences in the shuffle buffer */
-    /* the current step */
-    sequence_list batch; /* sequences of the step */
-    uint32_t *index;     /* [capacity], owned; masked positions within each sequence */
-    int32_t *target;     /* [capacity], owned; original ids of the masked tokens */
-    size_t capacity;     /* allocated elements of index and target */
+    aoei_masking masking;           /* selects the tokens to predict */
+    aoei_mlm_step step;             /* computes losses and gradients */
+    /* State of the current epoch. */
+    aoei_sequences *stream; /* reads the sequences of the epoch; NULL: no epoch has begun; owned */
+    size_t epoch;           /* index of the epoch, counted from 0; (size_t)-1: none */
+    size_t drawn;           /* number of sequences drawn so far */
+    aoei_rng rng;           /* random generator of the draws */
+    int32_t **buffer; /* [o->shuffle] shuffle buffer; each entry is an owned array: the length of a sequence, then its token
+                         ids; owned */
+    size_t buffered;  /* number of sequences in the shuffle buffer */
+    /* State of the current step. */
+    sequence_list batch; /* sequences of the step, masked */
+    uint32_t *index;     /* [capacity] masked positions of all sequences, each counted from the start of its sequence; owned */
+    int32_t *target;     /* [capacity] original ids of the masked tokens; owned */
+    size_t capacity;     /* number of elements allocated for index and for target */
 } mlm_task;
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
@@ -124,8 +125,8 @@ static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *e
 
 /* ------------------------------------------------------------------ loading */
 
-/* Reads all files once and sets *n to the number of sequences. Appends the sequences to `keep` if it is not NULL. Fails if no
- * sequence contains a token that can be predicted. */
+/* Reads all training sequences (held_out 0) or all held-out sequences (held_out 1) once, and sets *n to their number. If keep
+ * is not NULL, appends the sequences to it. Fails if no sequence contains a token that can be predicted. */
 static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, aoe_error *err) {
     aoei_sequences *s = NULL;
     const int32_t *ids;
@@ -201,7 +202,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
     bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
-    /* head and embedding alternately add to the gradient of the token embeddings, so the chunk size changes rounding */
+    /* batch_tokens is recorded because it changes rounding: every chunk adds two gradients to the token embeddings, one from
+     * the head and one from the embedding layer */
     bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->args.batch_tokens));
     bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
     bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
@@ -231,7 +233,8 @@ static void end_epoch(mlm_task *p) {
         aoei_free(p->buffer[--p->buffered]);
 }
 
-/* Sets *out to the next sequence of the stream, preceded by its length, owned by the caller; NULL at the end. */
+/* Reads the next sequence into a new array *out: its length, then its token ids; owned by the caller. *out is NULL at the end
+ * of the epoch. */
 static int read_one(mlm_task *p, int32_t **out, aoe_error *err) {
     const int32_t *ids;
     size_t n;
@@ -259,8 +262,8 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
     return rc;
 }
 
-/* Draws a random sequence from the shuffle buffer (*out, owned by the caller) and replaces it with the next one of the stream.
- */
+/* Removes a random sequence from the shuffle buffer (*out, owned by the caller) and puts the next sequence of the epoch into
+ * its place. */
 static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     *out = NULL;
     if (p->buffered == 0)
@@ -277,7 +280,7 @@ static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Advances to sequence `first` of an epoch by drawing and discarding sequences. */
+/* Makes sequence `first` of an epoch the next one to draw, by drawing and discarding the sequences before it. */
 static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_error *err) {
     int rc = AOE_OK;
     if (p->epoch != epoch || p->drawn > first)
@@ -292,9 +295,9 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
 
 /* -------------------------------------------------------------------- steps */
 
-/* Masks every sequence of `list` in place. The masked positions of sequence i, counted from its first token, are
- * p->index[places[i]] to p->index[places[i + 1] - 1]; p->target has their original ids. places: [list->n + 1]. first: number of
- * the random stream of the first sequence. */
+/* Masks every sequence of the list in place. The masked positions of sequence i, counted from its first token, are
+ * p->index[places[i]] to p->index[places[i + 1] - 1], and p->target contains the original ids at the same indices. places:
+ * [list->n + 1]. Sequence i uses the random stream (seed, stream, first + i). */
 static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *places,
                     aoe_error *err) {
     const size_t need = list_tokens(list);
@@ -319,8 +322,8 @@ static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t st
     return AOE_OK;
 }
 
-/* Fills the buffer of the step with sequences, starting at `first`. Returns the index of the first sequence that does not fit.
- */
+/* Fills the chunk of the step with sequences of the list, starting at index `first`. Returns the index of the first sequence
+ * that does not fit. */
 static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *places, size_t first) {
     aoei_mlm_step *s = &p->step;
     size_t i = first;
@@ -339,7 +342,7 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *p
     return i;
 }
 
-/* Runs the model on masked sequences. gradient 0: loss and accuracy only. */
+/* Runs the model on masked sequences and sets *result. If gradient is 0, only the loss and the accuracy are computed. */
 static void run_list(mlm_task *p, const sequence_list *list, const size_t *places, const aoei_encoder_dropout *drop,
                      int gradient, aoei_task_result *result) {
     aoei_mlm_sums sums = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Creates, locks and closes an output directory.
+ * Creates, locks and closes the output directory of a training run.
  */
 #include "train/output_dir.h"
 
@@ -11,13 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Length of the shortest prefix of path that is longer than `length` and ends with a complete component. */
+/* Returns the length of the next longer prefix of path that ends with a complete component. length: length of a prefix. */
 static size_t next_prefix(const char *path, size_t length) {
     length += strspn(path + length, "/");
     return length + strcspn(path + length, "/");
 }
 
-/* Removes the directories of the last n components of path, deepest first, until one is not empty. Changes path. */
+/* Removes the directories of the last n components of path, deepest first, and stops at the first one that is not empty.
+ * Changes path. */
 static void remove_empty(char *path, size_t n) {
     for (; n > 0; n--) {
         size_t length = strlen(path);

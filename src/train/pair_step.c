@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The training step shared by the trainer and the benchmark.
+ * One training step on pairs or triplets. The trainer and the benchmark use it.
  */
 #include "train/pair_step.h"
 
@@ -17,17 +17,17 @@
 
 #include <string.h>
 
-/* Maximum texts per example. */
+/* Returns the maximum number of texts per example. */
 static size_t max_arity(const aoei_pair_step_options *o) {
     return o->arity > 2 ? o->arity : 2;
 }
 
-/* 1: the head is a projection of the vectors; 0: there is no head, or the head is a classifier. */
+/* Returns 1 if the head is a projection of the vectors, 0 if there is no head or the head is a classifier. */
 static int projects(const aoei_encoder_config *c) {
     return c->head_rows && c->head_cols == aoei_vector_dims(c);
 }
 
-/* Size of the vectors that the objectives use. */
+/* Returns the number of components of the vectors from which the loss is computed. */
 static size_t loss_dims(const aoei_encoder_config *c) {
     return projects(c) ? c->head_rows : aoei_vector_dims(c);
 }
@@ -60,7 +60,7 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
                                err);
 }
 
-/* Bytes of workspace that suffice for every objective; 0 if the size overflows. */
+/* Returns the bytes of workspace that suffice for every objective; 0 if the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
     const size_t pairs = s->o.pairs, D = loss_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
     const size_t sizes[] = {
@@ -76,7 +76,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
     return most;
 }
 
-/* Allocates the batch and the buffers of the objectives, which are not in the arena. */
+/* Allocates the buffers that are not in the arena: token ids of the batch, and inputs and outputs of the objectives. */
 static int create_host(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
@@ -126,7 +126,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* The texts [first, first + n) of the batch as a separate batch. It borrows its arrays from s. */
+/* Returns the texts [first, first + n) of the batch as a batch of their own, whose arrays are borrowed from s. */
 static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     const aoei_batch *all = &s->buffer.batch;
     const uint32_t begin = all->offsets[first];
@@ -147,7 +147,7 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     return b;
 }
 
-/* Encodes a chunk and writes its vectors to `pooled`. Returns the last hidden state. */
+/* Encodes a chunk and writes its pooled vectors to `pooled`. Returns the last hidden states. */
 static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling,
                                  const aoei_encoder_dropout *drop) {
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
@@ -155,14 +155,16 @@ static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_te
     return last;
 }
 
-/* Runs the backward pass of the chunk that was encoded last. pooled: gradient of its vectors. */
+/* Runs the backward pass of the chunk that was encoded last. pooled: gradient of its pooled vectors. last: its last hidden
+ * states. */
 static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
     const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, pooled, last, b, &s->state);
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
 }
 
-/* Runs the classification objective with the head as classifier, and adds scale times the gradient of the head. */
+/* Computes the classification objective with the head as classifier, and adds its gradient with respect to the head,
+ * multiplied by scale, to the gradients of the parameters. */
 static int classes(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
                    aoe_objective_result *result, aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD), C = s->config.head_rows, weights = C * s->config.head_cols,
@@ -186,7 +188,7 @@ static int classes(aoei_pair_step *s, const double *label, const aoei_example_ba
     return AOE_OK;
 }
 
-/* Computes the objectives of the vectors v. Writes scale times their gradient to dv. */
+/* Computes the loss of the vectors v and writes its gradient, multiplied by scale, to dv. */
 static int objectives(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
                       const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
     const size_t D = v.cols;
@@ -219,7 +221,7 @@ static int objectives(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const ao
     return AOE_OK;
 }
 
-/* Runs the layers after the pooling for n texts. */
+/* Runs the forward pass of the layers after the pooling for n texts. */
 static void layers_forward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
@@ -230,7 +232,7 @@ static void layers_forward(aoei_pair_step *s, size_t n) {
         aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], 1);
 }
 
-/* Runs the backward pass of the layers after the pooling. Replaces s->pooled by its gradient. */
+/* Runs the backward pass of the layers after the pooling for n texts. Replaces s->pooled by its gradient. */
 static void layers_backward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning on labelled pairs, positives and triplets from one or several files. batch_plan.h
- * selects the examples of a batch and methods.h its loss. A teacher adds a distillation term. The
- * texts of all accumulated batches of a step are numbered consecutively, because dropout masks
- * depend on the number of a text in the step.
+ * Fine-tuning on labeled pairs, positives and triplets from one or several files, as a task of the trainer (trainer.h).
+ * batch_plan.h selects the examples of a batch, and methods.h its loss. A teacher adds a distillation term. The texts of all
+ * accumulated batches of a step are numbered consecutively, because the dropout mask of a text depends on its number in the
+ * step.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -25,20 +25,20 @@
 enum { MAX_WEIGHT = 10000 };
 
 typedef struct pair_task {
-    aoei_task task;
-    const aoe_train_options *o; /* borrowed, checked */
-    aoei_source *sources;       /* [o->n_data], owned; examples of each file */
-    aoei_file_loss *losses;     /* [o->n_data], owned; loss of each file */
-    size_t arity;               /* maximum texts per example */
-    int contrastive;            /* 1: some batches have no labels */
-    aoei_batches batches;
-    int warned;      /* 1: the warning about examples that are in no batch was logged */
-    int has_teacher; /* 1: there is a teacher and its weight is above 0 */
-    aoei_teacher teacher;
-    aoei_pair_step step;
-    double *labels;       /* [B], owned; labels of the batch */
-    uint32_t *groups;     /* [arity * B], owned; identity class of each text of the batch */
-    const float **wanted; /* [arity * B], owned; teacher's vector of each text of the batch; NULL: no teacher */
+    aoei_task task;             /* functions that the trainer calls */
+    const aoe_train_options *o; /* options, already checked; borrowed */
+    aoei_source *sources;       /* [o->n_data] examples of each file; owned */
+    aoei_file_loss *losses;     /* [o->n_data] loss of each file; owned */
+    size_t arity;               /* maximum number of texts per example */
+    int contrastive;            /* 1: at least one file has no labels */
+    aoei_batches batches;       /* batches of the current epoch */
+    int warned;                 /* 1: the warning about unused examples was already logged */
+    int has_teacher;            /* 1: there is a teacher and its weight is above 0 */
+    aoei_teacher teacher;       /* vectors of the teacher */
+    aoei_pair_step step;        /* computes losses and gradients */
+    double *labels;             /* [B] labels of the batch; owned */
+    uint32_t *groups;           /* [arity * B] group of identical texts of each text of the batch; owned */
+    const float **wanted;       /* [arity * B] teacher's vector of each text of the batch; NULL: no teacher; owned */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -89,7 +89,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     return aoei_method_check(o, err);
 }
 
-/* Loads file `number`. e: receives its examples, which the caller frees. */
+/* Loads file p->o->data[number]. *e receives its examples; the caller frees them. */
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
@@ -106,7 +106,7 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     source->weight = o->weight;
     if (!code)
         code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
-    if (!code) /* a text that occurs twice would be its own negative */
+    if (!code) /* a text that occurs twice in a batch would be its own negative */
         source->distinct = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
                            (p->losses[number].objective.w_ibn > 0 || p->losses[number].objective.w_cln > 0);
     return code;
@@ -124,8 +124,8 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
-/* Loads every file and checks that its loss supports it. files: [n_data], zeroed, freed by the caller. The texts are kept only
- * if there is a teacher. */
+/* Loads every file and checks that its method supports it. files: [n_data], zeroed; the caller frees the examples. The texts
+ * are kept there only if there is a teacher. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
@@ -183,7 +183,8 @@ static json_t *real_or_null(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* Properties of a file that affect the result. The path does not affect it. */
+/* Returns the properties of a file that affect the result, as a JSON object; NULL if memory runs out. The path does not affect
+ * the result. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
     static const char *const forms[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
@@ -207,7 +208,8 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     return NULL;
 }
 
-/* Adds the options of the teacher. The vectors of the teacher affect the result, so their fingerprint is included. */
+/* Adds the options of the teacher to the record r. It includes a fingerprint of the vectors of the teacher, because they
+ * affect the result. Returns non-zero if memory runs out. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
     const int there = p->has_teacher;
@@ -259,7 +261,8 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* Sets *longest to the maximum tokens of a text, and *tokens to an upper bound of the tokens of a batch of n examples. */
+/* Sets *longest to the number of tokens of the longest text, and *tokens to an upper bound of the number of tokens of a batch
+ * of n examples. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {
@@ -268,7 +271,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         const int code = aoei_dataset_batch_tokens(d, n, &most, err);
         if (code)
             return code;
-        /* a source with a weight above 1 may contribute its longest example several times */
+        /* a file with a weight above 1 may contribute its longest example several times */
         if (p->sources[i].weight > 1 && most < n * d->arity * d->longest)
             most = n * d->arity * d->longest;
         most *= p->losses[i].copies;
@@ -312,8 +315,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Fills the buffer of the step, labels, groups and teacher's vectors with a batch. text: number of its first text in the step.
- * Returns the number of the next text. */
+/* Copies a batch to the buffer of the step, and sets its labels, its groups and its teacher's vectors. text: number of its
+ * first text in the step. Returns the number of the next text. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
     const aoei_file_loss *file_loss = &p->losses[batch->source];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Texts are read in blocks, and the texts of a block are tokenized on all threads. The tokens of a
- * block are then split into sequences. The sequences do not depend on the boundaries of the blocks.
+ * Reads token sequences. Texts are read in blocks, and the texts of a block are tokenized by all threads. Then the tokens of
+ * the block are divided into sequences. The sequences do not depend on the boundaries of the blocks.
  */
 #include "train/sequences.h"
 
@@ -19,25 +19,25 @@
 enum { BLOCK_TEXTS = 4096, BLOCK_BYTES = 4 << 20 };
 
 struct aoei_sequences {
-    const aoe_model *model; /* borrowed */
-    aoei_sequences_options o;
-    const aoei_postprocessor *post; /* borrowed; the special tokens */
-    aoei_table *table;              /* owned; the open file, NULL between files */
+    const aoe_model *model;         /* model with the tokenizer; borrowed */
+    aoei_sequences_options o;       /* files and settings */
+    const aoei_postprocessor *post; /* special tokens that the tokenizer adds to a text; borrowed */
+    aoei_table *table;              /* current file; NULL between files; owned */
     size_t file;                    /* index of the next file to open */
-    size_t skipped;                 /* bad rows skipped so far */
-    /* the current block */
-    aoei_buffer bytes;       /* concatenated texts; owned */
-    size_t *end;             /* [BLOCK_TEXTS], owned; offset in bytes of the end of each text */
-    size_t *line;            /* [BLOCK_TEXTS], owned; line number of each text */
-    aoe_text *texts;         /* [BLOCK_TEXTS], owned; point into bytes */
-    size_t n_texts;          /* texts of the block */
+    size_t skipped;                 /* number of bad rows skipped so far */
+    /* State of the current block. */
+    aoei_buffer bytes;       /* concatenated texts of the block; owned */
+    size_t *end;             /* [BLOCK_TEXTS] end of each text in `bytes`; owned */
+    size_t *line;            /* [BLOCK_TEXTS] line number of each text in its file; owned */
+    aoe_text *texts;         /* [BLOCK_TEXTS] texts, which point into `bytes`; owned */
+    size_t n_texts;          /* number of texts of the block */
     aoei_token_lists tokens; /* tokens of the texts, without special tokens; owned */
-    size_t text, token;      /* the next token to use: token `token` of text `text` */
-    int32_t *sequence;       /* [max_length], owned; the current sequence */
-    size_t n;                /* tokens of the current sequence */
+    size_t text, token;      /* position of the next token to use: index of its text in the block, and its index in the text */
+    int32_t *sequence;       /* [max_length] token ids of the current sequence; owned */
+    size_t n;                /* number of tokens of the current sequence */
 };
 
-/* Maximum text tokens of a sequence, special tokens excluded. */
+/* Returns the maximum number of tokens of a sequence, special tokens excluded. */
 static size_t capacity(const aoei_sequences *s) {
     return s->o.max_length - s->post->n_before - s->post->n_after;
 }
@@ -87,7 +87,7 @@ size_t aoei_sequences_skipped(const aoei_sequences *s) {
     return s->skipped;
 }
 
-/* 1: the text belongs to the requested part, held out or not. */
+/* Returns 1 if the text belongs to the requested part: the held-out texts or the other texts. */
 static int is_wanted(const aoei_sequences *s, aoe_text text) {
     if (s->o.held_out <= 0)
         return !s->o.want_held_out;
@@ -104,7 +104,7 @@ static int open_file(aoei_sequences *s, aoe_error *err) {
     return rc;
 }
 
-/* Adds the text of a row to the block. AOEI_BAD_ROW: the field is not a string. */
+/* Adds the text of a row to the block. Returns AOEI_BAD_ROW if the field is not a string. */
 static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     const aoe_text text = row->field[0].text;
     if (row->field[0].kind != AOEI_FIELD_TEXT) {
@@ -120,7 +120,7 @@ static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads texts of one file until the block is full or the file ends. */
+/* Reads texts of one file into the block, until the block is full or the file ends. */
 static int read_block(aoei_sequences *s, aoe_error *err) {
     int rc = AOE_OK;
     aoei_buffer_clear(&s->bytes);
@@ -139,7 +139,7 @@ static int read_block(aoei_sequences *s, aoe_error *err) {
             if (rc)
                 return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
         }
-        if (s->n_texts == 0) { /* the file has ended */
+        if (s->n_texts == 0) { /* no text was read: the file has ended */
             aoei_table_close(s->table);
             s->table = NULL;
         }
@@ -147,7 +147,7 @@ static int read_block(aoei_sequences *s, aoe_error *err) {
     return rc;
 }
 
-/* Reads and tokenizes the next block. s->n_texts is 0 after the last block. */
+/* Reads and tokenizes the next block. After the last block, s->n_texts is 0. */
 static int next_block(aoei_sequences *s, aoe_error *err) {
     aoei_token_lists_free(&s->tokens);
     s->text = s->token = 0;
@@ -183,13 +183,13 @@ static void end_text(aoei_sequences *s) {
     append(s, s->post->id + s->post->n_before, s->post->n_after);
 }
 
-/* Number of remaining tokens of the current text. */
+/* Returns the number of remaining tokens of the current text. */
 static size_t left_of_text(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
-/* Appends the current text to the sequence; if the sequence is empty, only as many tokens as fit. Returns 0 if it does not fit.
- */
+/* Appends the remaining tokens of the current text to the sequence and returns 1. If the sequence is empty, appends only as
+ * many tokens as fit. If it is not empty and they do not all fit, appends nothing and returns 0. */
 static int take_text(aoei_sequences *s) {
     const size_t left = left_of_text(s), used = s->n + s->post->n_after;
     const size_t fits = s->o.max_length > used ? s->o.max_length - used : 0;
@@ -210,7 +210,7 @@ static int take_text(aoei_sequences *s) {
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err) {
     begin(s);
     for (;;) {
-        while (s->text < s->tokens.n && left_of_text(s) == 0) /* all tokens of the text have been used */
+        while (s->text < s->tokens.n && left_of_text(s) == 0) /* skip texts whose tokens have all been used */
             s->text++;
         if (s->text == s->tokens.n) {
             const int rc = next_block(s, err);

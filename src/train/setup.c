@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Setup of a training run. Every input is checked before anything is written, cheap checks
- * first: options, output directory, model, data, labels, memory.
+ * Prepares a training run. All inputs are checked before anything is written except the output directory itself. Cheap checks
+ * come first: options, output directory, model, data, labels, memory.
  */
 #include "train/setup.h"
 
@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STEPS = INT32_MAX }; /* maximum epochs and maximum steps, so that their product fits in size_t */
+enum { MAX_STEPS = INT32_MAX }; /* maximum number of epochs and maximum of options.max_steps; their product fits in size_t */
 #define MAX_MINUTES 1e6
 
 void aoe_training_args_defaults(aoe_training_args *o) {
@@ -71,7 +71,7 @@ static int check_options(const aoe_training_args *o, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Checks that the run may write to the open output directory. checkpoint: path of a checkpoint in it, or NULL. */
+/* Checks that the run may write to the locked output directory. checkpoint: path of a checkpoint in this directory, or NULL. */
 static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int model = aoei_is_model_dir(o->output);
@@ -94,8 +94,8 @@ static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error
     return aoei_model_dir_check(o->output, o->force, err);
 }
 
-/* Opens the output directory. Sets *checkpoint to the checkpoint to resume from, owned by the caller (aoei_free), or to NULL to
- * start from the beginning. */
+/* Opens the output directory. Sets *checkpoint to the checkpoint from which the run resumes, owned by the caller (aoei_free),
+ * or to NULL if the run starts from the beginning. */
 static int open_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     *checkpoint = NULL;
@@ -124,8 +124,8 @@ static void plan_steps(aoei_trainer *t) {
                        t->warmup_steps, t->total_steps);
 }
 
-/* Adds the adapters to the record. New adapters are described by the options of the run, not by the checkpoint, so that
- * resuming detects changed options. */
+/* Adds the adapters to the record r. New adapters are described by the options of this run, not by the checkpoint, so that
+ * changed options are detected when a run resumes. */
 static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     const aoe_lora *wanted = t->task->lora;
     aoei_lora l = t->base->config.lora;
@@ -143,9 +143,9 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
-/* Creates t->settings, the record of all options that affect the result. Every key is always present; unused options are null.
- * The number of threads, the checkpoint interval and messages do not affect the result. Options that determine the values of
- * other options come first, because resuming reports the first difference. */
+/* Creates t->settings, the record of all options that affect the result. Every key is always present; the values of unused
+ * options are null. The number of threads, the checkpoint interval and messages do not affect the result. An option comes
+ * before options whose values depend on it, because a resumed run reports the first difference. */
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
@@ -177,7 +177,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : describe_lora(t, r, err);
 }
 
-/* Allocates parameters and activations, and for evaluation the best weights and the embedder. */
+/* Allocates the memory of the parameters and activations and, if the run evaluates, of the best weights and the embedder. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
     int code = t->task->lay_out(t->task, t, err);
     if (code)
@@ -197,7 +197,8 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     return aoe_embedder_create(&t->embedder, t->view, &e, err);
 }
 
-/* Checks that the checkpoint contains adapters if and only if the run trains adapters. */
+/* Checks that the checkpoint contains adapters if and only if the run trains adapters. saved: 1 if the initial model is a
+ * directory of adapters. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
     if (adapters == wanted)
@@ -208,7 +209,7 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
         checkpoint, adapters ? "trains" : "does not train");
 }
 
-/* Checks that the output does not replace the base model, which the adapters need. */
+/* Checks that the output does not replace the base model, which the adapters need. base: directory of the base model. */
 static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;
@@ -216,8 +217,8 @@ static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *
                      t->o->output, base);
 }
 
-/* Opens the initial model, or the checkpoint if the run resumes. Adapters of a checkpoint are opened with the base model of
- * this run. */
+/* Opens the initial model or, if the run resumes, the checkpoint. Adapters in a checkpoint are opened together with the base
+ * model of this run. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int saved = aoei_is_adapter_dir(o->model);
@@ -230,7 +231,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
         code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
         aoe_lora_defaults(
-            &again); /* the checkpoint has rank, alpha and targets; describe_lora compares them with the options */
+            &again); /* the checkpoint contains rank, alpha and targets; describe_lora compares them with the options */
         again.dropout = p.lora->dropout;
         p.lora = &again;
     }
@@ -243,7 +244,8 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
-/* Logs pooling, data type and CPU tier, and a warning if sentence-transformers does not support the pooling. */
+/* Logs the pooling, the data type and the instruction set, and a warning if sentence-transformers does not support the
+ * pooling. */
 static void log_settings(const aoei_trainer *t) {
     char text[512];
     aoe_model_describe(t->base, text, sizeof text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes the vectors of the teacher in blocks of texts and logs the progress.
+ * Computes the vectors of the teacher in blocks of texts, and logs the progress.
  */
 #include "train/teacher.h"
 
@@ -13,15 +13,15 @@
 #include <string.h>
 
 enum { BLOCK = 4096 /* texts per call of aoe_embed */ };
-#define LOG_EVERY 10.0 /* seconds */
+#define LOG_EVERY 10.0 /* seconds between progress messages */
 
-/* State of embedding the files. */
+/* State of aoei_teacher_embed. */
 typedef struct work {
-    aoei_teacher *t;        /* borrowed */
-    aoe_context *ctx;       /* borrowed */
-    aoe_embedder *embedder; /* owned */
-    aoe_text_info *info;    /* [BLOCK], owned */
-    size_t done, all;       /* embedded texts so far; texts of all files */
+    aoei_teacher *t;        /* teacher; borrowed */
+    aoe_context *ctx;       /* threads and log; borrowed */
+    aoe_embedder *embedder; /* embedder of the teacher; owned */
+    aoe_text_info *info;    /* [BLOCK] information about each text of a block; owned */
+    size_t done, all;       /* number of texts embedded so far, and number of texts of all files */
     double logged;          /* time of the last progress message, in seconds */
 } work;
 
@@ -45,7 +45,8 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dt
     return AOE_OK;
 }
 
-/* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". first: index of the first text of the block. */
+/* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". first: index of the first text of the block in the
+ * file. */
 static int name_text(const work *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner, aoe_error *err) {
     const size_t failed = aoe_embed_failed_text(w->embedder);
     if (failed == (size_t)-1)
@@ -53,7 +54,7 @@ static int name_text(const work *w, const aoei_examples *e, size_t first, int co
     return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed), inner->message);
 }
 
-/* Embeds the texts [first, first + n) of a file. vectors: [n, dims]. */
+/* Computes the vectors of the texts [first, first + n) of a file. vectors: [n, dims]. */
 static int embed_block(work *w, const aoei_examples *e, size_t first, size_t n, float *vectors, aoe_error *err) {
     aoei_teacher *t = w->t;
     aoe_error inner = {0};

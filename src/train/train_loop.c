@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The training loop. The order of the examples and the dropout masks are pure functions of
- * (seed, epoch) and (seed, step), so a resumed run computes bit-identical steps.
+ * The training loop. The order of the examples depends only on the seed and the epoch, and the dropout masks only on the seed
+ * and the step, so a resumed run computes bit-identical steps.
  */
 #include "train/train_loop.h"
 
@@ -19,12 +19,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Times for progress reports. They do not affect the result, except for runs with a time limit. */
+/* Times for progress reports. They do not affect the result unless the run has a time limit. */
 typedef struct meter {
-    double start;        /* time at which this process started training, in seconds */
+    double start;        /* time when this process started training, in seconds */
     double last;         /* time of the last step event, in seconds */
-    double before;       /* seconds of training before this process, for runs with a time limit */
-    uint64_t first_step; /* steps completed before this process */
+    double before;       /* training time of earlier processes of this run, in seconds; only used with a time limit */
+    uint64_t first_step; /* number of steps completed before this process started */
     int cancelled;       /* 1: the event callback asked to stop */
 } meter;
 
@@ -49,7 +49,7 @@ static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_trai
     return e;
 }
 
-/* Writes an event to the log and passes it to the event callback. The log contains only about 1,000 step events per run.
+/* Writes an event to the log and passes it to the event callback. Of a long run, only about 1,000 step events are logged.
  * Checkpoints and the start of a resumed run are not logged, so that its log equals that of an uninterrupted run. */
 static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;
@@ -69,8 +69,8 @@ static void update_seconds(aoei_trainer *t, const meter *m) {
     t->progress.seconds = m->before + aoei_now() - m->start;
 }
 
-/* For runs with a time limit: estimates the total number of steps from the current speed. If the time is over, the step just
- * taken is the last. */
+/* For runs with a time limit: estimates the total number of steps from the current speed. If the time limit is reached, the
+ * step just completed becomes the last one. */
 static void estimate_steps(aoei_trainer *t, const meter *m) {
     const uint64_t step = t->progress.step;
     const double here = t->progress.seconds - m->before, left = 60 * t->o->max_minutes - t->progress.seconds;
@@ -78,8 +78,8 @@ static void estimate_steps(aoei_trainer *t, const meter *m) {
     t->total_steps = step + (left <= 0 ? 0 : !(more > 1) ? 1 : more < INT32_MAX ? (size_t)more : INT32_MAX);
 }
 
-/* Linear warm-up to the peak, then linear decay that reaches 0 one step after the last step. step counts from 0. With a time
- * limit, warm-up and decay are linear in the training time. */
+/* Returns the learning rate of a step, counted from 0: linear warm-up to the maximum, then linear decay that would reach 0 one
+ * step after the last step. With a time limit, warm-up and decay are linear in the training time. */
 static double learning_rate(const aoei_trainer *t, uint64_t step) {
     if (t->o->max_minutes > 0) {
         const double share = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
@@ -131,7 +131,7 @@ static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *e
     return AOE_OK;
 }
 
-/* 1 if the current step is the last one or a multiple of `every`; 0 means once per epoch. */
+/* Returns 1 if the step just completed is the last one or a multiple of `every`. If `every` is 0, the interval is one epoch. */
 static int due(const aoei_trainer *t, size_t every) {
     const uint64_t step = t->progress.step;
     return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
@@ -152,7 +152,7 @@ static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
     const int code = t->task->evaluate(t->task, t, &score, &r, err);
     if (code)
         return code;
-    /* A NaN score never replaces a number; the first evaluation always sets the best. */
+    /* A NaN score never replaces a number as the best score; the first evaluation always sets the best score. */
     if (!p->has_best || score > p->best_score || (isnan(p->best_score) && !isnan(score))) {
         p->has_best = 1;
         p->best_score = score;
@@ -217,10 +217,10 @@ static int loop(aoei_trainer *t, meter *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* The training record of aoe.json: the options and the results. */
+/* Returns the training record of aoe.json, the options and the results; NULL if memory runs out. */
 static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
-    json_t *r = json_object(); /* json_copy is not used: it may omit values when memory runs out */
+    json_t *r = json_object(); /* json_copy is not used because it may omit values when memory runs out */
     int bad = !r || json_object_update(r, t->settings);
     bad |= json_object_set_new(r, "steps", json_integer((json_int_t)p->step));
     if (p->has_best) {
@@ -248,8 +248,8 @@ static int finish(aoei_trainer *t, meter *m, aoe_error *err) {
     return send(t, m, &e, err);
 }
 
-/* Creates the checkpoint directory. Removes all old checkpoints of an earlier run, or, if the run resumes, the checkpoints that
- * the interrupted run had no time to remove. */
+/* Creates the checkpoint directory. If the run does not resume, removes all checkpoints of earlier runs; otherwise removes
+ * those that the interrupted run had no time to remove. */
 static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
     char *dir = aoei_checkpoints_dir(t->o->output);
     if (!dir)

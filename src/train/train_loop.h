@@ -7,8 +7,8 @@
 #include "aoe_train.h"
 #include "train/trainer.h"
 
-/* Runs a training from setup to the saved model. Errors: AOE_ECANCELLED if the event callback stops the run, after a checkpoint
- * was written; errors of the task, and of opening and saving a model. */
+/* Runs a complete training, from the checks of the options to the saved model. Errors: AOE_ECANCELLED if the event callback
+ * stops the run (a checkpoint is written first); errors of the task; errors of opening and saving a model. */
 int aoei_train_run(aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizes a training file, finds identical texts and measures lengths.
+ * Tokenizes a training file, finds identical texts and computes maximum lengths.
  */
 #include "train/training_set.h"
 
@@ -32,7 +32,8 @@ static void measure(aoei_dataset *d) {
 
 static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                     aoe_error *err) {
-    uint8_t *second = aoei_calloc(e->n_texts, sizeof *second); /* [n_texts] 1: the text is not at the first position */
+    uint8_t *second =
+        aoei_calloc(e->n_texts, sizeof *second); /* [n_texts] 1: the text is not at the first position of its example */
     if (!second)
         return aoei_fail_nomem(err, e->n_texts);
     for (size_t i = 0; i < d->n; i++)
@@ -92,7 +93,7 @@ static int descending(const void *pa, const void *pb) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Maximum tokens of an example: the sum over its positions of the longest alternative. */
+/* Returns the maximum number of tokens of an example: the sum over its positions of the longest alternative text. */
 static size_t example_tokens(const aoei_dataset *d, size_t i) {
     size_t sum = 0;
     for (size_t position = i * d->arity; position < (i + 1) * d->arity; position++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A training file in memory: the tokens of every text, the labels, and the identity class of each
- * text. Texts with equal tokens have the same identity class, which identical-sentence detection and
- * batches without duplicates use. Immutable after creation.
+ * A training file in memory: the tokens and the group of each text, and the label of each example. Texts with equal tokens are
+ * in the same group; identical-sentence detection and batches without duplicates use the groups. A data set does not change
+ * after creation.
  */
 #ifndef AOEI_TRAIN_TRAINING_SET_H
 #define AOEI_TRAIN_TRAINING_SET_H
@@ -11,26 +11,27 @@
 #include "model/text_batch.h"
 
 typedef struct aoei_dataset {
-    aoe_example_kind kind;
-    size_t n;                /* examples */
+    aoe_example_kind kind;   /* kind of the examples: pairs, positives, triplets or texts */
+    size_t n;                /* number of examples */
     size_t arity;            /* texts per example: 1 for plain texts, 2 for pairs and positives, 3 for triplets */
-    aoei_token_lists tokens; /* owned; tokens of all texts, alternatives of a position adjacent */
-    size_t *first;           /* [n * arity + 1], owned; index of the first text of each position */
-    double *labels;          /* [n], owned */
-    uint32_t *groups;        /* [texts], owned; identity class of each text */
-    double lowest, highest;  /* lowest and highest label */
-    size_t longest;          /* maximum tokens of a text */
-    size_t truncated;        /* number of truncated texts */
-    uint64_t fingerprint;    /* hash of tokens, alternatives and labels, to detect a changed file */
+    aoei_token_lists tokens; /* tokens of all texts; alternative texts of a position are adjacent; owned */
+    size_t *first;    /* [n * arity + 1] index of the first text of each position (text1, text2 or query, positive, negative) of
+                         each example; owned */
+    double *labels;   /* [n] labels; owned */
+    uint32_t *groups; /* [number of texts] group of identical texts of each text; owned */
+    double lowest, highest; /* lowest and highest label */
+    size_t longest;         /* number of tokens of the longest text */
+    size_t truncated;       /* number of texts that were truncated */
+    uint64_t fingerprint;   /* hash of tokens, alternatives and labels, which detects a changed file */
 } aoei_dataset;
 
-/* Tokenizes the examples e. prompt, doc_prompt: templates for the first position and for the other positions; NULL: the prompt
- * of the model. Errors: AOE_EFORMAT with file and line. */
+/* Tokenizes the examples e. prompt and doc_prompt are the templates for the first position and for the other positions of an
+ * example; NULL: the prompt of the model. Errors: AOE_EFORMAT with file and line. */
 int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                         aoe_error *err);
 void aoei_dataset_destroy(aoei_dataset *d); /* accepts a zeroed struct */
-/* Sets *tokens to the sum over the n longest examples, an upper bound for any batch of n distinct examples. Errors: AOE_ENOMEM.
- */
+/* Sets *tokens to the number of tokens of the n longest examples, an upper bound for any batch of n different examples.
+ * Errors: AOE_ENOMEM. */
 int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n, size_t *tokens, aoe_error *err);
 
 #endif
