@@ -32,9 +32,8 @@ typedef struct aoei_mlm_step {
     aoei_encoder_state state;   /* activations; in the arena */
     aoei_batch_buffer buffer;   /* token ids of the chunk after masking; filled by the caller */
     size_t n_masked;            /* number of masked tokens of the chunk; set by the caller */
-    uint32_t
-        *index; /* [tokens] positions of the masked tokens in the chunk, ascending; n_masked are set by the caller; owned */
-    int32_t *target; /* [tokens] ids of the masked tokens before masking; n_masked are set by the caller; owned */
+    uint32_t *index; /* [tokens] ascending positions of the masked tokens; the caller sets the first n_masked; owned */
+    int32_t *target; /* [tokens] ids of the masked tokens before masking; the caller sets the first n_masked; owned */
     /* Tensors of the head, in the arena. They have one row per masked token and the type o.type unless stated otherwise. D:
      * hidden size, V: vocabulary size, block: number of rows for which logits are computed at a time. */
     aoei_tensor rows;      /* [tokens, D] hidden states of the masked tokens */
