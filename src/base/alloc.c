@@ -12,11 +12,12 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static _Atomic uint64_t calls;   /* number of calls since the last aoei_alloc_fail_at */
-static _Atomic uint64_t fail_at; /* number of the call that fails; 0: none */
+static _Atomic uint64_t calls;   /* allocations requested since the last aoei_alloc_fail_at */
+static _Atomic uint64_t fail_at; /* the value of `calls` at which an allocation fails; 0: never */
 static _Atomic int64_t live;     /* blocks allocated and not yet freed */
 
-/* Counts a call. Returns 1 if the call must fail: it was chosen by fault injection, or no object can have this size. */
+/* Counts an allocation. Returns 1 if it must fail: fault injection selected it, or `bytes` exceeds the maximum size of an
+ * object. */
 static int must_fail(size_t bytes) {
     uint64_t n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1;
     return n == atomic_load_explicit(&fail_at, memory_order_relaxed) || bytes > PTRDIFF_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Memory allocation. All memory of the library is allocated here, also that of libraries with
- * allocator hooks (jansson). Tests can make the n-th call fail.
+ * Memory allocation. The library allocates all its memory with these functions, including the memory
+ * of libraries with allocator hooks (jansson). Tests can make the n-th allocation fail.
  */
 #ifndef AOEI_BASE_ALLOC_H
 #define AOEI_BASE_ALLOC_H
@@ -10,7 +10,7 @@
 
 #define AOEI_ALIGN 64 /* cache line and zmm width */
 
-void *aoei_malloc(size_t bytes);                    /* NULL on failure; malloc(0) returns a unique pointer */
+void *aoei_malloc(size_t bytes);                    /* NULL on failure; a request for 0 bytes returns a unique pointer */
 void *aoei_calloc(size_t count, size_t size);       /* zeroed; NULL if count * size overflows */
 void *aoei_realloc(void *p, size_t bytes);          /* p stays valid on failure */
 void *aoei_malloc_array(size_t count, size_t size); /* NULL if count * size overflows */
@@ -19,11 +19,11 @@ char *aoei_strndup(const char *s, size_t len); /* copies len bytes and appends a
 char *aoei_strdup(const char *s);
 void aoei_free(void *p);          /* frees memory of all functions above */
 void *aoei_aligned(size_t bytes); /* aligned to AOEI_ALIGN; requests huge pages for large blocks */
-void aoei_aligned_free(void *p);
+void aoei_aligned_free(void *p);  /* frees memory of aoei_aligned */
 
 /* Fault injection for tests. aoei_alloc_fail_at makes the n-th allocation from now fail (1: the next one); 0 turns injection
- * off. aoei_alloc_count returns the number of calls since the last aoei_alloc_fail_at, aoei_alloc_live the number of blocks
- * not yet freed. */
+ * off. aoei_alloc_count returns the number of allocations requested since the last aoei_alloc_fail_at, and aoei_alloc_live
+ * returns the number of blocks that are not yet freed. */
 void aoei_alloc_fail_at(uint64_t n);
 uint64_t aoei_alloc_count(void);
 int64_t aoei_alloc_live(void);

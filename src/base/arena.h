@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A bump allocator over one block of memory. A measuring arena has no block: it returns NULL and
- * only adds up sizes. So the code that lays out memory also computes the size that it needs: run it
- * once to measure, allocate, and run it again.
+ * only adds up sizes. The code that lays out buffers therefore also computes their total size: it runs once with a
+ * measuring arena, and again with an arena of the measured size.
  */
 #ifndef AOEI_BASE_ARENA_H
 #define AOEI_BASE_ARENA_H
@@ -13,9 +13,9 @@
 typedef struct aoei_arena {
     unsigned char *base; /* owned block, NULL while measuring */
     size_t size;         /* size of the block in bytes */
-    size_t used;         /* bytes allocated from the block; each piece is rounded up to AOEI_ALIGN */
-    size_t peak;         /* largest value of `used` so far */
-    int overflow;        /* 1 if a measured size overflowed or the block was too small; the layout is then invalid */
+    size_t used;  /* bytes allocated from the block; the size of each allocation is rounded up to a multiple of AOEI_ALIGN */
+    size_t peak;  /* largest value of `used` so far */
+    int overflow; /* 1 if a measured size overflowed or the block was too small; the layout is then invalid */
 } aoei_arena;
 
 void aoei_arena_measure(aoei_arena *a);                             /* starts a measuring arena */
@@ -23,7 +23,7 @@ int aoei_arena_create(aoei_arena *a, size_t bytes, aoe_error *err); /* allocates
 void aoei_arena_destroy(aoei_arena *a);                             /* accepts a zeroed or a measuring arena */
 void *aoei_arena_take(aoei_arena *a, size_t bytes);                 /* aligned to AOEI_ALIGN; NULL if measuring or exhausted */
 void *aoei_arena_take_array(aoei_arena *a, size_t count, size_t size); /* as above; checks count * size for overflow */
-size_t aoei_arena_mark(const aoei_arena *a);
-void aoei_arena_reset(aoei_arena *a, size_t mark); /* frees everything allocated since mark */
+size_t aoei_arena_mark(const aoei_arena *a);                           /* returns the current position, for aoei_arena_reset */
+void aoei_arena_reset(aoei_arena *a, size_t mark);                     /* frees everything allocated since mark */
 
 #endif

@@ -20,7 +20,7 @@
 #include "base/path.h"
 
 #define NAME_PART  200 /* bytes of the final name that the temporary name contains (NAME_MAX is 255) */
-#define NAME_TRIES 100
+#define NAME_TRIES 100 /* maximum number of temporary names to try */
 
 static _Atomic unsigned temp_counter; /* counter that makes the temporary names of this process unique */
 
@@ -32,7 +32,7 @@ static int is_same_file(int fd, int dir, const char *name) {
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Removes a temporary file unless a writer holds its lock. Errors do not matter: the file stays. */
+/* Removes a temporary file unless a writer holds its lock. Errors are ignored: the file then remains. */
 static void remove_if_stale(int dir, const char *name) {
     const int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -42,7 +42,7 @@ static void remove_if_stale(int dir, const char *name) {
     close(fd);
 }
 
-/* 1 for "PREFIXn-n" with two decimal numbers. */
+/* Returns 1 if `name` consists of `prefix` and "PID-N" with two decimal numbers. */
 static int is_temp_name(const char *name, const char *prefix) {
     static const char digits[] = "0123456789";
     const size_t len = strlen(prefix);
@@ -57,7 +57,7 @@ static int is_temp_name(const char *name, const char *prefix) {
     return number && !name[number];
 }
 
-/* Removes the temporary files that killed processes left for the final name `target`. -1: out of memory. */
+/* Removes the temporary files that killed processes left for the final name `target`. Returns -1 if out of memory. */
 static int remove_stale(const char *target) {
     char prefix[NAME_PART + 16];
     snprintf(prefix, sizeof prefix, ".%.*s.tmp-", NAME_PART, aoei_path_name(target));
@@ -77,7 +77,7 @@ static int remove_stale(const char *target) {
 
 /* ---- opening */
 
-/* Sets w->temp_path to ".NAME.tmp-PID-N" in the directory of the target; -1: out of memory. */
+/* Sets w->temp_path to ".NAME.tmp-PID-N" in the directory of the target. Returns -1 if out of memory. */
 static int name_temp(aoei_writer *w) {
     const char *name = aoei_path_name(w->target);
     const size_t dir_len = (size_t)(name - w->target);
@@ -92,8 +92,9 @@ static int name_temp(aoei_writer *w) {
     return 0;
 }
 
-/* Locks a new temporary file. Returns 0 if another process removed the file before it was locked, because it took the file
- * for a stale one. A file system without locks is not an error: no process removes the file there. */
+/* Locks a new temporary file. Returns 0 if another process considered the file stale and removed it before it was locked,
+ * otherwise 1. A file system without locks is not an error, because other processes cannot lock the file either and therefore
+ * do not remove it. */
 static int lock_temp(int fd) {
     struct stat st;
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
@@ -101,7 +102,7 @@ static int lock_temp(int fd) {
     return fstat(fd, &st) != 0 || st.st_nlink > 0;
 }
 
-/* Creates and locks the temporary file; -1 with errno. */
+/* Creates and locks the temporary file. Returns its descriptor, or -1 with errno set. */
 static int open_temp(aoei_writer *w) {
     for (int i = 0; i < NAME_TRIES; i++) {
         if (name_temp(w)) {
@@ -133,7 +134,7 @@ static int open_temp_file(aoei_writer *w, const struct stat *old, aoe_error *err
         return aoei_fail_errno(err, errnum, "cannot create %s", w->path);
     }
     if (old)
-        (void)fchmod(w->lock, old->st_mode & 07777); /* keeps the permissions where the system allows it */
+        (void)fchmod(w->lock, old->st_mode & 07777); /* keeps the permissions if the system allows it */
     /* the stream has its own descriptor, so that the lock is held until the rename, after the stream is closed */
     const int fd = fcntl(w->lock, F_DUPFD_CLOEXEC, 0);
     w->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
@@ -145,7 +146,7 @@ static int open_temp_file(aoei_writer *w, const struct stat *old, aoe_error *err
     return aoei_fail_errno(err, errnum, "cannot write %s", w->path);
 }
 
-/* Opens a device or a pipe. */
+/* Opens a device or a pipe, which is written without a temporary file. */
 static int open_in_place(aoei_writer *w, aoe_error *err) {
     w->file = aoei_io_step() ? NULL : fopen(w->target, "wbe");
     return w->file ? 0 : aoei_fail_errno(err, errno, "cannot write %s", w->path);
@@ -187,11 +188,11 @@ int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error 
     return 0;
 }
 
-/* Syncs and closes the stream; -1 with errno. */
+/* Flushes and closes the stream, and syncs it if it is a temporary file. Returns -1 with errno set on failure. */
 static int finish_stream(aoei_writer *w) {
     int errnum = 0;
     errno = 0;
-    /* a stream that failed earlier has lost its errno: the flush fails again and sets it, or EIO replaces it */
+    /* the errno of an earlier failed write is lost: the flush fails again and sets errno, or EIO is reported */
     if (aoei_io_step() || fflush(w->file) || ferror(w->file))
         errnum = errno ? errno : EIO;
     else if (w->temp_path && (aoei_io_step() || fsync(fileno(w->file))))
@@ -213,7 +214,7 @@ int aoei_writer_publish(aoei_writer *w, aoe_error *err) {
     if (w->temp_path) {
         if (aoei_io_step() || rename(w->temp_path, w->target))
             return aoei_fail_errno(err, errno, "cannot rename the finished file to %s", w->path);
-        aoei_free(w->temp_path); /* the file has its final name: abort must not remove it */
+        aoei_free(w->temp_path); /* the file has its final name, so aoei_writer_abort must not remove it */
         w->temp_path = NULL;
         close(w->lock);
         code = aoei_sync_parent(w->target, err);

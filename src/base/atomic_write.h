@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Writing files so that no other process ever reads a partial file: the content is written to a
- * temporary file in the same directory, synced, and renamed to the final name.
+ * Writes files so that no other process ever reads a partial file: the content is written to a
+ * temporary file in the same directory, synced to disk, and renamed to the final name.
  *
  * Symbolic links are followed, as a shell redirection follows them: writing to a link replaces
  * the file that the link points to, and the link stays. A dangling link creates its target.
  * All outputs follow this rule, in the library and in the program.
  *
- * The temporary file is named ".NAME.tmp-PID-N". The writer holds a lock (flock) on it, which
- * the system releases when the process dies. So the next writer of the same name recognizes the
- * temporary files of killed processes and removes them, without comparing process ids, which
- * are not unique across hosts and containers.
+ * The temporary file is named ".NAME.tmp-PID-N", where N is a counter of this process. The writer holds a lock (flock) on it,
+ * which the system releases when the process dies. The next writer of the same name therefore recognizes the temporary files of
+ * killed processes and removes them, without comparing process ids, which are not unique across hosts and containers.
  *
  * A program that writes an output file named by the user calls aoei_writer_open_output. To publish
  * several files together, it calls aoei_writer_finish for each file and, when all are on the disk,
- * aoei_writer_publish for each file. To remove temporary files in a signal handler, it copies
- * temp_path while the file is open and calls unlink.
+ * aoei_writer_publish for each file. A signal handler can remove the temporary file with unlink if
+ * the program has copied temp_path.
  */
 #ifndef AOEI_BASE_ATOMIC_WRITE_H
 #define AOEI_BASE_ATOMIC_WRITE_H
@@ -26,25 +25,25 @@
 
 /* A file being written. Zeroed: no file. */
 typedef struct aoei_writer {
-    FILE *file;      /* stream to write to; its errors may be left for aoei_writer_finish to detect */
+    FILE *file;      /* stream to write to; callers need not check its errors, because aoei_writer_finish detects them */
     char *path;      /* final name as given, for messages; owned */
-    char *target;    /* final name after symbolic links; owned */
+    char *target;    /* final name with symbolic links resolved; owned */
     char *temp_path; /* temporary name; owned. NULL if the output is written in place */
     int lock;        /* owned descriptor that holds the lock on the temporary file; valid if temp_path is set */
 } aoei_writer;
 
-/* Creates the temporary file. It gets the permissions of the file that it will replace. Errors: AOE_EARG if path exists and
+/* Creates the temporary file with the permissions of the file that it will replace. Errors: AOE_EARG if path exists and
  * is not a regular file, AOE_ENOENT if its directory does not exist, AOE_ENOSPC, AOE_ENOMEM, AOE_EIO. */
 int aoei_writer_open(aoei_writer *w, const char *path, aoe_error *err);
-/* Like aoei_writer_open, and also accepts devices and pipes (/dev/null, FIFOs, process substitution), which are written in
- * place. Bytes written there remain after an abort. */
+/* Like aoei_writer_open, but also accepts devices and pipes (/dev/null, FIFOs, process substitution). They are written
+ * directly, without a temporary file, so aoei_writer_abort cannot undo what was written. */
 int aoei_writer_open_output(aoei_writer *w, const char *path, aoe_error *err);
 int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error *err);
 /* Flushes, syncs and closes the temporary file. */
 int aoei_writer_finish(aoei_writer *w, aoe_error *err);
 /* Renames the finished temporary file to its final name and syncs the directory. On success the writer is empty afterwards.
- * On failure an existing file is unchanged. The only exception is a failed sync of the directory, the last step: then the
- * complete new file is in place. */
+ * On failure an existing file is unchanged, unless only the last step, the sync of the directory, failed: in this case the
+ * complete new file has replaced it. */
 int aoei_writer_publish(aoei_writer *w, aoe_error *err);
 /* aoei_writer_finish, then aoei_writer_publish. */
 int aoei_writer_commit(aoei_writer *w, aoe_error *err);

@@ -23,7 +23,8 @@ int aoei_buffer_reserve(aoei_buffer *b, size_t more); /* reserves capacity for `
 void aoei_buffer_clear(aoei_buffer *b);               /* sets len = 0 and failed = 0; keeps the memory */
 void aoei_buffer_free(aoei_buffer *b);
 
-/* Grows an array so that it has capacity for element n: `if (aoei_grow((void **)&a, &capacity, n, sizeof *a)) ...` */
+/* Grows an array so that its capacity is more than n elements of `size` bytes: `if (aoei_grow((void **)&a, &capacity, n, sizeof
+ * *a)) ...`. Returns 0, or AOE_ENOMEM. */
 int aoei_grow(void **array, size_t *capacity, size_t n, size_t size);
 
 #endif

@@ -17,7 +17,7 @@
     } while (0)
 
 #if defined(__clang_analyzer__)
-/* The analyzer sees one file at a time: tell it that the first pointer is not NULL after the check. */
+/* The static analyzer reads one file at a time. This definition tells it that the first pointer is not NULL after the check. */
 #undef AOEI_CHECK
 #define AOEI_FIRST(first, ...) (first)
 #define AOEI_CHECK(err, ...)                                                                                                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Monotonic time and peak memory of this process, for progress and benchmarks.
+ * Monotonic time and peak memory of this process, for progress reports and benchmarks.
  */
 #ifndef AOEI_BASE_CLOCK_H
 #define AOEI_BASE_CLOCK_H

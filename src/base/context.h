@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The context: thread pool, CPU tier, log, and one scratch buffer per worker thread. Only one
- * parallel_for of a context runs at a time, so operations can share the scratch buffers.
- * The kernels of the tier are in kernels/kernel_table.h.
+ * The context: thread pool, CPU tier (the instruction set selected at run time, cpu.h), log, and one
+ * scratch buffer per worker thread. Only one aoei_parallel_for of a context runs at a time, so
+ * operations can share the scratch buffers. kernels/kernel_table.h selects the kernels of the tier.
  */
 #ifndef AOEI_BASE_CONTEXT_H
 #define AOEI_BASE_CONTEXT_H
@@ -13,8 +13,8 @@
 struct aoe_context {
     aoei_pool *pool; /* owned thread pool; NULL: serial context */
     aoei_tier tier;  /* CPU tier in use */
-    aoei_log log;
-    float *scratch; /* [threads, AOEI_WORKER_SCRATCH] scratch buffers of the workers, owned; NULL for a serial context */
+    aoei_log log;    /* log callback of the caller */
+    float *scratch;  /* [threads, AOEI_WORKER_SCRATCH] scratch buffers of the workers, owned; NULL for a serial context */
 };
 
 /* Size of a worker's scratch buffer in floats. */

@@ -24,9 +24,9 @@
 static const char *const tier_names[AOEI_TIER_COUNT] = {"c", "avx2", "avx512", "avx512bf16", "amx"};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static aoei_tier detected = AOEI_TIER_C; /* best tier of this CPU; for AMX, before permission is requested from Linux */
+static aoei_tier detected = AOEI_TIER_C; /* best supported tier; for AMX, Linux may still deny permission */
 static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
-static int amx_granted;
+static int amx_granted;            /* 1 if Linux has granted access to the tile registers */
 static char model[64] = "unknown"; /* brand string */
 
 #if AOEI_X86_64
@@ -60,7 +60,7 @@ static void ask_for_amx(void) {
     amx_granted = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* Returns 1 if palette 1 has 8 tiles of 16 rows with 64 bytes each. */
+/* Returns 1 if AMX's tile palette 1 has at least 8 tiles of 16 rows with 64 bytes each. */
 static int has_tiles(void) {
     const cpuid_regs palette = cpuid(0x1d, 1);
     return palette.b >> 16 >= 8 && (palette.b & 0xffff) == 64 && (palette.c & 0xffff) == 16;
@@ -73,12 +73,12 @@ static aoei_tier find_tier(void) {
         return AOEI_TIER_C;
     uint64_t saved = aoei_xgetbv();
     cpuid_regs seven = cpuid(7, 0);
-    if ((saved & XCR0_AVX) != XCR0_AVX || !has(seven.b, BIT(5)))
+    if ((saved & XCR0_AVX) != XCR0_AVX || !has(seven.b, BIT(5))) /* bit 5: AVX2 */
         return AOEI_TIER_C;
     const unsigned int avx512 = BIT(16) | BIT(17) | BIT(30) | BIT(31); /* AVX512F, AVX512DQ, AVX512BW, AVX512VL */
     if ((saved & XCR0_AVX512) != XCR0_AVX512 || !has(seven.b, avx512))
         return AOEI_TIER_AVX2;
-    if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5)))
+    if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5))) /* bit 5: AVX512-BF16 */
         return AOEI_TIER_AVX512;
     const unsigned int amx = BIT(22) | BIT(24); /* AMX-BF16, AMX-TILE */
     if ((saved & XCR0_AMX) != XCR0_AMX || !has(seven.d, amx) || !has_tiles())
@@ -86,7 +86,7 @@ static aoei_tier find_tier(void) {
     return AOEI_TIER_AMX;
 }
 
-/* Sets `model` to the brand string without the blanks that some CPUs add at both ends. */
+/* Sets `model` to the CPU's brand string without leading, trailing and repeated blanks. */
 static void find_model(void) {
     if ((unsigned int)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
         return;
@@ -123,7 +123,7 @@ static void find_all(void) {
     find_model();
 }
 
-/* Number of CPUs in the affinity mask. The mask grows until the kernel's mask fits. */
+/* Returns the number of CPUs in the affinity mask. The buffer grows until the mask of the Linux kernel fits. */
 static size_t affinity_cpus(void) {
     for (size_t cpus = 1024; cpus <= (size_t)1 << 20; cpus *= 4) {
         cpu_set_t *set = CPU_ALLOC(cpus);
@@ -139,7 +139,8 @@ static size_t affinity_cpus(void) {
     return online > 0 ? (size_t)online : 1;
 }
 
-/* CPU limit of one cpu.max file, which contains "QUOTA PERIOD" or "max PERIOD" in microseconds; rounded up. */
+/* Returns the CPU limit in a cpu.max file, which contains "QUOTA PERIOD" or "max PERIOD" in microseconds: QUOTA / PERIOD,
+ * rounded up. Returns SIZE_MAX if there is no limit. */
 static size_t quota_cpus(const char *path) {
     FILE *f = fopen(path, "re");
     if (!f)
@@ -152,7 +153,8 @@ static size_t quota_cpus(const char *path) {
     return cpus;
 }
 
-/* Reads the path of this process's cgroup (version 2), which follows "0::" in its line. Returns 1 if found. */
+/* Reads the path of this process's cgroup (version 2), the text after "0::" in cgroup_file, into group[size]. Returns 1 if
+ * found. */
 static int group_path(const char *cgroup_file, char *group, size_t size) {
     FILE *f = fopen(cgroup_file, "re");
     if (!f)
@@ -192,7 +194,7 @@ size_t aoei_cpu_count(void) {
     return quota < cpus ? quota : cpus;
 }
 
-/* The highest tier of this CPU that is not above `wanted`. */
+/* Returns the highest available tier that is not above `wanted`. */
 static aoei_tier tier_up_to(aoei_tier wanted) {
     pthread_once(&once, find_all);
     const aoei_tier tier = wanted < detected ? wanted : detected;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * CPU tiers: sets of instruction set extensions. They are detected with CPUID, XGETBV (whether the
+ * CPU tiers. A CPU tier is a set of instruction set extensions for which the kernels are compiled;
+ * the best tier is selected at run time. Tiers are detected with CPUID, XGETBV (whether the
  * operating system saves the registers) and, for AMX, a permission request to Linux. The
  * environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx sets an upper limit; an unknown name is
  * an error.
@@ -25,8 +26,9 @@ const char *aoei_tier_name(aoei_tier tier); /* for example "avx512"; static stor
 size_t aoei_cpu_count(void);                /* CPUs this process may use (affinity, cgroup v2 quota); at least 1 */
 const char *aoei_cpu_model(void);           /* brand string or "unknown"; static storage */
 
-/* The number of CPUs that the cpu.max files of a cgroup and its parents allow, rounded up; SIZE_MAX if there is no limit.
- * cgroup_file names the cgroup and has the format of /proc/self/cgroup; root is the mount point, such as /sys/fs/cgroup. */
+/* Returns the number of CPUs that the cpu.max files of a cgroup and its parents allow, rounded up, or SIZE_MAX if there is no
+ * limit. cgroup_file names the cgroup and has the format of /proc/self/cgroup; root is the mount point, such as /sys/fs/cgroup.
+ */
 size_t aoei_cgroup_cpus(const char *root, const char *cgroup_file);
 
 #endif

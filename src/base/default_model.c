@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Appends "/NAME" to path[PATH_MAX]. 0, or -1 if the result does not fit. */
+/* Appends "/NAME" to path[PATH_MAX]. Returns 0, or -1 if the result does not fit. */
 static int append(char *path, const char *name) {
     const size_t len = strlen(path), more = strlen(name);
     if (len + more + 2 > PATH_MAX)
@@ -30,7 +30,8 @@ static int is_model(const char *dir) {
     return !append(config, "config.json") && stat(config, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The model called "default" in `folder`, else the only model in it, in found[PATH_MAX]. 1: there is one. */
+/* Sets found[PATH_MAX] to the model called "default" in `folder` or, if there is none, to the only model in it. Returns 1 if
+ * found. */
 static int find_in(const char *folder, char *found) {
     memcpy(found, folder, strlen(folder) + 1);
     if (!append(found, "default") && is_model(found))
@@ -48,7 +49,8 @@ static int find_in(const char *folder, char *found) {
     return n == 1;
 }
 
-/* Searches the model folders of an installation or a source tree that holds `file`, a program or library. 1: found. */
+/* Searches the model directories of the installation or source tree that contains `file`, the path of the program or library.
+ * Returns 1 and sets found[PATH_MAX] if there is a default model. */
 static int find_near(const char *file, char *found) {
     static const char *const folders[] = {"../share/aoe/models", "../models", "../../models"};
     const char *slash = strrchr(file, '/');

@@ -87,8 +87,8 @@ static int is_dot(const char *name) {
 
 static int remove_at(int parent, const char *name);
 
-/* Removes everything in a directory; -1 with errno. It repeats until a pass finds nothing, because a file system may skip
- * entries of a directory that changes while it is read. */
+/* Removes everything in a directory. Returns -1 with errno set on failure. It repeats until a pass finds nothing, because a
+ * file system may skip entries of a directory that changes while it is read. */
 static int empty_dir(DIR *d) {
     for (int removed = 1; removed;) {
         removed = 0;
@@ -110,7 +110,7 @@ static int empty_dir(DIR *d) {
     return 0;
 }
 
-/* Removes an entry, including everything inside it if it is a directory; -1 with errno. */
+/* Removes an entry, including everything inside it if it is a directory. Returns -1 with errno set on failure. */
 static int remove_at(int parent, const char *name) {
     struct stat st;
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -134,7 +134,7 @@ static int remove_at(int parent, const char *name) {
     return failed ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* 1 if path is the root directory, "." or "..", which callers never want to remove. */
+/* Returns 1 if path is the root directory, or ends in "." or "..". These are never removed. */
 static int is_dangerous(const char *path) {
     struct stat st, root;
     const char *slash = strrchr(path, '/');
@@ -162,7 +162,7 @@ int aoei_remove_tree(const char *path, aoe_error *err) {
     return code;
 }
 
-/* Creates and removes an unnamed file; 0 or an errno. */
+/* Creates and removes an unnamed file. Returns 0, or the errno of the failure. */
 static int probe_dir(const char *dir) {
     if (aoei_io_step())
         return errno;
@@ -194,7 +194,7 @@ int aoei_check_writable_dir(const char *path, aoe_error *err) {
         return aoei_fail_nomem(err, strlen(path) + 1);
     int code = 0;
     struct stat st;
-    /* the nearest parent that exists; a dangling link exists and is an error */
+    /* find the nearest parent that exists; a dangling link exists, and stat then reports an error */
     while (lstat(dir, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         char *up = aoei_path_parent(dir);
         aoei_free(dir);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Symmetric eigensolver. Work on rows and on blocks of columns is split over threads. Every sum has
- * one fixed accumulation order. Eigenvectors are stored as rows, so that a rotation combines two
- * rows.
+ * Symmetric eigensolver. Rows and blocks of columns are distributed over threads. Every sum has one
+ * fixed accumulation order. Eigenvectors are stored as rows, so that a rotation combines two rows.
  */
 #include "base/eigen.h"
 
@@ -19,13 +18,13 @@ typedef struct work {
     size_t n;
     aoei_pool *pool;
     double *a;      /* [n, n] matrix, borrowed; row k stores the reflection vector of column k after the diagonal */
-    double *q;      /* [n, n] eigenvectors computed so far, as rows */
+    double *q;      /* [n, n] product of the reflections and rotations so far; its rows become the eigenvectors */
     double *d, *e;  /* [n] diagonal and subdiagonal */
     double *v, *w;  /* [n] vectors v and w of the current rank-2 update a -= v w^T + w v^T; v defines the reflection */
     double *c, *s;  /* [n] cosines and sines of the rotations of a sweep */
     size_t *order;  /* [n] order of the eigenvalues after sorting */
-    size_t k;       /* current column; the submatrix after row and column k is updated */
-    size_t from, m; /* the rotations of the current sweep are [from, m) */
+    size_t k;       /* current column; the rows and columns after k form the submatrix that is updated */
+    size_t from, m; /* the current sweep consists of rotations from, ..., m - 1 */
 } work;
 
 static size_t blocks(size_t n) {
@@ -34,7 +33,7 @@ static size_t blocks(size_t n) {
 
 /* ------------------------------------------------------- tridiagonal form */
 
-/* w = A v for the submatrix A after row and column k; one row per task. */
+/* Computes w = A v, where A is the submatrix of the rows and columns after k; one row per task. */
 static void multiply_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t i = x->k + 1 + task;
@@ -46,7 +45,7 @@ static void multiply_task(void *arg, size_t task, size_t worker) {
     x->w[i] = sum;
 }
 
-/* A -= v w^T + w v^T for the submatrix A after row and column k; one row per task. */
+/* Computes A -= v w^T + w v^T, where A is the submatrix of the rows and columns after k; one row per task. */
 static void update_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t i = x->k + 1 + task;
@@ -57,8 +56,8 @@ static void update_task(void *arg, size_t task, size_t worker) {
         row[j] -= vi * x->w[j] + wi * x->v[j];
 }
 
-/* Computes v of the reflection 1 - v v^T (|v|^2 = 2) that makes all components of column k zero after the first subdiagonal
- * one. Returns that component. If they are zero already, v = 0. */
+/* Computes v of the Householder reflection I - v v^T (|v|^2 = 2) that sets all components of column k below the first
+ * subdiagonal component to 0. Returns the reflected subdiagonal component. If they are already 0, v is 0. */
 static double reflection(work *x) {
     const size_t first = x->k + 1, n = x->n;
     const double *column = x->a + x->k * n; /* row k, which equals column k because the matrix is symmetric */
@@ -104,7 +103,7 @@ static void tridiagonal(work *x) {
     }
 }
 
-/* Computes q := (1 - v v^T) q for one block of columns. */
+/* Computes q = (I - v v^T) q for one block of columns. */
 static void reflect_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t n = x->n, begin = task * COLUMNS, end = begin + COLUMNS < n ? begin + COLUMNS : n;
@@ -119,7 +118,7 @@ static void reflect_task(void *arg, size_t task, size_t worker) {
             x->q[i * n + j] -= v[i] * dot[j - begin];
 }
 
-/* Sets q to the transposed product of all reflections: row i is the image of unit vector i. */
+/* Sets q to the transposed product of all reflections: row i is unit vector i after all reflections. */
 static void accumulate(work *x) {
     const size_t n = x->n;
     memset(x->q, 0, n * n * sizeof *x->q);
@@ -163,7 +162,7 @@ static void sweep(work *x, size_t l, size_t m) {
     for (size_t i = m; i-- > l;) {
         const double f = s * e[i], b = c * e[i], r = hypot(f, g);
         e[i + 1] = r;
-        if (!(r > 0)) { /* the block splits here as well */
+        if (!(r > 0)) { /* e[i + 1] is 0, so the block splits here */
             d[i + 1] -= p;
             e[m] = 0;
             x->from = i + 1;

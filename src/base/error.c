@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Error messages, and the public functions that belong to no object. A message is always one line
- * of valid UTF-8, whatever bytes a file name or a file contains. Nothing here allocates memory.
+ * Formats error messages, and defines the public functions for the version, error codes and texts.
+ * A message is always one line of valid UTF-8, whatever bytes a file name or a file contains. The
+ * functions in this file allocate no memory.
  */
 #define AOEI_ERROR_C
 #include "base/error.h"
@@ -49,7 +50,7 @@ void aoei_format_line(char *text, size_t size, const char *fmt, va_list args) {
     aoei_one_line(text, len);
 }
 
-/* Stores a finished message. text and err->message have the same size. */
+/* Stores the code and the formatted message in err, unless it is NULL. Returns the code. */
 static int store(aoe_error *err, int code, const char text[sizeof((aoe_error *)0)->message]) {
     if (err) {
         err->code = code;

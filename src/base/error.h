@@ -20,11 +20,11 @@ int aoei_fail(aoe_error *err, int code, const char *fmt, ...) AOEI_PRINTF(3, 4);
  * and EDQUOT, AOE_ENOENT for ENOENT, AOE_ENOMEM for ENOMEM, and AOE_EIO otherwise. */
 int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) AOEI_PRINTF(3, 4);
 
-/* Message "out of memory" with the number of requested bytes. Returns AOE_ENOMEM. */
+/* Fills err with the message "out of memory: cannot allocate BYTES bytes; ..." and returns AOE_ENOMEM. */
 int aoei_fail_nomem(aoe_error *err, size_t bytes);
 
-/* Inserts "prefix: " before the message in err and returns err's code. For callers that know the file or row. If err is
- * NULL, it returns AOE_EIO, so callers that need the code must keep it themselves. */
+/* Inserts a formatted prefix, for example the file or row, and ": " before the message in err, and returns err's code. If err
+ * is NULL, the code is not known and AOE_EIO is returned; callers that need the code must store it themselves. */
 int aoei_error_prefix(aoe_error *err, const char *fmt, ...) AOEI_PRINTF(2, 3);
 
 /* Makes s[len] printable on one terminal line, in place: control characters, line separators and invalid UTF-8 bytes become

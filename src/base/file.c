@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Reads and maps files. If another program shortens a mapped file, access to the missing part
- * raises SIGBUS. Nothing here prevents that.
+ * raises SIGBUS. This code does not prevent that.
  */
 #include "base/file.h"
 
@@ -61,7 +61,7 @@ fail:
     return code;
 }
 
-/* Opens a file for reading and returns its attributes; a directory is an error. */
+/* Opens a file for reading and sets *fd and *st to its descriptor and attributes. A directory is an error. */
 static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err) {
     int f = open(path, O_RDONLY | O_CLOEXEC);
     if (f < 0)
@@ -79,7 +79,7 @@ static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err
     return 0;
 }
 
-/* The size of a regular file plus 1, so that read_all finds the end without growing the buffer. Returns 0 for pipes and
+/* Returns the size of a regular file plus 1, so that read_all reaches the end without growing the buffer, or 0 for pipes and
  * files in /proc, whose size is unknown. */
 static size_t expected_size(const struct stat *st) {
     return S_ISREG(st->st_mode) && st->st_size > 0 && (uintmax_t)st->st_size < PTRDIFF_MAX ? (size_t)st->st_size + 1 : 0;

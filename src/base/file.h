@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading files: whole files into memory, and read-only mappings.
+ * Reads whole files into memory, and maps files read-only.
  */
 #ifndef AOEI_BASE_FILE_H
 #define AOEI_BASE_FILE_H
@@ -22,8 +22,8 @@ void aoei_map_drop(const aoei_map *m);
 /* Accepts a zeroed map. */
 void aoei_map_close(aoei_map *m);
 
-/* Reads a whole file. (*data)[*size] is NUL; the caller frees *data with aoei_free. A file larger than max_bytes is
- * AOE_EFORMAT; max_bytes 0 means no limit. */
+/* Reads a whole file. (*data)[*size] is NUL; the caller frees *data with aoei_free. A file larger than max_bytes is an error
+ * (AOE_EFORMAT); max_bytes 0 means no limit. */
 int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 static _Atomic uint64_t steps;   /* number of operations since the last aoei_io_fail_at */
-static _Atomic uint64_t fail_at; /* number of the operation that fails; 0: none */
-static _Atomic int fail_errno;
+static _Atomic uint64_t fail_at; /* the value of `steps` at which an operation fails; 0: never */
+static _Atomic int fail_errno;   /* errno of the failed operation */
 
 void aoei_io_fail_at(uint64_t n, int errnum) {
     atomic_store(&steps, 0);

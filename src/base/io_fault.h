@@ -9,9 +9,10 @@
 /* Makes the n-th operation from now that changes the disk (open for writing, write, flush, fsync, rename, mkdir, remove)
  * fail with errnum instead of being executed. n = 0 turns fault injection off. */
 void aoei_io_fail_at(uint64_t n, int errnum);
-/* The number of operations since the last aoei_io_fail_at. */
+/* Returns the number of operations that change the disk since the last aoei_io_fail_at. */
 uint64_t aoei_io_count(void);
-/* Code calls this before each operation that changes the disk. Returns 0, or -1 with errno set if the operation must fail. */
+/* Is called before each operation that changes the disk. Returns 0, or -1 with errno set if the caller must report the
+ * operation as failed instead of executing it. */
 int aoei_io_step(void);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes JSON with jansson, using aoe's allocator, errors and two decoding flags. If a
- * key appears twice, the last value counts, as in Python's json module: some published
- * configuration files have duplicate keys.
+ * Reads and writes JSON with jansson, using aoe's allocator, errors and two decoding flags. If a key appears twice, the last
+ * value is used, as in Python's json module, because some published configuration files have duplicate keys.
  */
 #include "base/json.h"
 
@@ -21,14 +20,14 @@
 #include "base/git_lfs.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
-#define CHUNK        64                 /* bytes given to the parser at a time; after out of memory it gets no more */
-#define RESERVE      ((size_t)32 << 10) /* more bytes than the values of one chunk need */
+#define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, it gets no more bytes */
+#define RESERVE      ((size_t)32 << 10) /* bytes; upper bound of the memory that the values of one chunk need */
 #define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* jansson's lexer does not handle failed allocations: it drops a byte and continues, fails an assertion, or reads past a
- * string that lost its closing quote. Therefore the parser gets a reserve when an allocation fails; its input then ends, and
- * its result is discarded. */
+ * string that lost its closing quote. Therefore, when an allocation fails, the parser gets reserved memory instead, its input
+ * ends, and its result is discarded. */
 static _Thread_local int out_of_memory; /* 1 if an allocation for jansson failed in this thread since the last reset */
 static _Thread_local void *reserve; /* memory for the parser after a failed allocation; allocated while this thread parses */
 
@@ -52,14 +51,14 @@ void aoei_json_init(void) {
     pthread_once(&once, route_memory);
 }
 
-/* 1 if v is a real whose value is an integer that double represents exactly. */
+/* Returns 1 if v is a real whose value is an integer of at most 2^53 in magnitude. */
 static int is_exact_integer(const json_t *v) {
     double x = json_real_value(v);
     return json_is_real(v) && fabs(x) <= EXACT_LIMIT && floor(x) == x;
 }
 
-/* Converts reals in v back to integers after a file was read with all integers as reals. -1: out of memory. jansson's parser
- * limits the depth. */
+/* Converts the reals in v that are integers back to JSON integers, after a file was parsed with all integers as reals. Returns
+ * -1 if out of memory. The depth of the recursion is limited, because jansson's parser limits the depth of values. */
 static int restore_integers(json_t *v) {
     if (json_is_array(v)) {
         for (size_t i = 0; i < json_array_size(v); i++) {
@@ -106,7 +105,7 @@ static size_t feed(void *buffer, size_t room, void *arg) {
 json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_t *error, int *no_memory) {
     aoei_json_init();
     size_t bytes;
-    /* jansson's token buffer grows by doubling */
+    /* jansson's token buffer grows by doubling, so it needs at most twice the input */
     if (aoei_mul_size(len, 2, &bytes) || aoei_add_size(bytes, RESERVE, &bytes))
         bytes = SIZE_MAX;
     json_t *value = NULL;
@@ -160,9 +159,9 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
     return code;
 }
 
-/* Writes the real number at the start of s with the fewest digits that read back as the same value, in jansson's notation.
- * Returns its length. "%.15g" drops trailing zeros, so 15 digits already give the shortest form, except for subnormal
- * numbers. */
+/* Formats the real number at the start of s with the fewest digits from which the same value is read back, in jansson's
+ * notation (1.0, 1e-5). Returns its length. "%.15g" drops trailing zeros, so 15 digits already give the shortest form, except
+ * for subnormal numbers. */
 static size_t spell_real(char out[40], const char *s) {
     const double x = strtod(s, NULL);
     char text[32];
@@ -178,7 +177,7 @@ static size_t spell_real(char out[40], const char *s) {
     return (size_t)snprintf(out, 40, "%.*se%s%s", (int)(e - text), text, e[1] == '-' ? "-" : "", e + 2 + strspn(e + 2, "0"));
 }
 
-/* Length of the string literal at s in bytes. */
+/* Returns the length in bytes of the string literal at s, quotes included. */
 static size_t literal_bytes(const char *s) {
     size_t n = 1;
     while (s[n] != '"')
@@ -240,7 +239,7 @@ static int wrong(aoe_error *err, const char *file, const char *key, const char *
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %s; correct the value", file, key, what);
 }
 
-/* The value of a key; NULL if it is missing or null. */
+/* Returns the value of a key, or NULL if it is missing or null. */
 static const json_t *lookup(const json_t *o, const char *key) {
     const json_t *v = json_object_get(o, key);
     return json_is_null(v) ? NULL : v;

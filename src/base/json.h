@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Functions on top of jansson: loading a file with an error that names file, line and byte, and
- * typed access to keys with an error that names file and key. All JSON is read with JSON_ALLOW_NUL
- * and JSON_DECODE_ANY.
+ * Functions on top of jansson: they load files with errors that name file, line and byte, and read
+ * typed values with errors that name file and key. All JSON is read with JSON_ALLOW_NUL and
+ * JSON_DECODE_ANY.
  */
 #ifndef AOEI_BASE_JSON_H
 #define AOEI_BASE_JSON_H
@@ -10,36 +10,38 @@
 
 #include "aoe.h"
 
-/* Makes jansson use base/alloc.h. The functions below call it themselves. Other code that creates jansson values must call
- * it first. */
+/* Makes jansson use the allocation functions of base/alloc.h. Code that creates jansson values must call it first; the
+ * functions declared below call it themselves. */
 void aoei_json_init(void);
 
 /* Like json_loadb. If an allocation failed, it returns NULL and sets *no_memory. jansson alone does not report this
  * reliably: it may report a syntax error or return an incomplete value. */
 json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_t *error, int *no_memory);
 
-/* Loads a file. Integers that exceed 64 bits become reals: Hugging Face tokenizers write model_max_length as such an integer.
+/* aoei_json_load parses a file, aoei_json_parse parses data[len] and uses `name` as the file name in messages. Integers that
+ * exceed 64 bits become reals, because Hugging Face tokenizers write model_max_length as such an integer.
  */
 int aoei_json_load(json_t **root, const char *path, aoe_error *err); /* the caller calls json_decref */
 int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err);
-/* The text of a value; use it for all JSON that is printed or saved. Each real has the fewest digits that read back as the
- * same value: 0.1, not 0.10000000000000001. flags: those of json_dumps, such as JSON_COMPACT or JSON_INDENT(2). The caller
- * frees the text with aoei_free. NULL: out of memory. */
+/* Returns a value as JSON text; all JSON that is printed or saved must be formatted with it. Each real has the fewest digits
+ * from which the same value is read back: 0.1, not 0.10000000000000001. flags: those of json_dumps, such as JSON_COMPACT or
+ * JSON_INDENT(2). The caller frees the text with aoei_free. Returns NULL if out of memory. */
 char *aoei_json_text(const json_t *root, size_t flags);
 int aoei_json_save(const json_t *root, const char *path,
                    aoe_error *err); /* indented, keys in insertion order, written atomically */
 
-/* Typed access to the keys of an object; `file` is used in messages. If a key is missing or null, *out is unchanged and the
- * result is 0 (AOE_EFORMAT for the _need functions). A value of the wrong type or range is AOE_EFORMAT. */
+/* Read the value of a key of object o as a type; `file` is used in messages. If the key is missing or null, *out is unchanged
+ * and the result is 0 (aoei_json_need_size: AOE_EFORMAT). A value of the wrong type or range is an error (AOE_EFORMAT). */
 int aoei_json_size(const json_t *o, const char *key, size_t *out, const char *file, aoe_error *err);
 int aoei_json_need_size(const json_t *o, const char *key, size_t *out, const char *file, aoe_error *err);
 int aoei_json_double(const json_t *o, const char *key, double *out, const char *file, aoe_error *err);
 int aoei_json_bool(const json_t *o, const char *key, int *out, const char *file, aoe_error *err);
-/* *out points into o and is unchanged if the key is missing or null. If len is NULL, a string that contains a NUL is an
- * error. */
+/* Sets *out to a string inside o and, if len is not NULL, *len to its length. Both are unchanged if the key is missing or null.
+ * If len is NULL, a string that contains a NUL is an error. */
 int aoei_json_string(const json_t *o, const char *key, const char **out, size_t *len, const char *file, aoe_error *err);
 
-/* A file name, which need not be UTF-8, as a JSON string; JSON null for NULL. Returns NULL if out of memory. */
+/* Returns a file name, which need not be valid UTF-8, as a JSON string on one line; JSON null if name is NULL. Returns NULL if
+ * out of memory. */
 json_t *aoei_name_json(const char *name);
 
 #endif

@@ -8,11 +8,11 @@
 
 /* A lock. The system releases it when the process ends. Zeroed: not held. */
 typedef struct aoei_lock {
-    int held;
-    int fd; /* file descriptor of the directory, owned, if held */
+    int held; /* 1 if the lock is held */
+    int fd;   /* file descriptor of the directory, owned, if held */
 } aoei_lock;
 
-/* Errors: AOE_EEXIST if another process holds the lock, AOE_ENOENT, AOE_EIO. */
+/* Locks the directory without waiting. Errors: AOE_EEXIST if another process holds the lock, AOE_ENOENT, AOE_EIO. */
 int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err);
 /* Accepts a lock that is not held. */
 void aoei_unlock(aoei_lock *lock);

@@ -10,7 +10,7 @@
 
 typedef struct aoei_log {
     aoe_log_fn fn; /* callback; NULL: messages are dropped */
-    void *user;
+    void *user;    /* argument that is passed to fn */
 } aoei_log;
 
 void aoei_log_write(const aoei_log *log, aoe_log_level level, const char *fmt, ...) AOEI_PRINTF(3, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A mutex for objects outside base/ that threads share. It is held only while memory is read or
+ * A mutex for objects outside base/ that several threads use. It is held only while memory is read or
  * updated or a file is read, never while waiting for another thread or the network.
  */
 #ifndef AOEI_BASE_MUTEX_H

@@ -17,8 +17,9 @@
         return o##_code_;                                                                                                      \
     o = &o##_copy_
 
-/* Copies the struct `given`, of the size in its first field, over the defaults in full[size]; nothing if given is NULL.
- * The first field of *full stays `size`. Errors: AOE_EARG (struct_size is 0, below the size of the field or above `size`). */
+/* Copies the options `given`, whose first field is their size in bytes, over the defaults in full[size]. The first field of
+ * *full remains `size`. If given is NULL, the defaults are unchanged. `function` and `type` are names for messages. Errors:
+ * AOE_EARG if struct_size is smaller than the field itself or larger than `size`. */
 int aoei_options_copy(void *full, size_t size, const void *given, const char *function, const char *type, aoe_error *err);
 
 #endif

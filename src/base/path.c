@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Paths: joining, comparing and resolving them.
+ * Joins, compares and resolves paths.
  */
 #include "base/path.h"
 
@@ -43,7 +43,7 @@ const char *aoei_path_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The last component of a path, without trailing slashes. */
+/* Returns the last component of a path without trailing slashes. */
 static aoe_text last_component(const char *path) {
     size_t end = strlen(path), begin;
     while (end > 1 && path[end - 1] == '/')
@@ -92,7 +92,7 @@ int aoei_path_within(const char *path, const char *dir) {
     return !strncmp(full, outer, n) && (full[n] == 0 || full[n] == '/' || outer[n - 1] == '/');
 }
 
-/* The text of a symbolic link, owned by the caller; NULL with errno. */
+/* Returns the path that a symbolic link contains, owned by the caller, or NULL with errno set. */
 static char *read_link(const char *path) {
     char text[PATH_MAX];
     const ssize_t n = readlink(path, text, sizeof text);
@@ -108,7 +108,8 @@ static char *read_link(const char *path) {
     return copy;
 }
 
-/* Replaces *path, which is owned, by the path that the symbolic link *path contains; -1 with errno. */
+/* Replaces *path, an allocated string, by the path that the symbolic link *path contains. Returns -1 with errno set on failure.
+ */
 static int follow_link(char **path) {
     char *text = read_link(*path);
     char *dir = text && *text != '/' ? aoei_path_parent(*path) : NULL;

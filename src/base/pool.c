@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The thread pool. An atomic counter assigns tasks to threads. Workers join a job while it is open,
- * and the caller waits only for the workers that joined, so a worker that wakes up late delays
- * nobody. Threads spin for a few tens of microseconds before they sleep, because training starts
- * many short jobs in a row. A pool with more threads than CPUs never spins.
- * Invariant: the fields of a job are written only while the job is closed and no worker is inside,
- * and read only by threads inside the job.
+ * and the caller waits only for the workers that joined, so a worker that wakes up late does not delay the caller. Threads spin
+ * for a few tens of microseconds before they sleep, because training starts many short jobs in a row. A pool with more threads
+ * than CPUs never spins. Invariant: the fields of a job are written only while the job is closed and no worker is inside, and
+ * read only by threads inside the job.
  */
 #include "base/pool.h"
 
@@ -24,7 +23,8 @@
 #define SPIN_SECONDS    40e-6
 #define RELAX_PER_CHECK 32 /* pauses between two reads of the clock */
 
-/* bits of aoei_pool.state: workers inside (low 32 bits), job open, pool stopping, job number */
+/* Parts of aoei_pool.state: number of workers inside the job (bits 0 to 31), 1 if workers may join the job (bit 32), 1 if the
+ * pool stops (bit 33), job number (bits 34 to 63). */
 #define INSIDE   UINT64_C(0xffffffff)
 #define OPEN     (UINT64_C(1) << 32)
 #define STOP     (UINT64_C(1) << 33)
@@ -34,29 +34,29 @@
 typedef struct worker {
     pthread_t thread;
     aoei_pool *pool; /* borrowed */
-    size_t index;    /* 1 .. threads - 1; the thread that calls parallel_for is 0 */
+    size_t index;    /* worker index, 1 .. threads - 1; the thread that calls aoei_parallel_for has index 0 */
 } worker;
 
 struct aoei_pool {
-    _Alignas(AOEI_ALIGN) _Atomic uint64_t state;
-    _Alignas(AOEI_ALIGN) _Atomic size_t next; /* first task not yet assigned; may exceed n_tasks */
-    _Alignas(AOEI_ALIGN) aoei_task_fn fn;     /* function of the current job */
-    void *arg;
-    size_t n_tasks;
-    size_t threads;         /* number of threads, caller included */
-    size_t started;         /* number of workers that were started */
-    worker **workers;       /* [threads - 1], owned */
-    int spins;              /* number of spins before sleeping; 0: sleep immediately */
-    pthread_mutex_t submit; /* held by the caller whose job runs */
-    pthread_mutex_t mutex;  /* protects sleepers, wake and done */
-    pthread_cond_t wake;    /* tells workers about a new job or a stop */
-    pthread_cond_t done;    /* tells the caller that the last worker left the job */
-    size_t sleepers;        /* number of workers that wait on `wake` */
+    _Alignas(AOEI_ALIGN) _Atomic uint64_t state; /* workers inside, OPEN, STOP and job number; see above */
+    _Alignas(AOEI_ALIGN) _Atomic size_t next;    /* first task not yet assigned; may exceed n_tasks */
+    _Alignas(AOEI_ALIGN) aoei_task_fn fn;        /* function of the current job */
+    void *arg;                                   /* argument of fn, borrowed */
+    size_t n_tasks;                              /* number of tasks of the current job */
+    size_t threads;                              /* number of threads, caller included */
+    size_t started;                              /* number of workers that were started */
+    worker **workers;                            /* [started] workers, owned */
+    int spins;                                   /* number of spins before sleeping; 0: sleep immediately */
+    pthread_mutex_t submit;                      /* held by the thread whose call of aoei_parallel_for runs */
+    pthread_mutex_t mutex;                       /* protects sleepers, wake and done */
+    pthread_cond_t wake;                         /* signaled when a new job starts or the pool stops */
+    pthread_cond_t done;                         /* signaled when the last worker has left a closed job */
+    size_t sleepers;                             /* number of workers that wait on `wake` */
 };
 
-/* The pool and worker that this thread is running a task for, so that nested calls can be detected. */
+/* The pool that this thread works for, and its worker index in this pool. They serve to detect nested calls. */
 static _Thread_local struct {
-    const aoei_pool *pool; /* NULL outside of a task */
+    const aoei_pool *pool; /* NULL if the thread is not a worker and runs no job */
     size_t worker;
 } current;
 
@@ -69,7 +69,7 @@ static int is_empty(uint64_t state, uint64_t unused) {
     return (state & INSIDE) == 0;
 }
 
-/* Spins until ready(state, arg) or until the spin limit. Returns the state read last. */
+/* Spins until ready(state, arg) is true or SPIN_SECONDS have passed. Returns the state read last. */
 static inline uint64_t spin(const aoei_pool *p, int (*ready)(uint64_t, uint64_t), uint64_t arg) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_acquire);
     if (!p->spins || ready(state, arg))
@@ -95,7 +95,7 @@ static void run_tasks(aoei_pool *p, size_t index) {
     }
 }
 
-/* Waits until the state differs from `seen`. Returns the new state. */
+/* Waits until the job number differs from that of state `seen`, or the pool stops. Returns the new state. */
 static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
     uint64_t state = spin(p, is_new, seen);
     if (is_new(state, seen))
@@ -113,7 +113,7 @@ static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
     return state;
 }
 
-/* Joins the job if it is still open. *state is the state read last. */
+/* Joins the job if it is still open. Returns 1 if it joined, otherwise 0. *state is updated to the state read last. */
 static int join_job(aoei_pool *p, uint64_t *state) {
     while (*state & OPEN)
         if (atomic_compare_exchange_weak_explicit(&p->state, state, *state + 1, memory_order_acquire, memory_order_acquire))
@@ -150,7 +150,7 @@ static void *worker_main(void *arg) {
     }
 }
 
-/* Sets the next job number with the given flags and wakes at most `helpers` sleeping workers. */
+/* Increments the job number, sets the given flags (OPEN or STOP) and wakes at most `helpers` sleeping workers. */
 static void announce(aoei_pool *p, uint64_t flags, size_t helpers) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
     atomic_store_explicit(&p->state, (state & JOB_MASK) + JOB_ONE + flags, memory_order_release);
@@ -201,7 +201,7 @@ void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *a
         run_serial(n_tasks, fn, arg, current.worker);
         return;
     }
-    const aoei_pool *outer = current.pool; /* the pool of another context, if any; it is restored afterwards */
+    const aoei_pool *outer = current.pool; /* pool of another context, if this call is nested in one of its tasks */
     size_t outer_worker = current.worker;
     pthread_mutex_lock(&pool->submit);
     current.pool = pool;
@@ -216,7 +216,7 @@ void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *a
 }
 
 static void init_locks(aoei_pool *p) {
-    /* with default attributes these cannot fail on Linux */
+    /* with default attributes these calls cannot fail on Linux */
     pthread_mutex_init(&p->submit, NULL);
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->wake, NULL);

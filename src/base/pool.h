@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A thread pool; each context has one. parallel_for runs a number of tasks that depends only on
- * shapes, so results do not depend on the number of threads. The assignment of tasks to threads is
- * not deterministic. Nested calls run serially in the calling thread.
+ * A thread pool; each context has one. Callers of aoei_parallel_for choose the number of tasks from
+ * tensor shapes only, never from the number of threads, so results do not depend on the number of
+ * threads. The assignment of tasks to threads is not deterministic. Nested calls run serially in
+ * the calling thread.
  */
 #ifndef AOEI_BASE_POOL_H
 #define AOEI_BASE_POOL_H
@@ -19,9 +20,9 @@ typedef void (*aoei_task_fn)(void *arg, size_t task, size_t worker);
 int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err); /* threads 0: all CPUs that this process may use */
 void aoei_pool_destroy(aoei_pool *pool);                                /* accepts NULL; joins the threads */
 size_t aoei_pool_threads(const aoei_pool *pool);
-/* Runs all tasks and returns when they are done; the calling thread also runs tasks. pool NULL: serial, worker 0. Concurrent
- * calls from several threads are serialized. In a nested call on the same pool, tasks get the worker index of the enclosing
- * task. */
+/* Runs fn for every task and returns when all tasks are done; the calling thread also runs tasks. If pool is NULL, the calling
+ * thread runs all tasks with worker index 0. Concurrent calls from several threads are serialized. In a nested call on the same
+ * pool, tasks get the worker index of the enclosing task. */
 void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *arg);
 
 #endif

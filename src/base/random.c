@@ -48,7 +48,7 @@ uint32_t aoei_rng_u32(aoei_rng *r) {
     return r->word[4 - r->left--];
 }
 
-/* The high half of x * n is uniform if x is drawn again for the few low halves that would favor some values (Lemire, "Fast
+/* The high half of x * n is uniform if x is drawn again whenever the low half is less than 2^32 mod n (Lemire, "Fast
  * random integer generation in an interval", 2019). */
 uint32_t aoei_rng_below(aoei_rng *r, uint32_t n) {
     assert(n > 0);

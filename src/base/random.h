@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
- * 1, 2, 3", SC'11). The n-th number of a stream is a pure function of (key, counter). Numbers
- * therefore do not depend on threads or on the order of calls, and the state of a resumed run is a
- * few integers. docs/numerics.md specifies the layout.
+ * 1, 2, 3", SC'11). The n-th number of a stream is a pure function of (key, counter). Random numbers therefore do not depend on
+ * threads or on the order of calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md
+ * specifies key and counter.
  */
 #ifndef AOEI_BASE_RANDOM_H
 #define AOEI_BASE_RANDOM_H
@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Computes one block of four random words. */
 void aoei_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
-/* Stream numbers. They give different random numbers to different uses of one seed. Stored in counter word 3. */
+/* Stream indices, stored in counter word 3. Each use of random numbers has its own stream, so that one seed gives each use
+ * different numbers. */
 enum {
     AOEI_STREAM_INIT = 1,
     AOEI_STREAM_SHUFFLE = 2,
@@ -37,18 +39,18 @@ typedef struct aoei_rng {
     uint64_t index;     /* index of the next block of four words */
     uint32_t stream;    /* AOEI_STREAM_* */
     uint32_t substream; /* for example the epoch or the index of a tensor */
-    uint32_t word[4];
-    uint32_t left; /* number of unused words in the current block */
+    uint32_t word[4];   /* current block */
+    uint32_t left;      /* number of unused words in the current block */
 } aoei_rng;
 
 void aoei_rng_init(aoei_rng *r, uint64_t seed, uint32_t stream, uint32_t substream);
 uint32_t aoei_rng_u32(aoei_rng *r);
-uint32_t aoei_rng_below(aoei_rng *r, uint32_t n); /* uniform in [0, n), unbiased; n > 0 */
-double aoei_rng_uniform(aoei_rng *r);             /* [0, 1), 53 bits */
-double aoei_rng_normal(aoei_rng *r);              /* standard normal (Box-Muller, cosine half; uses two words per value) */
+uint32_t aoei_rng_below(aoei_rng *r, uint32_t n);            /* uniform in [0, n), unbiased; n > 0 */
+double aoei_rng_uniform(aoei_rng *r);                        /* [0, 1), 53 bits */
+double aoei_rng_normal(aoei_rng *r);                         /* standard normal (cosine value of Box-Muller; uses two words) */
 void aoei_rng_shuffle(aoei_rng *r, size_t *index, size_t n); /* Fisher-Yates; n < 2^32 */
 
-/* The key of the dropout masks of one optimizer step: a pure function of (seed, step). */
+/* Computes the key of the dropout masks of one optimizer step, a pure function of (seed, step). */
 void aoei_dropout_key(uint32_t key[2], uint64_t seed, uint64_t step);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Stable sorting of indices by a key.
+ * Sorts indices by a key; the sort is stable.
  */
 #ifndef AOEI_BASE_SORT_H
 #define AOEI_BASE_SORT_H

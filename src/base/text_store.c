@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 
-enum { CHUNK = 1 << 20 };
+enum { CHUNK = 1 << 20 /* bytes per chunk; a longer text gets its own chunk */ };
 
 char *aoei_chunks_take(aoei_chunks *c, size_t bytes) {
     if (bytes > c->left || !c->free) {

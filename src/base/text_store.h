@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 typedef struct aoei_chunks {
-    char **chunk; /* [n] owned chunks */
-    size_t n, capacity;
-    size_t left; /* unused bytes at the end of the last chunk */
-    char *free;  /* first unused byte of the last chunk */
+    char **chunk;       /* [n] owned chunks */
+    size_t n, capacity; /* used and allocated elements of `chunk` */
+    size_t left;        /* unused bytes at the end of the last chunk */
+    char *free;         /* first unused byte of the last chunk */
 } aoei_chunks;
 
 char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* returns memory for a text; NULL: out of memory */

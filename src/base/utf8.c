@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Length of a sequence and range of its second byte, by the first byte. Returns 0 for a byte that cannot start a sequence. */
+/* Returns the length in bytes of a sequence that starts with `first`, or 0 if no sequence starts with it. Sets *low and *high
+ * to the range of the second byte. */
 static size_t sequence(unsigned char first, unsigned char *low, unsigned char *high) {
     *low = 0x80;
     *high = 0xbf;

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Offset of the first invalid byte; len if the text is valid. */
+/* Returns the offset of the first invalid byte, or len if the text is valid. */
 size_t aoei_utf8_valid(const char *s, size_t len);
-/* Decodes the code point at s (len > 0). Returns the number of its bytes (1 to 4), or 0 if invalid. */
+/* Decodes the code point at s (len > 0) into *cp. Returns its length in bytes (1 to 4), or 0 if it is invalid. */
 size_t aoei_utf8_decode(const char *s, size_t len, uint32_t *cp);
 /* Encodes cp into out[4]. Returns the number of bytes (1 to 4), or 0 for surrogates and values above U+10FFFF. */
 size_t aoei_utf8_encode(uint32_t cp, char out[4]);
