@@ -113,12 +113,12 @@ static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
     for (size_t i = 0; i < d->sheet->texts; i++) {
         const aoei_field *f = &row->field[i];
         if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
-            return bad_field(d, row, i, "neither a JSON string nor a list of them", err);
+            return bad_field(d, row, i, "the value is neither a JSON string nor a list of JSON strings", err);
         for (size_t k = 0; f->kind == AOEI_FIELD_LIST && k < json_array_size(f->list); k++)
             if (!json_is_string(json_array_get(f->list, k)))
                 return bad_field(d, row, i, "an element of the list is not a JSON string", err);
         if (f->kind == AOEI_FIELD_LIST && json_array_size(f->list) == 0)
-            return bad_field(d, row, i, "the list has no text", err);
+            return bad_field(d, row, i, "the list is empty", err);
     }
     const size_t extra[MAX_EXTRA] = {d->sheet->label, d->sheet->group};
     for (size_t i = 0; i < MAX_EXTRA; i++)

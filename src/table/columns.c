@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recognized column names of every role. If a file has several recognized columns for one role, the name that comes first in
- * this table is used.
+ * The recognized column names of every role. If a table has several recognized columns for one role, the column is used whose
+ * name comes first in the list of the role.
  */
 #include "table/columns.h"
 
@@ -10,13 +10,14 @@
 #include "aoe_data.h"
 #include "base/error.h"
 
-enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = 400 };
+enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = 400 /* bytes of a list of names in a message */ };
 
 typedef struct role {
     const char *name;             /* name of the role in options.columns */
     const char *names[MAX_NAMES]; /* recognized column names in order of precedence; NULL marks the end */
 } role;
 
+/* The roles of each kind of examples, in the order of the selected columns. Unused elements are zero. */
 static const role kinds[][MAX_ROLES] = {
     [AOE_EXAMPLES_PAIRS] = {{"text1", {"text1", "sentence1", "question1", "premise", "question", "context"}},
                             {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence"}},
@@ -47,7 +48,7 @@ static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
     return a.len == b.len && i == a.len;
 }
 
-/* Counts the columns with this name. *index is set to the first of them. */
+/* Returns the number of columns with this name. *index is set to the first of them. */
 static size_t count_columns(const aoei_table *t, aoe_text name, int ignore_case, size_t *index) {
     size_t count = 0;
     for (size_t i = aoei_table_columns(t); i-- > 0;)
@@ -89,8 +90,8 @@ static int fail_missing(const aoei_table *t, const role *r, const char *wanted, 
     return aoei_columns_fail(t, problem, remedy, err);
 }
 
-/* Finds the column of a role: the column that the caller named, else the first recognized name. Exact matches take
- * precedence. */
+/* Sets *index to the column of a role: the column named `given`, or, if given.data is NULL, the column with the first
+ * recognized name that exists. An exact match takes precedence over a match that ignores case. */
 static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *index, aoe_error *err) {
     char wanted[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
     size_t count = 0;
@@ -114,7 +115,7 @@ static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *i
     return 0;
 }
 
-/* Splits "role=name,..." into given[n], in the order of the roles. */
+/* Parses "role=name,..." into given[n]: the column name of each role r[n], zeroed by the caller for roles without one. */
 static int parse_columns(const char *columns, const role *r, size_t n, aoe_text *given, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     for (const char *s = columns; *s;) {
@@ -152,7 +153,7 @@ int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *column
     return rc ? rc : aoei_table_select(t, index, n, err);
 }
 
-/* Counts the roles of a kind for which the table has a column. */
+/* Returns the number of roles of a kind for which the table has a column. */
 static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char *columns) {
     const role *r = kinds[kind];
     size_t n = role_count(r), found = 0, index;

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { OUT_SIZE = 1 << 17, GZIP_LEVEL = 6, ZSTD_LEVEL = 3 };
+enum { OUT_SIZE = 1 << 17 /* bytes of the output buffer */, GZIP_LEVEL = 6, ZSTD_LEVEL = 3 };
 
 static void *zlib_alloc(void *opaque, unsigned count, unsigned size) {
     (void)opaque;
@@ -40,7 +40,7 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
         if (gzip) {
             gzip->zalloc = zlib_alloc;
             gzip->zfree = zlib_free;
-            /* 15 + 16: largest window, gzip header (without a time) */
+            /* 15: largest window; + 16: write a gzip header (zlib stores no time in it) */
             if (deflateInit2(gzip, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
                 return 0;
         }
@@ -48,10 +48,12 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
     return aoei_fail_nomem(err, OUT_SIZE);
 }
 
-static int give(const aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
+/* Passes bytes to the write callback. */
+static int call_write(const aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
     return len && p->write(p->user, p->part, data, len) ? aoei_fail(err, AOE_ECANCELLED, "cancelled by the write callback") : 0;
 }
 
+/* Compresses data[len] and passes the output to the callback. last: 1 to end the gzip member. */
 static int deflate_all(aoei_compressor *p, const char *data, size_t len, int last, aoe_error *err) {
     z_stream *gzip = p->state;
     for (;;) {
@@ -63,7 +65,7 @@ static int deflate_all(aoei_compressor *p, const char *data, size_t len, int las
         const int result = deflate(gzip, last && now == len ? Z_FINISH : Z_NO_FLUSH);
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
             return aoei_fail_nomem(err, OUT_SIZE);
-        const int rc = give(p, p->out, OUT_SIZE - gzip->avail_out, err);
+        const int rc = call_write(p, p->out, OUT_SIZE - gzip->avail_out, err);
         if (rc)
             return rc;
         data += now - gzip->avail_in;
@@ -73,14 +75,15 @@ static int deflate_all(aoei_compressor *p, const char *data, size_t len, int las
     }
 }
 
+/* Compresses data[len] and passes the output to the callback. last: 1 to end the zstd frame. */
 static int zstd_all(aoei_compressor *p, const char *data, size_t len, int last, aoe_error *err) {
     ZSTD_inBuffer in = {data, len, 0};
     for (;;) {
         ZSTD_outBuffer out = {p->out, OUT_SIZE, 0};
         const size_t left = ZSTD_compressStream2(p->state, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
         if (ZSTD_isError(left))
-            return aoei_fail_nomem(err, OUT_SIZE); /* all other error codes are mistakes of the caller */
-        const int rc = give(p, p->out, out.pos, err);
+            return aoei_fail_nomem(err, OUT_SIZE); /* all other error codes are programming errors */
+        const int rc = call_write(p, p->out, out.pos, err);
         if (rc)
             return rc;
         if (last ? left == 0 : in.pos == in.size)
@@ -90,7 +93,7 @@ static int zstd_all(aoei_compressor *p, const char *data, size_t len, int last, 
 
 int aoei_compress_write(aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
     if (p->codec == AOEI_CODEC_PLAIN)
-        return give(p, data, len, err);
+        return call_write(p, data, len, err);
     return p->codec == AOEI_CODEC_GZIP ? deflate_all(p, data, len, 0, err) : zstd_all(p, data, len, 0, err);
 }
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+/* Ends the current field. Returns 0 or AOE_ENOMEM. */
 static int end_field(aoei_csv *c) {
     if (aoei_grow((void **)&c->end, &c->capacity, c->n, sizeof *c->end))
         return AOE_ENOMEM;
@@ -26,7 +27,7 @@ static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, in
     return to;
 }
 
-static int stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at, const char *what, aoe_error *err) {
+static int fail_stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at, const char *what, aoe_error *err) {
     aoei_fail(err, AOE_EFORMAT,
               "%s:%zu:%zu: %s; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows",
               aoei_lines_name(lines), line->number, at + 1, what);
@@ -65,11 +66,11 @@ static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *lin
             if (c->quoted)
                 return 0;
             if (i < line->len && line->data[i] != c->delimiter)
-                return stray_quote(lines, line, i, "text after a closing quote", err);
+                return fail_stray_quote(lines, line, i, "text after a closing quote", err);
         } else {
             i = copy_until(c, line->data, i, line->len, 0);
             if (i < line->len && line->data[i] == '"')
-                return stray_quote(lines, line, i, "a quote inside an unquoted field", err);
+                return fail_stray_quote(lines, line, i, "a quote inside an unquoted field", err);
         }
         if (end_field(c))
             return aoei_fail_nomem(err, c->n * sizeof *c->end);
@@ -78,8 +79,9 @@ static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *lin
     }
 }
 
-/* Sets the texts of the fields from their ends, after the buffer has reached its final address. */
-static int place_fields(aoei_csv *c, aoe_error *err) {
+/* Sets c->field from the end offsets. It is called when the record is complete, because appending may move c->text. Returns 1,
+ * the result of aoei_csv_next for a record, or AOE_ENOMEM. */
+static int set_fields(aoei_csv *c, aoe_error *err) {
     if (c->n > c->field_capacity) {
         aoe_text *grown = aoei_realloc_array(c->field, c->capacity, sizeof *grown);
         if (!grown)
@@ -113,7 +115,7 @@ int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err) {
         if (c->text.failed || c->bytes.failed)
             return aoei_fail_nomem(err, c->bytes.len);
         if (!c->quoted)
-            return place_fields(c, err);
+            return set_fields(c, err);
         rc = aoei_lines_next(lines, &line, err);
         if (rc < 0)
             return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Records of RFC 4180 with any delimiter: a field in double quotes may contain delimiters, line ends, and "" for a quote. A
- * record is split into unquoted fields, which table.h interprets.
+ * Reads the records of a CSV file (RFC 4180) with any delimiter: a field in double quotes may contain delimiters, line ends,
+ * and "" for a quote. The fields of a record are returned without the enclosing quotes.
  */
 #ifndef AOEI_TABLE_CSV_H
 #define AOEI_TABLE_CSV_H
@@ -15,22 +15,22 @@
 
 typedef struct aoei_csv {
     char delimiter;                /* set before the first call */
-    aoei_buffer text;              /* concatenated fields of the record */
-    aoei_buffer bytes;             /* bytes of the record in the file, line ends included */
-    size_t *end;                   /* [n] end offset of each field in text */
-    size_t capacity;               /* allocated elements of end */
-    aoe_text *field;               /* [n] fields of the record, borrowed from text */
-    size_t field_capacity;         /* allocated elements of field */
-    size_t n;                      /* number of fields of the record */
-    size_t line;                   /* number of the first line of the record, counted from 1 */
+    aoei_buffer text;              /* concatenated fields of the record, owned */
+    aoei_buffer bytes;             /* bytes of the record in the file, line ends included; owned */
+    size_t *end;                   /* [n] end offset of each field in `text`, owned */
+    size_t capacity;               /* allocated elements of `end` */
+    aoe_text *field;               /* [n] fields of the record, which point into `text`; array owned */
+    size_t field_capacity;         /* allocated elements of `field` */
+    size_t n;                      /* number of fields in the record */
+    size_t line;                   /* line number of the start of the record, counted from 1 */
     int quoted;                    /* 1: inside a quoted field */
     size_t open_line, open_column; /* position of the last opening quote: line and byte column, counted from 1 */
 } aoei_csv;
 
-/* Reads one record into c. All members except the delimiter must be zeroed before the first call. Returns 1 for a record in
- * field[0, n), borrowed until the next call; 0 at the end; AOEI_BAD_ROW for a stray quote (err has file, line and byte
- * column; reading continues with the next line). Errors: AOE_EFORMAT with the position of a quoted field that is never
- * closed, and those of aoei_lines_next. */
+/* Reads one record into c. All members except the delimiter must be zeroed before the first call. Returns 1 for a record, whose
+ * fields are field[n], borrowed until the next call; 0 at the end of the file; AOEI_BAD_ROW for a quote inside an unquoted
+ * field or text after a closing quote (err has file, line and byte column; the next call continues with the next line). Errors:
+ * AOE_EFORMAT with the position of a quoted field that is never closed, and those of aoei_lines_next. */
 int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err);
 void aoei_csv_free(aoei_csv *c); /* accepts a zeroed struct */
 

@@ -28,7 +28,7 @@ void aoei_examples_free(aoei_examples *e) {
     *e = (aoei_examples){0};
 }
 
-/* Reserves memory for one more example if the set then has `count` texts. */
+/* Reserves memory for one more example with `count` texts. Returns 0 or -1. */
 static int reserve(aoei_examples *e, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (aoei_grow((void **)&e->text, &e->text_capacity, e->n_texts + i, sizeof *e->text))
@@ -50,8 +50,8 @@ int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *
     for (size_t i = 0; i < total; i++)
         if (aoei_add_size(bytes, texts[i].len, &bytes))
             return aoei_fail_nomem(err, texts[i].len);
-    char *place = reserve(e, total) ? NULL : aoei_chunks_take(&e->bytes, bytes);
-    if (!place)
+    char *destination = reserve(e, total) ? NULL : aoei_chunks_take(&e->bytes, bytes);
+    if (!destination)
         return aoei_fail_nomem(err, bytes);
     size_t *first = e->first + e->n * e->roles, at = e->n_texts;
     for (size_t role = 0; role < e->roles; role++) {
@@ -61,9 +61,9 @@ int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *
     first[e->roles] = at;
     for (size_t i = 0; i < total; i++) {
         if (texts[i].len)
-            memcpy(place, texts[i].data, texts[i].len);
-        e->text[e->n_texts++] = (aoe_text){place, texts[i].len};
-        place += texts[i].len;
+            memcpy(destination, texts[i].data, texts[i].len);
+        e->text[e->n_texts++] = (aoe_text){destination, texts[i].len};
+        destination += texts[i].len;
     }
     e->label[e->n] = label;
     e->line[e->n++] = line;
@@ -100,16 +100,18 @@ static int bad_text(const aoei_table *t, const aoei_row *row, size_t role, const
     return AOEI_BAD_ROW;
 }
 
-/* Reads the texts of one role and appends them to `texts`, which has *n elements. Returns 0, AOEI_BAD_ROW or an error. */
-static int take_role(const aoei_table *t, const aoei_row *row, size_t role, int lists, int allow_empty, aoe_text **texts,
+/* Reads the texts of one role and appends them to *texts[*n]. lists: 1 if a JSON array of strings is allowed. Returns 0,
+ * AOEI_BAD_ROW or an error. */
+static int read_role(const aoei_table *t, const aoei_row *row, size_t role, int lists, int allow_empty, aoe_text **texts,
                      size_t *capacity, size_t *n, aoe_error *err) {
     const aoei_field *f = &row->field[role];
     const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
     if (f->kind != AOEI_FIELD_TEXT && !(lists && f->kind == AOEI_FIELD_LIST))
-        return bad_text(t, row, role, lists ? "neither a JSON string nor a list of them" : "the text is not a JSON string",
-                        err);
+        return bad_text(
+            t, row, role,
+            lists ? "the value is neither a JSON string nor a list of JSON strings" : "the text is not a JSON string", err);
     if (count == 0)
-        return bad_text(t, row, role, "the list has no text", err);
+        return bad_text(t, row, role, "the list is empty", err);
     for (size_t i = 0; i < count; i++) {
         aoe_text text = f->text;
         if (f->kind == AOEI_FIELD_LIST) {
@@ -129,15 +131,16 @@ static int take_role(const aoei_table *t, const aoei_row *row, size_t role, int 
 
 /* State while a table is read. */
 typedef struct reader {
-    aoei_table *t;
-    const aoe_table_options *o;
+    aoei_table *t;              /* borrowed */
+    const aoe_table_options *o; /* borrowed */
     aoei_labels labels;
-    int lists;
-    aoe_text *texts; /* texts of the current row, owned */
-    size_t capacity;
+    int lists;       /* 1: a JSON array of strings is a list of alternatives; 0: it is an error */
+    aoe_text *texts; /* [capacity] texts of the current row; array owned */
+    size_t capacity; /* allocated elements of `texts` */
 } reader;
 
-/* Adds the example of a row. Returns 0, AOEI_BAD_ROW or an error. The texts of a dropped row are not checked. */
+/* Adds the example of a row, unless its label is mapped to "drop"; the texts of such a row are not checked. Returns 0,
+ * AOEI_BAD_ROW or an error. */
 static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
     double label = 0;
     if (e->kind == AOE_EXAMPLES_PAIRS) {
@@ -152,7 +155,7 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
     size_t count[MAX_ROLES] = {0}, n = 0;
     for (size_t role = 0; role < e->roles; role++) {
         const size_t before = n;
-        const int rc = take_role(r->t, row, role, r->lists, r->o->allow_empty, &r->texts, &r->capacity, &n, err);
+        const int rc = read_role(r->t, row, role, r->lists, r->o->allow_empty, &r->texts, &r->capacity, &n, err);
         if (rc)
             return rc;
         count[role] = n - before;
@@ -248,11 +251,11 @@ void aoei_examples_keep_positives(aoei_examples *e, double threshold) {
     e->kind = AOE_EXAMPLES_POSITIVES;
 }
 
-size_t aoei_examples_line(const aoei_examples *e, size_t text) {
+size_t aoei_examples_line(const aoei_examples *e, size_t index) {
     size_t low = 0, high = e->n - 1;
     while (low < high) {
         const size_t middle = (low + high + 1) / 2;
-        if (e->first[middle * e->roles] <= text)
+        if (e->first[middle * e->roles] <= index)
             low = middle;
         else
             high = middle - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Training examples in memory. An example has one text or several alternative texts per role of its kind (columns.h), and a
- * label if it is a labeled pair. Texts are stored in large chunks that never move. Invariant: an example is appended
- * completely or not at all.
+ * Training examples in memory. An example has one or several alternative texts for each role of its kind (columns.h defines the
+ * roles), and a label if it is a labeled pair. Texts are stored in large chunks of memory that never move. Invariant: an
+ * example is appended completely or not at all.
  */
 #ifndef AOEI_TABLE_EXAMPLES_H
 #define AOEI_TABLE_EXAMPLES_H
@@ -17,26 +17,30 @@
 typedef struct aoei_examples {
     char *name; /* file name for messages, owned */
     aoe_example_kind kind;
-    size_t n;
-    size_t roles;   /* number of texts per example: 2; triplets: 3; texts: 1 */
-    aoe_text *text; /* owned [n_texts], ordered by example, role and alternative; the bytes are in `bytes` */
-    size_t *first;  /* owned [n * roles + 1] index of the first text of each role */
-    double *label;  /* owned [n]; 0 for kinds without labels */
-    size_t *line;   /* owned [n] line in the file, counted from 1 */
+    size_t n;       /* number of examples */
+    size_t roles;   /* text roles of an example: 3 for triplets, 1 for texts, 2 for other kinds */
+    aoe_text *text; /* [n_texts] texts ordered by example, role and alternative; array owned, the bytes are in `bytes` */
+    size_t *first;  /* [n * roles + 1] first[i * roles + r]: index in `text` of the first text of role r of example i; the last
+                       element is n_texts; owned */
+    double *label;  /* [n] labels, 0 for kinds without labels; owned */
+    size_t *line;   /* [n] line of each example in the file, counted from 1; owned */
     size_t n_texts;
-    size_t skipped, dropped; /* number of bad rows that were skipped; number of rows that the label map dropped */
-    size_t text_capacity, first_capacity, label_capacity, line_capacity;
-    aoei_chunks bytes; /* bytes of the texts, owned */
+    size_t skipped; /* number of bad rows that were skipped */
+    size_t dropped; /* number of rows that were dropped because the label map maps their label to "drop" */
+    size_t text_capacity, first_capacity, label_capacity, line_capacity; /* allocated elements of the arrays */
+    aoei_chunks bytes;                                                   /* bytes of the texts, owned */
 } aoei_examples;
 
 /* Creates an empty set. name is copied. *e must be freed even if this fails. */
 int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err);
 void aoei_examples_free(aoei_examples *e); /* accepts a zeroed struct */
-/* Appends an example with copies of its texts. count[role]: number of alternatives of each role; texts are ordered by role. */
+/* Appends an example with copies of its texts. count: [roles] number of
+ * alternatives of each role; texts: all texts of the example, ordered by role; line: line in the file, counted from 1. */
 int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *count, double label, size_t line,
                          aoe_error *err);
-/* Reads an open table, which the caller closes. lists: 1: a JSON array of strings is a list of alternatives; 0: a row with a
- * JSON array is bad. *e must be freed even if this fails. Errors: AOE_EFORMAT with file, line and column. */
+/* Reads all rows of an open table, which the caller closes. lists: 1: a JSON array of strings is a list of alternatives; 0: a
+ * row with a JSON array is bad. o: NULL or columns, label_map, skip_bad_rows and allow_empty. *e must be freed even if this
+ * fails. Errors: AOE_EFORMAT with file, line and column. */
 int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, int lists, const aoe_table_options *o,
                        aoe_error *err);
 /* Opens a file and reads its examples; lists are allowed. AOE_EXAMPLES_AUTO: the columns determine the kind. */
@@ -45,7 +49,8 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind
 /* Converts labeled pairs to positives: keeps the pairs whose label is at least `threshold`. */
 void aoei_examples_keep_positives(aoei_examples *e, double threshold);
 
-size_t aoei_examples_line(const aoei_examples *e, size_t text); /* line of the example that contains text number `text` */
+/* The line of the example that contains e->text[index]. */
+size_t aoei_examples_line(const aoei_examples *e, size_t index);
 
 int aoei_text_is_empty(aoe_text text); /* 1 if the text is empty or has only ASCII white space */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Label names and numbers. Numbers are decimal and parsed in the C locale. strtod alone would also accept "nan", "infinity",
- * hexadecimal numbers and leading spaces.
+ * Converts labels, which are names or decimal numbers, to numbers. Numbers are parsed in the C locale. Their characters are
+ * checked first, because strtod would also accept "nan", "infinity", hexadecimal numbers and leading spaces.
  */
 #include "table/labels.h"
 
@@ -14,11 +14,11 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-enum { MAX_DIGITS = 400 }; /* a double's exact decimal expansion near 1 has fewer */
+enum { MAX_DIGITS = 400 }; /* maximum characters of a number; the exact decimal form of any double near 1 has fewer */
 
 static const char defaults[] = "entailment=1,contradiction=0,neutral=drop,not_entailment=0";
 
-static int same(aoe_text a, aoe_text b) {
+static int equal(aoe_text a, aoe_text b) {
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
@@ -33,9 +33,10 @@ static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, 
     return 0;
 }
 
-/* Adds the rules of a map. `own` is the index of the map's first rule, used to detect names given twice. */
+/* Adds the rules of a map "name=number,name=drop,...". A name may replace a rule of an earlier map, but may occur only once in
+ * this one. */
 static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
-    size_t own = m->n;
+    const size_t first = m->n;
     char excerpt[AOEI_EXCERPT];
     for (const char *s = map; *s;) {
         aoe_text part = {s, strcspn(s, ",")};
@@ -43,7 +44,7 @@ static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
         aoei_label_rule rule = {0};
         if (equals) {
             aoe_text value = {equals + 1, part.len - (size_t)(equals + 1 - s)};
-            rule.drop = same(value, aoe_text_of("drop"));
+            rule.drop = equal(value, aoe_text_of("drop"));
             if (!rule.drop && aoei_number_of(value, &rule.value) != AOEI_LABEL_VALUE)
                 equals = NULL;
         }
@@ -52,8 +53,8 @@ static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
                              "options.label_map: '%s' is not NAME=NUMBER or NAME=drop; write for example neutral=0.5",
                              aoei_excerpt(excerpt, part));
         aoe_text word = {s, (size_t)(equals - s)};
-        for (size_t i = own; i < m->n; i++)
-            if (same(m->rule[i].name, word))
+        for (size_t i = first; i < m->n; i++)
+            if (equal(m->rule[i].name, word))
                 return aoei_fail(err, AOE_EARG, "options.label_map: '%s' is given twice; remove one",
                                  aoei_excerpt(excerpt, word));
         int rc = add_rule(m, word, &rule, err);
@@ -90,7 +91,7 @@ aoei_label aoei_number_of(aoe_text text, double *value) {
     copy[text.len] = 0;
     if (strspn(copy, "0123456789+-.eE") != text.len)
         return AOEI_LABEL_UNKNOWN;
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* static in libc: costs nothing */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc returns a static object, so this is cheap */
     char *end = copy;
     double x = c ? strtod_l(copy, &end, c) : 0;
     if (c)
@@ -109,7 +110,7 @@ size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x) {
     for (int digits = 15; digits <= 17; digits++) {
         len = (size_t)snprintf(out, AOEI_NUMBER_TEXT, "%.*g", digits, x);
         for (size_t i = 0; i < len; i++)
-            out[i] = strchr("0123456789+-e", out[i]) ? out[i] : '.'; /* whatever the locale has there */
+            out[i] = strchr("0123456789+-e", out[i]) ? out[i] : '.'; /* replaces the decimal separator of the locale */
         if (aoei_number_of((aoe_text){out, len}, &back) == AOEI_LABEL_VALUE && back == x)
             break;
     }
@@ -128,9 +129,9 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
     }
     for (size_t i = m->n; i-- > 0;) {
         const aoei_label_rule *r = &m->rule[i];
-        int hit =
-            r->numeric && is_number ? r->number == number : field->kind != AOEI_FIELD_NUMBER && same(r->name, field->text);
-        if (!hit)
+        int matches =
+            r->numeric && is_number ? r->number == number : field->kind != AOEI_FIELD_NUMBER && equal(r->name, field->text);
+        if (!matches)
             continue;
         *value = r->value;
         return r->drop ? AOEI_LABEL_DROP : AOEI_LABEL_VALUE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Line reader: a growing buffer over the stream; lines are returned without copying. Invariant: window[begin, end) contains
- * the bytes that were read and not yet returned; the first `scanned` of them contain no LF.
+ * Reads lines from a stream into a growing buffer and returns them without copying. Invariant: buffer[begin, end) contains the
+ * bytes that were read and not yet returned; the first `scanned` of them contain no LF.
  */
 #include "table/lines.h"
 
@@ -11,23 +11,23 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-enum { FIRST_WINDOW = 1 << 18 };
+enum { INITIAL_CAPACITY = 1 << 18 /* bytes */ };
 
 struct aoei_lines {
     aoei_stream *stream; /* owned */
-    char *window;        /* [capacity] read buffer, owned */
+    char *buffer;        /* [capacity] bytes read from the stream, owned */
     size_t capacity;
-    size_t begin, end; /* range of the unreturned bytes in window */
+    size_t begin, end; /* range of the unreturned bytes in `buffer` */
     size_t scanned;    /* number of bytes after begin that are known to contain no LF */
     size_t number;     /* number of the last returned line */
-    uint64_t offset;   /* offset of window[begin] in the decompressed text */
-    int eof;
+    uint64_t offset;   /* offset of buffer[begin] in the decompressed text */
+    int eof;           /* 1: the end of the stream was reached */
 };
 
-/* Moves or enlarges the window, then reads more bytes to its end. */
+/* Moves the unreturned bytes to the start of the buffer, enlarges the buffer if it is full, and reads more bytes. */
 static int read_more(aoei_lines *l, aoe_error *err) {
     if (l->begin > 0) {
-        memmove(l->window, l->window + l->begin, l->end - l->begin);
+        memmove(l->buffer, l->buffer + l->begin, l->end - l->begin);
         l->end -= l->begin;
         l->begin = 0;
     }
@@ -35,14 +35,14 @@ static int read_more(aoei_lines *l, aoe_error *err) {
         size_t bytes;
         if (aoei_mul_size(l->capacity, 2, &bytes))
             return aoei_fail_nomem(err, l->capacity);
-        char *grown = aoei_realloc(l->window, bytes);
+        char *grown = aoei_realloc(l->buffer, bytes);
         if (!grown)
             return aoei_fail_nomem(err, bytes);
-        l->window = grown;
+        l->buffer = grown;
         l->capacity = bytes;
     }
     size_t got;
-    int rc = aoei_stream_read(l->stream, l->window + l->end, l->capacity - l->end, &got, err);
+    int rc = aoei_stream_read(l->stream, l->buffer + l->end, l->capacity - l->end, &got, err);
     if (rc)
         return rc;
     l->end += got;
@@ -50,12 +50,13 @@ static int read_more(aoei_lines *l, aoe_error *err) {
     return 0;
 }
 
-/* Finds the end of the next line: *len bytes, then *eol bytes of line end. */
+/* Finds the next line: *len bytes at buffer + begin, followed by *eol bytes of line end. Returns 1, 0 at the end of the file,
+ * or an error. */
 static int find_line(aoei_lines *l, size_t *len, size_t *eol, aoe_error *err) {
     for (;;) {
-        const char *start = l->window + l->begin;
-        size_t have = l->end - l->begin;
-        const char *lf = have > l->scanned ? memchr(start + l->scanned, '\n', have - l->scanned) : NULL;
+        const char *start = l->buffer + l->begin;
+        size_t available = l->end - l->begin;
+        const char *lf = available > l->scanned ? memchr(start + l->scanned, '\n', available - l->scanned) : NULL;
         if (lf) {
             *len = (size_t)(lf - start);
             *eol = 1;
@@ -65,11 +66,11 @@ static int find_line(aoei_lines *l, size_t *len, size_t *eol, aoe_error *err) {
             }
             return 1;
         }
-        l->scanned = have;
+        l->scanned = available;
         if (l->eof) {
-            *len = have;
+            *len = available;
             *eol = 0;
-            return have > 0;
+            return available > 0;
         }
         int rc = read_more(l, err);
         if (rc)
@@ -85,11 +86,11 @@ int aoei_lines_from(aoei_lines **out, aoei_stream *s, aoe_error *err) {
         return aoei_fail_nomem(err, sizeof *l);
     }
     l->stream = s;
-    l->capacity = FIRST_WINDOW;
-    l->window = aoei_malloc(l->capacity);
-    if (!l->window) {
+    l->capacity = INITIAL_CAPACITY;
+    l->buffer = aoei_malloc(l->capacity);
+    if (!l->buffer) {
         aoei_lines_close(l);
-        return aoei_fail_nomem(err, FIRST_WINDOW);
+        return aoei_fail_nomem(err, INITIAL_CAPACITY);
     }
     *out = l;
     return 0;
@@ -106,7 +107,7 @@ void aoei_lines_close(aoei_lines *l) {
     if (!l)
         return;
     aoei_stream_close(l->stream);
-    aoei_free(l->window);
+    aoei_free(l->buffer);
     aoei_free(l);
 }
 
@@ -117,7 +118,7 @@ const char *aoei_lines_name(const aoei_lines *l) {
 int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err) {
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: the lines end in CR (old Mac OS), not in LF or CRLF; convert the file, for example with tr '\\r' '\\n'",
+        "%s: lines end in CR (old Mac OS) instead of LF or CRLF; convert the file, for example with tr '\\r' '\\n'",
         aoei_lines_name(l));
 }
 
@@ -137,9 +138,9 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
     int rc = find_line(l, &len, &eol, err);
     if (rc <= 0)
         return rc;
-    const char *data = l->window + l->begin;
+    const char *data = l->buffer + l->begin;
     size_t bom = l->number == 0 && len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    if (bom && len == 3 && !eol) /* a file that consists of a byte order mark counts as empty */
+    if (bom && len == 3 && !eol) /* a file that contains only a byte order mark is empty */
         return 0;
     *line = (aoei_line){data + bom, len - bom, eol, l->number + 1, l->offset + bom};
     l->begin += len + eol;

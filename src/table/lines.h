@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lines of UTF-8 text from a stream. A line ends in LF or CRLF; the last line may lack its line end. A byte order mark at
- * the start of the file is skipped. The length of a line is limited by memory only; NUL is an ordinary character.
+ * Reads lines of UTF-8 text from a stream. A line ends in LF or CRLF; the last line may lack its line end. A byte order mark at
+ * the start of the file is skipped. The length of a line is limited only by memory; a line may contain NUL.
  */
 #ifndef AOEI_TABLE_LINES_H
 #define AOEI_TABLE_LINES_H
@@ -14,7 +14,7 @@
 typedef struct aoei_line {
     const char *data; /* [len] valid UTF-8 without the line end; borrowed until the next call */
     size_t len;       /* bytes */
-    size_t eol;       /* bytes of the line end after data[len - 1]: 2 (CRLF), 1 (LF) or 0 */
+    size_t eol;       /* bytes of the line end, which follows data[len - 1]: 2 (CRLF), 1 (LF) or 0 (end of the file) */
     size_t number;    /* line number, counted from 1 */
     uint64_t offset;  /* byte offset of data[0] in the decompressed text */
 } aoei_line;
@@ -26,14 +26,14 @@ int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* takes 
 void aoei_lines_close(aoei_lines *l);                                  /* accepts NULL */
 const char *aoei_lines_name(const aoei_lines *l);                      /* name of the file; owned by l */
 
-/* Reads a line. Returns 1 for a line, 0 at the end, or an error, after which the reader must not be used again: AOE_EFORMAT
- * (invalid UTF-8, with its byte offset in the decompressed text; CR line ends; errors of aoei_stream_read), AOE_EIO,
+/* Reads a line. Returns 1 for a line, 0 at the end of the file, or an error, after which the reader must not be used again.
+ * Errors: AOE_EFORMAT (invalid UTF-8, with its byte offset in the decompressed text; CR line ends), those of aoei_stream_read,
  * AOE_ENOMEM. */
 int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err);
 
 /* Like aoei_lines_next, but the next call returns the same line again. */
 int aoei_lines_peek(aoei_lines *l, aoei_line *line, aoe_error *err);
-/* Fails with AOE_EFORMAT and the message that the lines of the file end in CR. */
+/* Fails with AOE_EFORMAT; the message says that the lines of the file end in CR. Returns AOE_EFORMAT. */
 int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err);
 
 #endif

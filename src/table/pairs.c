@@ -127,7 +127,9 @@ size_t aoe_pairs_dropped(const aoe_pairs *p) {
 }
 
 static uint64_t hash_text(uint64_t h, aoe_text t) {
-    h = aoei_hash(h, &t.len, sizeof t.len); /* the hash includes lengths, so that it depends on the boundary between texts */
+    h = aoei_hash(
+        h, &t.len,
+        sizeof t.len); /* the length is hashed too, so that moving text from one text of a pair to the other changes the hash */
     return aoei_hash(h, t.data, t.len);
 }
 

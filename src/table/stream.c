@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A byte source for plain, gzip and zstd files. Compressed input is read in blocks of IN_SIZE bytes and decompressed
- * directly into the caller's buffer. Files may contain several gzip members or zstd frames. Invariant: `between` is 1
- * exactly if a member or frame has just been completed. If the file ends then, it is complete; otherwise it is truncated.
+ * Reads plain, gzip and zstd files. Compressed input is read in blocks of IN_SIZE bytes and decompressed directly into the
+ * caller's buffer. Files may contain several gzip members or zstd frames. Invariant: `between` is 1 exactly if the last member
+ * or frame is complete and the next one has not begun. A file that ends while `between` is 0 is truncated.
  */
 #include "table/stream.h"
 
@@ -22,8 +22,8 @@
 enum { IN_SIZE = 1 << 16 };
 
 struct aoei_stream {
-    FILE *file;
-    int owns_file; /* 1: close the file */
+    FILE *file;    /* owned if owns_file is 1 */
+    int owns_file; /* 1: aoei_stream_close closes the file */
     char *name;    /* file name for messages, owned */
     aoei_codec codec;
     char *in;       /* [IN_SIZE] compressed bytes, owned; NULL for plain files */
@@ -65,6 +65,7 @@ static int read_file(aoei_stream *s, char *out, size_t capacity, size_t *got, ao
     return 0;
 }
 
+/* Reads the next block of compressed bytes into s->in. */
 static int fill(aoei_stream *s, aoe_error *err) {
     s->in_pos = 0;
     int rc = read_file(s, s->in, IN_SIZE, &s->in_len, err);
@@ -76,17 +77,18 @@ static int fill(aoei_stream *s, aoe_error *err) {
     return 0;
 }
 
+/* The offset in the compressed file of the next byte to decompress. */
 static uint64_t offset_of(const aoei_stream *s) {
     return s->read - (s->in_len - s->in_pos);
 }
 
-static int truncated(const aoei_stream *s, aoe_error *err) {
+static int fail_truncated(const aoei_stream *s, aoe_error *err) {
     return aoei_fail(err, AOE_EFORMAT,
                      "%s: the %s data are incomplete: the file ends at byte %" PRIu64 "; copy or download it again", s->name,
                      codec_name(s->codec), offset_of(s));
 }
 
-static int corrupt(const aoei_stream *s, const char *reason, aoe_error *err) {
+static int fail_corrupt(const aoei_stream *s, const char *reason, aoe_error *err) {
     return aoei_fail(err, AOE_EFORMAT, "%s: corrupt %s data near byte %" PRIu64 " (%s); copy or download the file again",
                      s->name, codec_name(s->codec), offset_of(s), reason);
 }
@@ -102,7 +104,7 @@ static int read_gzip(aoei_stream *s, char *out, size_t capacity, size_t *got, ao
             if (s->eof)
                 return 0;
             if (inflateReset(z) != Z_OK)
-                return corrupt(s, "bad state", err);
+                return fail_corrupt(s, "bad state", err);
             s->between = 0;
         }
         z->next_in = (Bytef *)(s->in + s->in_pos);
@@ -116,11 +118,11 @@ static int read_gzip(aoei_stream *s, char *out, size_t capacity, size_t *got, ao
         if (result == Z_MEM_ERROR)
             return aoei_fail_nomem(err, IN_SIZE);
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-            return corrupt(s, z->msg ? z->msg : "invalid data", err);
+            return fail_corrupt(s, z->msg ? z->msg : "invalid data", err);
         if (*got)
             return 0;
         if (s->eof && !s->between)
-            return truncated(s, err);
+            return fail_truncated(s, err);
     }
 }
 
@@ -138,12 +140,12 @@ static int read_zstd(aoei_stream *s, char *out, size_t capacity, size_t *got, ao
         *got = to.pos;
         if (ZSTD_isError(result))
             return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? aoei_fail_nomem(err, IN_SIZE)
-                                                                             : corrupt(s, ZSTD_getErrorName(result), err);
+                                                                             : fail_corrupt(s, ZSTD_getErrorName(result), err);
         s->between = result == 0;
         if (*got)
             return 0;
         if (s->eof && !s->between)
-            return truncated(s, err);
+            return fail_truncated(s, err);
     }
 }
 
@@ -170,7 +172,7 @@ int aoei_stream_attach(aoei_stream **out, FILE *file, const char *name, aoei_cod
     if (codec == AOEI_CODEC_GZIP) {
         s->gzip.zalloc = zlib_alloc;
         s->gzip.zfree = zlib_free;
-        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15 + 16: largest window, gzip header */
+        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15: largest window; + 16: expect a gzip header */
             goto fail;
         s->gzip_ready = 1;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A source of bytes: a plain file, a .gz or .zst file, or standard input. Files are decompressed while they are read, so the
+ * Reads bytes from a plain file, a .gz or .zst file, or standard input. Files are decompressed while they are read, so the
  * memory use does not depend on their size.
  */
 #ifndef AOEI_TABLE_STREAM_H
@@ -19,13 +19,14 @@ aoei_codec aoei_codec_of(const char *path); /* determined by the extension: .gz,
 /* Opens a file; "-" is standard input, which must be uncompressed. Errors: AOE_ENOENT, AOE_EIO (also for a directory),
  * AOE_ENOMEM. */
 int aoei_stream_open(aoei_stream **s, const char *path, aoe_error *err);
-/* Reads from an open file. The caller must keep it open until the stream is closed. name: for messages, copied. */
+/* Creates a stream that reads from an open file, which the caller closes after the stream. name: file name for messages,
+ * copied. */
 int aoei_stream_attach(aoei_stream **s, FILE *file, const char *name, aoei_codec codec, aoe_error *err);
 void aoei_stream_close(aoei_stream *s);             /* accepts NULL */
 const char *aoei_stream_name(const aoei_stream *s); /* the path, or "standard input"; owned by s */
 
-/* Reads up to `capacity` > 0 decompressed bytes; *got is 0 only at the end. Errors: AOE_EFORMAT (truncated or corrupt
- * compressed data, with the byte offset in the compressed file), AOE_EIO, AOE_ENOMEM. */
+/* Reads up to `capacity` > 0 decompressed bytes; *got is set to their number, 0 only at the end of the file. Errors:
+ * AOE_EFORMAT (truncated or corrupt compressed data, with the byte offset in the compressed file), AOE_EIO, AOE_ENOMEM. */
 int aoei_stream_read(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err);
 
 #endif

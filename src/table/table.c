@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * One reader for four formats. A row of .tsv, .csv or .txt becomes `cell` (the texts of all columns); a row of .jsonl
- * becomes a parsed object. The selected columns are then copied to `field`. Texts are borrowed from the line, the CSV buffer
- * or the object. Invariant: after opening, the header has been read and the next row is the first data row.
+ * Reads tables in four formats. A row of a .tsv, .csv or .txt file is split into cells, one for each column; a row of a .jsonl
+ * file is parsed into an object. The selected columns are then copied to `field`. Texts are not copied: they point into the
+ * line, the CSV buffer or the object. Invariant: after opening, the header has been read and the next row is the first data
+ * row.
  */
 #include "table/table.h"
 
@@ -15,32 +16,32 @@
 #include "base/json.h"
 #include "table/lines.h"
 
-/* A .jsonl file that begins with this number of bad rows is rejected. */
-enum { MAX_BAD_ROWS = 100 };
+enum { MAX_BAD_ROWS = 100 /* maximum number of bad rows before the first valid row of a .jsonl file */ };
 
+/* A bad row of a .jsonl file. */
 typedef struct bad_row {
     aoe_error err;
     size_t line;
 } bad_row;
 
 struct aoei_table {
-    aoei_lines *lines;       /* owned */
-    aoe_table_format format; /* TSV: fields are split at TABs; CSV: `csv` splits them; JSONL; TXT */
-    aoei_csv csv;            /* CSV parser, used for CSV only */
-    aoe_text *column;        /* [n_columns] column names, each owned */
-    size_t n_columns, column_capacity;
-    aoe_text *cell; /* [n_columns] fields of the row, not for JSON */
-    size_t *select; /* [n_select] indices of the selected columns */
+    aoei_lines *lines;                 /* owned */
+    aoe_table_format format;           /* how rows are split, never AUTO: CSV for every delimiter except TAB */
+    aoei_csv csv;                      /* CSV parser, used for CSV only */
+    aoe_text *column;                  /* [n_columns] column names; array and names owned */
+    size_t n_columns, column_capacity; /* used and allocated elements of `column` */
+    aoe_text *cell;                    /* [n_columns] cells of the row; array owned; NULL for .jsonl */
+    size_t *select;                    /* [n_select] indices of the selected columns, owned */
     size_t n_select;
-    aoei_field *field;  /* [n_select] fields of the selected columns */
-    json_t *object;     /* parsed row, owned, JSON only */
-    int object_waits;   /* 1: object is the first valid row, which was read for its keys and is not yet returned */
-    size_t object_line; /* line of that first valid row */
-    bad_row *bad;       /* [n_bad] bad rows before the first valid row, owned; next_bad: index of the next one to return */
-    size_t n_bad, next_bad, bad_capacity;
-    size_t line;        /* line of the current row */
-    aoe_text bytes;     /* bytes of the current row, borrowed from lines or csv */
-    aoei_buffer header; /* bytes of the header */
+    aoei_field *field;                    /* [n_select] fields of the selected columns, owned */
+    json_t *object;                       /* .jsonl only: the parsed row, owned */
+    int object_pending;                   /* 1: `object` is the first valid row, read for its keys and not yet returned */
+    size_t object_line;                   /* line of the first valid row of a .jsonl file */
+    bad_row *bad;                         /* [n_bad] bad rows before the first valid row of a .jsonl file, owned */
+    size_t n_bad, next_bad, bad_capacity; /* used elements of `bad`; index of the next one to return; allocated elements */
+    size_t line;                          /* line of the current row */
+    aoe_text bytes;                       /* bytes of the current row, borrowed from `lines` or `csv` */
+    aoei_buffer header;                   /* bytes of the header, owned */
 };
 
 static const struct {
@@ -78,13 +79,14 @@ static size_t split_tabs(aoe_text *cell, size_t capacity, const char *s, size_t 
     }
 }
 
-static int bad_count(const aoei_table *t, size_t n, aoe_error *err) {
+static int fail_field_count(const aoei_table *t, size_t n, aoe_error *err) {
     aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, n,
               n == 1 ? "" : "s", t->n_columns);
     return AOEI_BAD_ROW;
 }
 
-/* Reads a row. In a table with several columns, empty lines are skipped, because many files end with one. */
+/* Reads a row of a .tsv or .txt file. In a table with several columns, empty lines are skipped, because many files end with an
+ * empty line. */
 static int next_line_row(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc;
@@ -100,9 +102,10 @@ static int next_line_row(aoei_table *t, aoe_error *err) {
         return 1;
     }
     size_t n = split_tabs(t->cell, t->n_columns, line.data, line.len);
-    return n == t->n_columns ? 1 : bad_count(t, n, err);
+    return n == t->n_columns ? 1 : fail_field_count(t, n, err);
 }
 
+/* Reads a row of a .csv file; skips empty lines like next_line_row. */
 static int next_csv_row(aoei_table *t, aoe_error *err) {
     int rc;
     do
@@ -113,7 +116,7 @@ static int next_csv_row(aoei_table *t, aoe_error *err) {
     if (rc != 1)
         return rc;
     if (t->csv.n != t->n_columns)
-        return bad_count(t, t->csv.n, err);
+        return fail_field_count(t, t->csv.n, err);
     memcpy(t->cell, t->csv.field, t->n_columns * sizeof *t->cell);
     return 1;
 }
@@ -138,6 +141,7 @@ static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
     return AOEI_BAD_ROW;
 }
 
+/* Reads the next line that is not blank and parses it. */
 static int read_object(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc;
@@ -151,8 +155,9 @@ static int read_object(aoei_table *t, aoe_error *err) {
     return parse_object(t, &line, err);
 }
 
+/* Returns the next row of a .jsonl file: the rows that were read when the file was opened come first. */
 static int next_object(aoei_table *t, aoe_error *err) {
-    if (!t->object_waits)
+    if (!t->object_pending)
         return read_object(t, err);
     if (t->next_bad < t->n_bad) {
         const bad_row *bad = &t->bad[t->next_bad++];
@@ -161,20 +166,21 @@ static int next_object(aoei_table *t, aoe_error *err) {
             *err = bad->err;
         return AOEI_BAD_ROW;
     }
-    t->object_waits = 0;
+    t->object_pending = 0;
     t->line = t->object_line;
     return 1;
 }
 
-/* Copies the selected keys of t->object to t->field. */
-static int take_keys(aoei_table *t, aoe_error *err) {
+/* Copies the values of the selected keys of t->object to t->field. */
+static int copy_keys(aoei_table *t, aoe_error *err) {
     for (size_t i = 0; i < t->n_select; i++) {
         const char *key = t->column[t->select[i]].data;
         const json_t *v = json_object_get(t->object, key);
         aoei_field *f = &t->field[i];
         *f = (aoei_field){.kind = AOEI_FIELD_OTHER, .text = {"", 0}};
         if (!v) {
-            aoei_fail(err, AOE_EFORMAT, "%s:%zu: no key '%s'; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, key);
+            aoei_fail(err, AOE_EFORMAT, "%s:%zu: the object has no key '%s'; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line,
+                      key);
             return AOEI_BAD_ROW;
         }
         if (json_is_string(v))
@@ -192,14 +198,14 @@ static int take_keys(aoei_table *t, aoe_error *err) {
 
 /* ---- delimiters */
 
-static const char delimiters[] = {',', ';', '\t', '|'}; /* delimiters that are detected */
+static const char delimiters[] = {',', ';', '\t', '|'}; /* delimiters that can be detected */
 
 static int is_delimiter(char c) {
     return c && (unsigned char)c < 0x80 && !strchr("\"\r\n", c) && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
            !(c >= 'a' && c <= 'z');
 }
 
-/* Counts a byte outside double quotes. */
+/* Returns the number of occurrences of c outside double quotes. */
 static size_t count_unquoted(const aoei_line *line, char c) {
     size_t n = 0;
     int quoted = 0;
@@ -210,14 +216,14 @@ static size_t count_unquoted(const aoei_line *line, char c) {
     return n;
 }
 
-/* Chooses the default delimiter of the format if it occurs in the header line, otherwise the most frequent other delimiter,
- * otherwise the default. */
+/* Returns the default delimiter of the format (TAB for .tsv, comma for .csv) if the header line contains it, otherwise the
+ * detectable delimiter that occurs most often, otherwise the default. */
 static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
-    const char own = format == AOE_TABLE_TSV ? '\t' : ',';
-    char best = own;
+    const char fallback = format == AOE_TABLE_TSV ? '\t' : ',';
+    char best = fallback;
     size_t most = 0;
-    if (memchr(header->data, own, header->len) && (own == '\t' || count_unquoted(header, own)))
-        return own;
+    if (memchr(header->data, fallback, header->len) && (fallback == '\t' || count_unquoted(header, fallback)))
+        return fallback;
     for (size_t i = 0; i < sizeof delimiters; i++) {
         const size_t n = count_unquoted(header, delimiters[i]);
         if (n > most) {
@@ -228,7 +234,8 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     return best;
 }
 
-/* Parses a first line such as "sep=;", which Excel writes. */
+/* Parses a first line such as "sep=;", which Excel writes, and skips it. *delimiter is set unless it is already set. Returns 1,
+ * 0 if the file is empty, or an error. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     aoei_line line = {0};
     const int rc = aoei_lines_peek(t->lines, &line, err);
@@ -295,7 +302,8 @@ static int read_csv_header(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Finds the first valid object. Bad rows before it are stored and returned first. */
+/* Reads the first valid row of a .jsonl file. Bad rows before it are stored in t->bad; aoei_table_next returns them first.
+ * Returns 1, 0 if the file is empty, AOEI_BAD_ROW if there are only bad rows or more than MAX_BAD_ROWS, or an error. */
 static int first_object(aoei_table *t, aoe_error *err) {
     for (;;) {
         bad_row bad;
@@ -319,11 +327,12 @@ static int first_object(aoei_table *t, aoe_error *err) {
     }
 }
 
+/* Uses the keys of the first valid row as column names. */
 static int read_keys(aoei_table *t, aoe_error *err) {
     int rc = first_object(t, err);
     if (rc != 1)
         return rc;
-    t->object_waits = 1;
+    t->object_pending = 1;
     t->object_line = t->line;
     const char *key;
     json_t *value;
@@ -335,7 +344,8 @@ static int read_keys(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Reads the header. Returns 0 or an error. A missing header is an error, unless the format has no header. */
+/* Reads the header. delimiter: 0 to detect it. Returns 0 or an error. An empty file is an error, except for .txt, which has no
+ * header. */
 static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
     int rc = 1;
     if (delimiter && !is_delimiter(delimiter))
@@ -411,7 +421,8 @@ int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options 
     *out = NULL;
     aoei_stream *s;
     aoe_table_format format = o ? o->input_format : AOE_TABLE_AUTO;
-    int rc = aoei_stream_open(&s, path, err); /* opened first, because a message about a missing file is more helpful */
+    int rc = aoei_stream_open(
+        &s, path, err); /* opened before the name is checked, so that the message about a missing file comes first */
     if (rc)
         return rc;
     if (format == AOE_TABLE_AUTO)
@@ -498,7 +509,7 @@ int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
     if (t->format == AOE_TABLE_JSONL) {
         rc = next_object(t, err);
         if (rc == 1)
-            rc = take_keys(t, err);
+            rc = copy_keys(t, err);
     } else {
         rc = t->format == AOE_TABLE_CSV ? next_csv_row(t, err) : next_line_row(t, err);
         for (size_t i = 0; rc == 1 && i < t->n_select; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the rows of a table one after the other: .tsv, .csv, .jsonl and .txt files, also compressed (.gz, .zst).
- * docs/data.md describes the formats. columns.h interprets the columns, labels.h the labels.
+ * Reads .tsv, .csv, .jsonl and .txt files row by row, also compressed (.gz, .zst). docs/data.md describes the formats.
+ * columns.h finds the columns of the texts and labels, labels.h converts labels to numbers.
  */
 #ifndef AOEI_TABLE_TABLE_H
 #define AOEI_TABLE_TABLE_H
@@ -17,7 +17,7 @@ typedef enum aoei_field_kind {
     AOEI_FIELD_TEXT,   /* JSON string, or any field of the other formats */
     AOEI_FIELD_NUMBER, /* JSON number; the value is in `number` */
     AOEI_FIELD_BOOL,   /* JSON true or false: `text` is "true" or "false", `number` is 1 or 0 */
-    AOEI_FIELD_LIST,   /* JSON array, in `list` */
+    AOEI_FIELD_LIST,   /* JSON array; the value is in `list` */
     AOEI_FIELD_OTHER   /* JSON null or object */
 } aoei_field_kind;
 
@@ -25,12 +25,12 @@ typedef struct aoei_field {
     aoei_field_kind kind;
     aoe_text text;      /* text, borrowed until the next row; empty for NUMBER, LIST and OTHER */
     double number;      /* value of NUMBER and BOOL */
-    const json_t *list; /* array of LIST, borrowed until the next row */
+    const json_t *list; /* value of LIST, borrowed until the next row */
 } aoei_field;
 
 typedef struct aoei_row {
     const aoei_field *field; /* [selected columns] in the order of the selection; borrowed until the next row */
-    size_t line;             /* number of the first line of the row, counted from 1 */
+    size_t line;             /* line number of the start of the row, counted from 1 */
 } aoei_row;
 
 typedef struct aoei_table aoei_table;
@@ -38,42 +38,43 @@ typedef struct aoei_table aoei_table;
 /* The end of every message about a bad row. */
 #define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
 
-/* The format, from the extension of the file name before .gz or .zst; case is ignored. "-" is AOE_TABLE_TXT. Errors:
- * AOE_EARG for an unknown extension; the message lists the known ones. */
+/* Determines the format from the extension of the file name, without .gz or .zst; case is ignored. "-" (standard input) is
+ * AOE_TABLE_TXT. Errors: AOE_EARG for an unknown extension; the message lists the known extensions. */
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
-/* Opens a table and reads its header. For .jsonl, the header is the keys of the first valid row; bad rows before it are
- * returned first. o: input_format and delimiter are used. Errors: AOE_EFORMAT (empty file, invalid header), AOE_EARG
- * (unknown extension, invalid delimiter), those of aoei_lines_next. */
+/* Opens a table and reads its header. For .jsonl, the columns are the keys of the first valid row; aoei_table_next returns the
+ * bad rows before it first. o: only input_format and delimiter are used; NULL: detect both. Errors: AOE_EFORMAT (empty file,
+ * invalid header), AOE_EARG (unknown extension, invalid delimiter), those of aoei_lines_next. */
 int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
 /* Reads a table from a stream. Takes ownership of s, even on failure. format: any except AOE_TABLE_AUTO; delimiter: 0 to
  * detect it. */
 int aoei_table_from(aoei_table **t, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err);
-void aoei_table_close(aoei_table *t);                    /* accepts NULL */
-const char *aoei_table_name(const aoei_table *t);        /* file name; owned by t */
-aoe_table_format aoei_table_format(const aoei_table *t); /* AOE_TABLE_CSV for all delimiters except TAB */
-size_t aoei_table_columns(const aoei_table *t);
+void aoei_table_close(aoei_table *t);                      /* accepts NULL */
+const char *aoei_table_name(const aoei_table *t);          /* file name; owned by t */
+aoe_table_format aoei_table_format(const aoei_table *t);   /* AOE_TABLE_CSV for all delimiters except TAB */
+size_t aoei_table_columns(const aoei_table *t);            /* number of columns */
 aoe_text aoei_table_column(const aoei_table *t, size_t i); /* name of column i; owned by t */
 
-/* Selects the columns (column: [n] indices) of all rows. Call it before the first aoei_table_next. */
+/* Selects the columns whose fields are returned. column: [n] indices, copied. Call it before the first aoei_table_next. */
 int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err);
-/* The name and the index of the i-th selected column. */
+/* The name of the i-th selected column (owned by t), and its index among all columns. */
 aoe_text aoei_table_selected(const aoei_table *t, size_t i);
 size_t aoei_table_selected_index(const aoei_table *t, size_t i);
 
-/* Reads a row. Returns 1 for a row, 0 at the end, AOEI_BAD_ROW for an invalid row (number of fields, quoting, JSON, a missing
- * key; err contains the reason, and reading may continue), or a negative error code, after which t must not be read again. */
+/* Reads a row. Returns 1 for a row; 0 at the end of the file; AOEI_BAD_ROW for an invalid row (wrong number of fields, invalid
+ * quoting, invalid JSON, missing key), in which case err contains the reason and reading may continue; or a negative error
+ * code, after which t must not be read again. */
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
 
-/* The bytes of the header (owned by t) and of the last row (borrowed until the next row) in the decompressed file, line end
- * included. The header of .jsonl and .txt is "". */
+/* The bytes of the header (owned by t) and of the last row (borrowed until the next row), as in the decompressed file, line
+ * ends included. The header of .jsonl and .txt files is "". */
 aoe_text aoei_table_header_bytes(const aoei_table *t);
 aoe_text aoei_table_row_bytes(const aoei_table *t);
-size_t aoei_table_line(const aoei_table *t); /* first line of the last row, counted from 1; also for a bad row */
-const json_t *
-aoei_table_object(const aoei_table *t); /* the last row of a .jsonl file, borrowed until the next row; NULL for other formats */
+size_t aoei_table_line(const aoei_table *t); /* line number of the start of the last row, also a bad one */
+/* The last row of a .jsonl file, borrowed until the next row; NULL for other formats. */
+const json_t *aoei_table_object(const aoei_table *t);
 
-/* Copies the beginning of a text for a message, NUL-terminated: at most AOEI_EXCERPT - 1 bytes, with "..." at the end if the
- * text was truncated. */
+/* Copies the beginning of a text for a message: at most AOEI_EXCERPT - 1 bytes and a NUL, with "..." at the end if the text was
+ * truncated. NUL characters of the text become '?'. Returns out. */
 enum { AOEI_EXCERPT = 64 };
 const char *aoei_excerpt(char out[AOEI_EXCERPT], aoe_text text);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes tables. Values are appended to a buffer row by row; a value that the format cannot represent is detected at this
- * point.
+ * Writes tables. Rows are appended to a buffer, which is compressed and written when it is full. A value that the format cannot
+ * represent is detected when it is appended.
  */
 #include "table/table_write.h"
 
@@ -11,10 +11,11 @@
 #include "base/error.h"
 #include "table/labels.h"
 
-enum { FULL = 1 << 16 /* buffered bytes that trigger a write */ };
+enum { FLUSH_BYTES = 1 << 16 /* the buffer is written when it contains at least this number of bytes */ };
 
-/* ---- fields; each function returns NULL, or the part of the value that the format cannot represent */
+/* ---- cells; functions that return a string return NULL, or a description of what the format cannot represent */
 
+/* tabs: 1 if the text may contain TABs. */
 static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
     for (size_t i = 0; i < t.len; i++)
         if (t.data[i] == '\n' || t.data[i] == '\r' || (t.data[i] == '\t' && !tabs))
@@ -66,7 +67,7 @@ static void put_number(aoei_buffer *b, double x) {
     aoei_buffer_append(b, text, aoei_number_text(text, x));
 }
 
-/* Appends a JSON value. The recursion is bounded, because the JSON parser limits the depth of values. */
+/* Appends a JSON value. The depth of the recursion is limited, because the JSON parser limits the depth of values. */
 static void put_json(aoei_buffer *b, const json_t *v) {
     const char *between = "", *key;
     json_t *member;
@@ -145,7 +146,7 @@ static const char *put_cell(const aoei_table_writer *w, aoei_buffer *b, const ao
 
 /* ---- columns */
 
-static int same(aoe_text a, aoe_text b) {
+static int equal(aoe_text a, aoe_text b) {
     return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
 }
 
@@ -155,16 +156,16 @@ static int fail_column(const char *option, aoe_text name, aoe_error *err) {
                      aoei_excerpt(excerpt, name));
 }
 
-/* The index of the column `wanted`; n if there is none. */
+/* Returns the index of the column `wanted`, or n if there is none. */
 static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     size_t i = 0;
-    while (i < n && !same(name[i], wanted))
+    while (i < n && !equal(name[i], wanted))
         i++;
     return i;
 }
 
-/* Determines w->order, the cells to write, from options.keep. */
-static int choose(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
+/* Sets w->order to the cells to write: all, or those that `keep` (options.keep) lists. */
+static int choose_columns(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
     if (!w->n)
         return aoei_fail(err, AOE_EFORMAT, "the table has no columns; in .jsonl, the keys of the first row are the columns");
     for (size_t i = 0; !keep && i < w->n; i++)
@@ -184,6 +185,7 @@ static int choose(aoei_table_writer *w, const aoe_text *name, const char *keep, 
     return w->columns ? 0 : aoei_fail(err, AOE_EARG, "options.keep names no column; write for example text1,text2");
 }
 
+/* Changes the names in w->name. rename: "OLD=NEW,..." (options.rename), or NULL. */
 static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char *rename, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     for (const char *s = rename; s && *s;) {
@@ -203,8 +205,8 @@ static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char
     return 0;
 }
 
-/* Checks the names of the columns. Keys of .jsonl must be unique and must not contain NUL; names must not become equal by
- * renaming. */
+/* Checks the names of the written columns: keys of .jsonl must be unique and must not contain NUL, and renaming must not make
+ * two names equal. renamed: 1 if options.rename is set. */
 static int check_names(const aoei_table_writer *w, const char *path, int renamed, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOE_TABLE_TXT && w->columns != 1)
@@ -214,7 +216,7 @@ static int check_names(const aoei_table_writer *w, const char *path, int renamed
         const aoe_text name = w->name[w->order[i]];
         int twice = 0;
         for (size_t k = 0; k < i; k++)
-            twice |= same(w->name[w->order[k]], name);
+            twice |= equal(w->name[w->order[k]], name);
         if (twice && w->format == AOE_TABLE_JSONL)
             return aoei_fail(err, AOE_EFORMAT, "%s: two columns are named '%s', but keys of .jsonl must be unique; rename one",
                              path, aoei_excerpt(excerpt, name));
@@ -222,13 +224,15 @@ static int check_names(const aoei_table_writer *w, const char *path, int renamed
             return aoei_fail(err, AOE_EARG, "options.rename: two columns would be named '%s'; give them different names",
                              aoei_excerpt(excerpt, name));
         if (w->format == AOE_TABLE_JSONL && memchr(name.data, 0, name.len))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: the name of a column contains a NUL, which .jsonl keys cannot contain; rename it", path);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: the name of a column contains a NUL character, which is not allowed in .jsonl keys; rename it", path);
     }
     return 0;
 }
 
-static int pass_on(aoei_table_writer *w, aoe_error *err) {
+/* Compresses and writes the buffered rows. */
+static int flush(aoei_table_writer *w, aoe_error *err) {
     if (w->row.failed)
         return aoei_fail_nomem(err, w->row.len);
     const int rc = w->row.len ? aoei_compress_write(&w->compressor, w->row.data, w->row.len, err) : 0;
@@ -242,11 +246,11 @@ static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) 
         return 0;
     for (size_t i = 0; i < w->columns; i++) {
         aoei_buffer_append(&w->row, w->format == AOE_TABLE_CSV ? "," : "\t", i > 0);
-        const char *why = put_text(w, &w->row, w->name[w->order[i]]);
-        if (why)
+        const char *problem = put_text(w, &w->row, w->name[w->order[i]]);
+        if (problem)
             return aoei_fail(err, AOE_EFORMAT,
                              "%s: the name of column '%s' contains %s, which .tsv cannot represent; rename it", path,
-                             aoei_excerpt(excerpt, w->name[w->order[i]]), why);
+                             aoei_excerpt(excerpt, w->name[w->order[i]]), problem);
     }
     aoei_buffer_putc(&w->row, '\n');
     return 0;
@@ -263,7 +267,7 @@ int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_tex
     if (!w->name || !w->order)
         return aoei_fail_nomem(err, n * sizeof *w->name);
     memcpy(w->name, name, n * sizeof *name);
-    rc = choose(w, name, keep, err);
+    rc = choose_columns(w, name, keep, err);
     if (!rc)
         rc = rename_columns(w, name, rename, err);
     if (!rc)
@@ -285,24 +289,25 @@ int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const cha
             put_string(&w->row, name);
             aoei_buffer_putc(&w->row, ':');
         }
-        const char *why = put_cell(w, &w->row, &cell[w->order[i]]);
-        if (why) {
+        const char *problem = put_cell(w, &w->row, &cell[w->order[i]]);
+        if (problem) {
             char excerpt[AOEI_EXCERPT];
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' contains %s, which %s cannot represent; use %s for the output",
-                             file, line, aoei_excerpt(excerpt, name), why,
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: column '%s' contains %s, which %s cannot represent; use %s for the output", file, line,
+                             aoei_excerpt(excerpt, name), problem,
                              w->format == AOE_TABLE_TSV   ? ".tsv"
                              : w->format == AOE_TABLE_CSV ? ".csv"
                                                           : ".txt",
-                             strstr(why, "list") ? ".jsonl" : ".jsonl or .csv");
+                             strstr(problem, "list") ? ".jsonl" : ".jsonl or .csv");
         }
     }
     aoei_buffer_append(&w->row, "}", json ? 1 : 0);
     aoei_buffer_putc(&w->row, '\n');
-    return w->row.failed || w->row.len >= FULL ? pass_on(w, err) : 0;
+    return w->row.failed || w->row.len >= FLUSH_BYTES ? flush(w, err) : 0;
 }
 
 int aoei_table_writer_end(aoei_table_writer *w, aoe_error *err) {
-    const int rc = pass_on(w, err);
+    const int rc = flush(w, err);
     return rc ? rc : aoei_compress_end(&w->compressor, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Texts of any file. The recognized column names are those of all roles of training files. The callback is called once per
- * text; a row with an invalid text is skipped completely.
+ * Reads all texts of a file. The recognized column names are those that training files may have for texts. All texts of a row
+ * are checked before the first one is passed to the callback, so an invalid row is skipped completely.
  */
 #include "table/texts.h"
 
@@ -17,8 +17,7 @@
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
     "positive, negative, entailment, contradiction"
 
-/* 1 if list ("a, b" or "a,b") selects column i: the column has one of the names, exactly or as the only match when case is
- * ignored. */
+/* 1 if column i has one of the names in `list` ("a,b" or "a, b"), exactly or as the only match when case is ignored. */
 static int is_selected(const aoei_table *t, size_t i, const char *list) {
     const aoe_text column = aoei_table_column(t, i);
     for (const char *s = list; *s;) {
@@ -71,15 +70,15 @@ int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *
     return rc;
 }
 
-/* Callback for each text. line: line of the text's row. */
+/* Receives a text. line: line of its row in the file. */
 typedef int (*row_text_fn)(void *user, aoe_text text, size_t line, aoe_error *err);
 
-/* The callback and how errors in rows are described. */
+/* The callback for the texts of a table. */
 typedef struct receiver {
     row_text_fn fn;
-    void *user;
-    int allow_empty;
-    const char *remedy;
+    void *user;         /* passed to fn */
+    int allow_empty;    /* 1: texts may be empty */
+    const char *remedy; /* end of the messages about invalid rows: what to do; static */
 } receiver;
 
 static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
@@ -89,7 +88,7 @@ static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row,
     return AOEI_BAD_ROW;
 }
 
-/* The k-th alternative of a field. */
+/* The k-th alternative of a field; data is NULL if it is an element of a list that is not a string. */
 static aoe_text text_at(const aoei_field *f, size_t k) {
     if (f->kind != AOEI_FIELD_LIST)
         return f->text;
@@ -101,7 +100,7 @@ static aoe_text text_at(const aoei_field *f, size_t k) {
 static int check_field(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, aoe_error *err) {
     const aoei_field *f = &row->field[i];
     if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
-        return bad_text(r, t, row, i, "neither a JSON string nor a list of them", err);
+        return bad_text(r, t, row, i, "the value is neither a JSON string nor a list of JSON strings", err);
     const size_t n = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
     for (size_t k = 0; k < n; k++) {
         const aoe_text text = text_at(f, k);
@@ -113,7 +112,8 @@ static int check_field(const receiver *r, const aoei_table *t, const aoei_row *r
     return 0;
 }
 
-static int give_row(const receiver *r, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
+/* Checks a row and passes the texts of its n selected columns to the callback. */
+static int pass_row(const receiver *r, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
         rc = check_field(r, t, row, i, err);
@@ -133,7 +133,7 @@ static int give_row(const receiver *r, const aoei_table *t, const aoei_row *row,
 
 /* Passes every text of an open table to the callback. Bad rows are skipped and counted in *skipped; if skipped is NULL, they
  * are errors. */
-static int give_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
+static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
     size_t n = 0;
     int rc = aoei_texts_select(t, &n, columns, err);
     while (!rc) {
@@ -142,7 +142,7 @@ static int give_rows(const receiver *r, aoei_table *t, const char *columns, size
         if (rc == 0)
             return 0;
         if (rc == 1)
-            rc = give_row(r, t, &row, n, err);
+            rc = pass_row(r, t, &row, n, err);
         if (rc == AOEI_BAD_ROW && skipped) {
             ++*skipped;
             rc = 0;
@@ -151,12 +151,13 @@ static int give_rows(const receiver *r, aoei_table *t, const char *columns, size
     return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err already contains the message */
 }
 
+/* The callback of aoe_texts_read. */
 typedef struct reader {
     aoe_text_fn fn;
     void *user;
 } reader;
 
-static int give_text(void *user, aoe_text text, size_t line, aoe_error *err) {
+static int call_reader(void *user, aoe_text text, size_t line, aoe_error *err) {
     const reader *r = user;
     (void)line;
     return r->fn(r->user, text, err);
@@ -166,15 +167,16 @@ int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn,
     AOEI_CHECK(err, path, fn);
     AOEI_OPTIONS(aoe_table_options, o, err);
     reader own = {fn, user};
-    const receiver r = {.fn = give_text, .user = &own, .allow_empty = 1, .remedy = "correct the row"};
+    const receiver r = {.fn = call_reader, .user = &own, .allow_empty = 1, .remedy = "correct the row"};
     aoei_table *t = NULL;
     int rc = aoei_table_open(&t, path, o, err);
     if (!rc)
-        rc = give_rows(&r, t, o ? o->columns : NULL, NULL, err);
+        rc = pass_rows(&r, t, o ? o->columns : NULL, NULL, err);
     aoei_table_close(t);
     return rc;
 }
 
+/* Appends a text to the examples `user`. */
 static int append(void *user, aoe_text text, size_t line, aoe_error *err) {
     static const size_t one = 1;
     return aoei_examples_append(user, &text, &one, 0, line, err);
@@ -190,7 +192,7 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     if (!rc)
         rc = aoei_examples_create(e, aoei_table_name(t), AOE_EXAMPLES_TEXTS, err);
     if (!rc)
-        rc = give_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
+        rc = pass_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
     if (!rc && !e->n)
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: the file contains no texts (%zu bad rows); use a file with one text per line or row", e->name,

@@ -108,7 +108,7 @@ static void expect_rejected(const char *name, const char *text, const char *part
 static void test_bad_examples(void **state) {
     (void)state;
     expect_rejected("x.tsv", "a\tb\n1\t2\n", "unrecognized columns");
-    expect_rejected("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': the list has no text");
+    expect_rejected("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': the list is empty");
     expect_rejected("x.jsonl", "{\"query\": [\"a\", 3], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': an element");
     expect_rejected("x.jsonl", "{\"query\": [\"a\"], \"positive\": \"c\"}\n{\"query\": [\" \"], \"positive\": \"c\"}\n",
                     "x.jsonl:2: column 'query'");

@@ -94,7 +94,7 @@ static void test_json_values(void **state) {
            "{\"a\":5,\"b\":[1,{\"c\":null},0.1],\"d\":true,\"e\":\"\"}\n{\"a\":-2.5,\"b\":[],\"d\":null,\"e\":\"x\"}\n");
     o = options("out.csv");
     expect_error("in.jsonl", text, o, AOE_EFORMAT,
-                 "in.jsonl:1: 'b' contains a list or an object, which .csv cannot represent; use .jsonl for the output");
+                 "in.jsonl:1: column 'b' contains a list or an object, which .csv cannot represent; use .jsonl for the output");
     o.keep = "d,a,e";
     o.rename = "a=label";
     expect("in.jsonl", text, o, "d,label,e\ntrue,5,\n,-2.5,x\n");
@@ -109,8 +109,9 @@ static void test_json_values(void **state) {
 static void test_errors(void **state) {
     (void)state;
     aoe_data_convert_options o = options("out.tsv");
-    expect_error("in.csv", "a,b\nx,y\n\"p\nq\",r\n", o, AOE_EFORMAT,
-                 "in.csv:3: 'a' contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output");
+    expect_error(
+        "in.csv", "a,b\nx,y\n\"p\nq\",r\n", o, AOE_EFORMAT,
+        "in.csv:3: column 'a' contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output");
     expect_error("in.csv", "\"a\tb\"\nx\n", o, AOE_EFORMAT,
                  "out.tsv: the name of column 'a?b' contains a TAB or a line end, which .tsv cannot represent; rename it");
     expect_error("in.csv", "a\n", o, AOE_EFORMAT, "in.csv: the table has no valid rows (0 bad rows); use a table with rows");
@@ -222,8 +223,9 @@ static void test_other_conversions(void **state) {
     o.to = AOE_EXAMPLES_TRIPLETS;
     expect("in.jsonl", triplets, o, triplets);
     o.name = "out.tsv";
-    expect_error("in.jsonl", triplets, o, AOE_EFORMAT,
-                 "in.jsonl:1: 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for the output");
+    expect_error(
+        "in.jsonl", triplets, o, AOE_EFORMAT,
+        "in.jsonl:1: column 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for the output");
 }
 
 /* Each of six texts occurs with two others, so that three texts remain as negatives for each query. */

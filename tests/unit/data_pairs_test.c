@@ -215,7 +215,7 @@ static void test_bad_rows(void **state) {
     expect_error("b.jsonl", "{\"text1\": 3, \"text2\": \"b\", \"label\": 1}\n", NULL, AOE_EFORMAT,
                  "b.jsonl:1: column 'text1': the text is not a JSON string" ROW_REMEDY);
     expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": 1}\n{\"text1\": \"a\", \"label\": 1}\n", NULL,
-                 AOE_EFORMAT, "b.jsonl:2: no key 'text2'" ROW_REMEDY);
+                 AOE_EFORMAT, "b.jsonl:2: the object has no key 'text2'" ROW_REMEDY);
 }
 
 static void test_skip_bad_rows(void **state) {

@@ -150,7 +150,7 @@ static void test_jsonl(void **state) {
     expect_row(t, 2, "x0y|#1|true");
     expect_row(t, 3, "\xC3\xA9|#-2.5|false");
     expect_row(t, 5, "x|other|list of 1");
-    expect_bad(t, "t.jsonl:6: no key 'c'" ROW_REMEDY);
+    expect_bad(t, "t.jsonl:6: the object has no key 'c'" ROW_REMEDY);
     expect_bad(t, "t.jsonl:7: not a JSON object" ROW_REMEDY);
     expect_bad(t, "t.jsonl:8:9: '}' expected near end of file" ROW_REMEDY);
     aoei_row row;
@@ -304,7 +304,7 @@ static void test_open_errors(void **state) {
         "data.xlsx", "x", 1, AOE_EARG,
         "data.xlsx: the file's name has no known extension (.tsv, .csv, .jsonl or .txt, each also with .gz or .zst); rename "
         "the file or set options.input_format");
-#define CR_REMEDY ": the lines end in CR (old Mac OS), not in LF or CRLF; convert the file, for example with tr '\\r' '\\n'"
+#define CR_REMEDY ": lines end in CR (old Mac OS) instead of LF or CRLF; convert the file, for example with tr '\\r' '\\n'"
     expect_open_error("mac.csv", "a,b\rx,y\r", 8, AOE_EFORMAT, "mac.csv" CR_REMEDY);
     expect_open_error("mac.tsv", "a\tb\rx\ty\r", 8, AOE_EFORMAT, "mac.tsv" CR_REMEDY);
     expect_open_error("mac2.csv", "a,b\rx,\"y\n\"\r", 11, AOE_EFORMAT, "mac2.csv" CR_REMEDY);

@@ -121,7 +121,7 @@ static void errors(void **state) {
     check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT,
                 "a.tsv: no column 'y'; found label, x; correct options.columns");
     check_error("a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT,
-                "a.jsonl:1: column 'text': neither a JSON string nor a list of them; correct the row");
+                "a.jsonl:1: column 'text': the value is neither a JSON string nor a list of JSON strings; correct the row");
     check_error("a.jsonl", "{\"text\": [\"a\", 5]}\n", NULL, AOE_EFORMAT,
                 "a.jsonl:1: column 'text': an element of the list is not a JSON string; correct the row");
     check_error("b.tsv", "x\ttext\nx\tgo\nx\tstop\nx\tgo\n", NULL, AOE_ECANCELLED, "b.tsv:3: column 'text': no more");

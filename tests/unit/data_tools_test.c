@@ -411,7 +411,7 @@ static void test_check(void **state) {
                     "invalid dev.csv:6 a quote inside an unquoted field\n"
                     "class dev.csv:0 0\n"
                     "shared test.jsonl:1 dev.csv:4 G\n"
-                    "invalid test.jsonl:2 no key 'text2'\n");
+                    "invalid test.jsonl:2 the object has no key 'text2'\n");
     o.ignore = ~0u & ~(1u << AOE_FINDING_LEAK | 1u << AOE_FINDING_DUPLICATE);
     o.ordered = 1;
     expect_findings(files, 3, o, "leak dev.csv:2 train.tsv:3\nduplicate dev.csv:5 dev.csv:4\n");
