@@ -114,7 +114,7 @@ int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *has
     return AOE_OK;
 }
 
-/* Computes the hash of the text as it will be written, except that template lines are not removed. */
+/* Computes the hash of the issue's cleaned text. Template lines are not removed, because they are not known yet. */
 static int hash_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
     aoei_buffer_clear(&c->text);
     const unsigned clean = c->api.o->clean & ~(unsigned)AOE_ISSUE_CLEAN_TEMPLATES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Requests to GitHub with fetch.h and the cache. A status other than 200 concerns one repository or issue and is returned as
- * a response; so is a server failure for this request. Only a rejected token is an error. GraphQL reports errors with status
- * 200; judge_query converts them to the statuses of REST.
+ * Requests to GitHub with fetch.h and the cache. A status other than 200, or a server failure, concerns one repository or
+ * issue, so it is returned as a response. Only a rejected token is an error. GraphQL reports errors with status 200; read_query
+ * converts them to the statuses of REST.
  */
 #include "collect/github.h"
 
@@ -91,7 +91,7 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     return AOE_OK;
 }
 
-/* 1 if the URL has the origin of the API. */
+/* Returns 1 if the URL has the origin of the API. */
 static int is_at_origin(const aoei_github *g, const char *url) {
     return strncmp(url, g->root, g->origin) == 0 && (url[g->origin] == '/' || url[g->origin] == 0);
 }
@@ -124,7 +124,7 @@ void aoei_github_close(aoei_github *g) {
     *g = (aoei_github){0};
 }
 
-/* ---- answers */
+/* ---- responses */
 
 static void clear(aoei_github_answer *a) {
     json_decref(a->json);
@@ -157,19 +157,19 @@ void aoei_github_pages_free(aoei_github_pages *w) {
     w->mark = NULL;
 }
 
-/* Copies a server's text for a message: only its first line, without the token, which a server may send back. */
+/* Copies the first line of a server's text for a message, with the token redacted, which a server may send back. */
 static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SHOWN]) {
     char *copy = aoei_strdup(text ? text : "");
     out[0] = 0;
     if (copy) {
-        aoei_redact(copy, strlen(copy), g->o->token); /* before it is truncated */
+        aoei_redact(copy, strlen(copy), g->o->token); /* before the text is truncated, which could leave a part of the token */
         (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
         (void)aoei_one_line(out, strlen(out));
     }
     aoei_free(copy);
 }
 
-/* The "message" that GitHub sends with an error; "" if there is none. */
+/* Copies the "message" that GitHub sends with an error; "" if there is none. */
 static void message_of(const aoei_github *g, const aoei_http_response *r, char message[AOEI_GITHUB_SHOWN]) {
     json_t *json = NULL;
     message[0] = 0;
@@ -178,7 +178,7 @@ static void message_of(const aoei_github *g, const aoei_http_response *r, char m
     json_decref(json);
 }
 
-/* Checks a status other than 200. It concerns one repository or issue, unless the token is rejected. */
+/* Handles a status other than 200: an error if the token is rejected or missing, otherwise a response with a message. */
 static int read_status(const aoei_github *g, aoei_github_answer *a, const char *url, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     if (a->status == 401)
@@ -189,10 +189,10 @@ static int read_status(const aoei_github *g, aoei_github_answer *a, const char *
     return AOE_OK;
 }
 
-/* State of a judge function: whether the response is usable, and the status of the last response. */
+/* A judge function (net/fetch.h), and its last verdict. */
 typedef struct judging {
     aoei_judge_fn judge;
-    int broken; /* 1: the response was unusable */
+    int broken; /* 1: it found the last response unusable */
 } judging;
 
 static aoei_verdict judge_and_note(void *user, const aoei_http_response *r) {
@@ -202,12 +202,13 @@ static aoei_verdict judge_and_note(void *user, const aoei_http_response *r) {
     return verdict;
 }
 
-/* 1 if the server was reached but failed, which may concern only this URL. */
+/* Returns 1 if the server was reached but failed, which may concern only this URL. */
 static int is_failure(const aoei_http_response *r, const judging *j) {
     return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
 }
 
-/* Sends one request through the cache and sets a->status. *kept is 1 if nothing was transferred. */
+/* Answers one request from the cache or the network and sets a->status. Sets *kept to 1 if the response comes from the cache.
+ */
 static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q, aoei_judge_fn judge, double age,
                aoei_github_answer *a, int *kept, aoe_error *err) {
     judging j = {.judge = judge};
@@ -255,7 +256,7 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answ
     return code;
 }
 
-/* 1 if an error of a GraphQL response has this type. */
+/* Returns 1 if an error of a GraphQL response has this type. */
 static int has_error(const json_t *root, const char *type) {
     const json_t *errors = json_object_get(root, "errors");
     size_t i;
@@ -286,7 +287,7 @@ static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
     return verdict;
 }
 
-/* Interprets a GraphQL response. *rejected is 1 if the query itself was rejected; err contains the reason. */
+/* Reads a GraphQL response into *a. If the API rejected the query, sets *rejected to 1 and returns an error. */
 static int read_query(aoei_github *g, aoei_github_answer *a, int *rejected, aoe_error *err) {
     json_t *root;
     *rejected = 0;

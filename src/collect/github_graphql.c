@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads a repository through GraphQL. A query returns fifty issues with their comments and with the events that name the
- * original of a duplicate. Only an issue with more than a hundred such items needs further queries.
+ * Reads a repository through GraphQL. A query returns fifty issues, each with its first hundred timeline items: comments,
+ * and events that name the original of a duplicate. Only an issue with more items needs further queries.
  */
 #include "collect/github_graphql.h"
 
@@ -29,13 +29,14 @@ static const char items_query[] = "query($owner:String!,$name:String!,$number:In
                                   "repository(owner:$owner,name:$name,followRenames:true){"
                                   "issue(number:$number){timelineItems(first:100,after:$after," ITEMS "}}}";
 
-/* The cursor after a page; NULL: this is the last page. */
+/* Returns the cursor of the next page; NULL if this is the last page. */
 static const char *next_cursor(const json_t *connection) {
     const json_t *info = json_object_get(connection, "pageInfo");
     return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor")) : NULL;
 }
 
-/* The variables of a query; number 0: no number. NULL: out of memory. */
+/* Returns the variables of a query; NULL if out of memory. The variable "number" is omitted if number is 0, "after" if it is
+ * NULL. */
 static json_t *variables(const char *full_name, uint64_t number, const char *after) {
     aoei_json_init();
     const char *slash = strchr(full_name, '/');
@@ -68,7 +69,7 @@ static int read_items(aoei_collection *c, uint32_t issue, const json_t *connecti
     return code;
 }
 
-/* Reads all items of an issue. More than a hundred items need further queries. */
+/* Reads all timeline items of an issue; `connection` contains the first hundred. */
 static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection, aoe_error *err) {
     const size_t first = c->n_mentions;
     int code = read_items(c, issue, connection, err);
@@ -103,12 +104,13 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
     return code;
 }
 
+/* State of reading a repository. */
 typedef struct reading {
-    uint32_t repo;
-    char *name;  /* current name of the repository, owned */
-    char *after; /* cursor of the next page, owned; NULL: before the first page or after the last */
-    size_t read; /* number of issues read */
-    int more;
+    uint32_t repo; /* index of the repository */
+    char *name;    /* current name of the repository, owned */
+    char *after;   /* cursor of the next page, owned; NULL: before the first page or after the last */
+    size_t read;   /* number of issues read */
+    int more;      /* 1: there is another page to read */
 } reading;
 
 static int read_page(aoei_collection *c, reading *r, const aoei_github_answer *a, const json_t *repository, aoe_error *err) {

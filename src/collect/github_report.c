@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes the pairs with their texts as tables. The bodies of the chosen issues are loaded from the cache page by page,
- * cleaned and written. Template lines are lines that many of the chosen issues of a repository contain. The final texts are
- * therefore known only after all bodies were read. Texts that become equal by the cleaning are dropped here.
+ * Writes the pairs with their texts as tables. First the bodies of all issues that are in a pair, the chosen issues, are loaded
+ * from the cache, one page after the other. Template lines are lines that many of these bodies contain, so the cleaned texts
+ * are known only after that. Issues whose texts become equal through cleaning are dropped if they are in different splits.
  */
 #include "collect/github_report.h"
 
@@ -16,12 +16,12 @@
 
 /* An issue that is in a pair. */
 typedef struct chosen {
-    uint32_t issue;
-    char *body; /* [len] body, owned */
-    size_t len;
-    uint64_t hash; /* hash of the text as written, without template lines */
-    uint32_t split;
-    int dropped; /* 1: an earlier split contains an equal text, so this issue is dropped */
+    uint32_t issue; /* index in aoei_issues.issue */
+    char *body;     /* [len] body, owned */
+    size_t len;     /* length in bytes */
+    uint64_t hash;  /* hash of the text as written, without template lines */
+    uint32_t split; /* index of the split */
+    int dropped;    /* 1: an earlier split contains an equal text, so this issue is dropped */
 } chosen;
 
 enum { COLUMNS = 6 }; /* maximum number of columns */
@@ -29,16 +29,16 @@ enum { COLUMNS = 6 }; /* maximum number of columns */
 typedef struct reporter {
     aoei_collection *c;
     const aoei_issue_pairs *p;
-    chosen *chosen; /* [n] issues sorted by page, then by issue; owned */
+    chosen *chosen; /* [n] chosen issues, sorted by page, then by index; owned */
     size_t n;
     uint32_t *place; /* [issues.n] index in `chosen` of each issue that is in a pair, owned */
     aoei_line_counts
-        *counts;         /* [issues.n_repos] lines of the bodies, to detect templates, owned; NULL: templates are not removed */
+        *counts;         /* [issues.n_repos] counts of the lines of the bodies, owned; NULL: template lines are not removed */
     aoei_buffer text[3]; /* texts of query, positive and negative */
-    aoei_buffer id[3];   /* names of query, positive and negative: "owner/name#12" */
+    aoei_buffer id[3];   /* ids of query, positive and negative, such as "owner/name#12" */
     aoei_table_writer writer; /* writer of the current split */
-    size_t split;
-    int flat; /* 1: TABs and line ends are replaced by spaces */
+    size_t split;             /* index of the current split */
+    int flat;                 /* 1: TABs and line ends are replaced by spaces */
 } reporter;
 
 static int by_page(const void *pa, const void *pb, void *user) {
@@ -141,7 +141,7 @@ static void flatten(char *s, size_t len) {
             s[i] = ' ';
 }
 
-/* Writes the text and the name of an issue to part `part` of a row: 0 query, 1 positive, 2 negative. */
+/* Writes the text and the id of an issue to r->text[part] and r->id[part]; part: 0 query, 1 positive, 2 negative. */
 static int put_text(reporter *r, uint32_t issue, int part, aoe_error *err) {
     const aoei_issue *i = &r->c->issues.issue[issue];
     const chosen *one = &r->chosen[r->place[issue]];
@@ -165,8 +165,7 @@ static int by_text(const void *pa, const void *pb, void *user) {
     return (a->split > b->split) - (a->split < b->split);
 }
 
-/* Finds issues whose texts became equal to a text of an earlier split when template lines were removed. The first split
- * keeps its text. */
+/* Marks issues as dropped whose texts, after the removal of template lines, are equal to a text of an earlier split. */
 static int find_dropped(reporter *r, aoe_error *err) {
     int empty, code = AOE_OK;
     if (!r->counts)
@@ -199,7 +198,7 @@ static int find_dropped(reporter *r, aoe_error *err) {
     return code;
 }
 
-/* 1 if both texts are kept and differ, so that they can form a row. */
+/* Returns 1 if the texts of both issues are not dropped and differ, so that they can form a row. */
 static int is_row(const reporter *r, uint32_t a, uint32_t b) {
     const chosen *x = &r->chosen[r->place[a]], *y = &r->chosen[r->place[b]];
     return !r->counts || (!x->dropped && !y->dropped && x->hash != y->hash);
@@ -213,7 +212,7 @@ static aoei_cell cell_of(const aoei_buffer *b) {
     return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
 }
 
-/* Writes a row with the given parts; label NULL: a triplet. */
+/* Writes a row with the texts and ids of n parts (as in put_text). label: text of the column "label"; NULL: no such column. */
 static int write_row(reporter *r, const int *part, size_t n, const char *label, aoe_error *err) {
     aoei_cell cell[COLUMNS];
     size_t k = 0;
@@ -273,7 +272,7 @@ static size_t count_negatives(const reporter *r, const aoei_issue_pair *p) {
     return n;
 }
 
-/* Writes the table of a split. A split without an output name is only counted. */
+/* Writes the table of a split and counts its pairs. A split without an output name is only counted. */
 static int write_split(reporter *r, size_t split, aoe_error *err) {
     const aoe_github_options *o = r->c->api.o;
     aoe_github_result *result = r->c->result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes the pairs with their texts.
+ * Writes the pairs of issues, with their texts, as tables.
  */
 #ifndef AOEI_COLLECT_GITHUB_REPORT_H
 #define AOEI_COLLECT_GITHUB_REPORT_H
@@ -7,8 +7,8 @@
 #include "collect/collection.h"
 #include "collect/issues_pairs.h"
 
-/* Writes the pairs of all splits with the texts of their issues, one split after the other. Errors: those of
- * aoei_github_load and aoei_table_writer_row. */
+/* Writes the pairs of all splits with the texts of their issues, one split after the other. Errors: as
+ * for aoei_github_load and aoei_table_writer_row. */
 int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error *err);
 
 #endif

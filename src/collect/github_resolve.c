@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Converts the mentions of an issue to links, in chronological order. A denial revokes mentions of its target, and GitHub's
- * "unmarked" event revokes all earlier mentions. For a closed issue, statements count. A guess counts if there is no
- * statement, the issue is marked as a duplicate, and there is a single target. All other mentions give weak links, which are
- * used neither for pairs nor for negatives. Mentions in issues that were fetched only because another issue refers to them
- * also give weak links.
+ * "unmarked" event revokes all earlier mentions. In a closed issue, statements give links. A guess gives a link if
+ * the issue is marked as a duplicate and the guess is its only mention. All other mentions give weak links, which are used
+ * neither for pairs nor for negatives. Mentions in issues that were fetched only because another issue refers to them also
+ * give weak links.
  */
 #include "collect/github_resolve.h"
 
@@ -14,7 +14,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { ROUNDS = 5 }; /* maximum rounds of fetching: a referenced issue may itself refer to other issues */
+enum {
+    ROUNDS = 5
+}; /* maximum number of rounds: an issue fetched in one round may refer to issues that are fetched in the next */
 
 /* A mention and its position in chronological order. */
 typedef struct said {
@@ -43,8 +45,8 @@ static size_t take_back(said *s, size_t n, const aoei_mention *m) {
     return left;
 }
 
-/* Reduces s[0, n) to the valid statements and guesses about one issue. Returns their number. *marked is 1 if GitHub marks
- * the issue as a duplicate. */
+/* Reduces s[0, n), the mentions of one issue, to statements and guesses that were not revoked, one per target. Returns their
+ * number. Sets *marked to 1 if GitHub marks the issue as a duplicate. */
 static size_t settle(said *s, size_t n, int *marked) {
     size_t kept = 0;
     *marked = 0;
@@ -70,7 +72,8 @@ static size_t settle(said *s, size_t n, int *marked) {
     return kept;
 }
 
-/* Finds the target of a mention, and fetches it from the API if necessary. *target is AOEI_NO_ISSUE if there is none. */
+/* Sets *target to the index of the issue that a mention refers to, which is fetched from the API if necessary; AOEI_NO_ISSUE if
+ * there is none. */
 static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *target, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_buffer url = {0};
@@ -111,7 +114,7 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     return code;
 }
 
-/* Adds the links of one issue. s: [n] valid mentions of the issue; weak: 1: all links are weak. */
+/* Adds the links of one issue, given its remaining mentions s[n]. If weak is 1, all links are weak. */
 static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;
@@ -130,7 +133,7 @@ static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, i
     return code;
 }
 
-/* Resolves the mentions that start at index `begin`. */
+/* Resolves the mentions from index `begin` of c->mention. If weak is 1, they give only weak links. */
 static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     const size_t n = c->n_mentions - begin;
     said *s = aoei_malloc_array(n, sizeof *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads a repository through REST: its current name, the list of its issues, and the mentions of duplicates in the timelines
  * of issues that are marked as duplicates. On request, it also reads all comments. REST does not return the original of a
- * marked issue; a comment must mention it.
+ * marked issue, so the original is known only if a comment mentions it.
  */
 #include "collect/github_rest.h"
 
@@ -12,16 +12,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Callback for each page of a list. *more: set to 0 to stop. */
+/* A function that is called for each page of a list. It sets *more to 0 to stop reading. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);
 
 /* How a list ended: status 200, or the status of the page that cannot be read. */
 typedef struct ending {
     int status;
-    char why[AOEI_GITHUB_SHOWN];
+    char why[AOEI_GITHUB_SHOWN]; /* message of the server */
 } ending;
 
-/* Calls fn for each page, starting at url (which this function frees), while *more is 1. */
+/* Calls fn for each page of the list that begins at url, until fn sets *more to 0. Frees url. */
 static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_github_pages pages = {0};
@@ -50,7 +50,7 @@ static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e
     return code;
 }
 
-/* The URL "ROOT/repos/OWNER/NAME" followed by `rest`; NULL: out of memory. */
+/* Returns the URL "ROOT/repos/OWNER/NAME" followed by `rest`, owned by the caller; NULL if out of memory. */
 static char *address(const aoei_collection *c, const char *name, const char *rest) {
     aoei_buffer url = {0};
     if (aoei_buffer_printf(&url, "%s/repos/%s%s", c->api.root, name, rest)) {
@@ -60,10 +60,11 @@ static char *address(const aoei_collection *c, const char *name, const char *res
     return url.data;
 }
 
+/* State of reading a repository. */
 typedef struct listing {
-    uint32_t repo;
+    uint32_t repo;    /* index of the repository */
     size_t read;      /* number of issues read */
-    uint32_t *marked; /* [n_marked] issues whose timelines are read, owned */
+    uint32_t *marked; /* [n_marked] indices of the issues whose timelines are read, owned */
     size_t n_marked, capacity;
 } listing;
 
@@ -73,7 +74,7 @@ static int expect_array(const aoei_collection *c, const aoei_github_answer *a, a
                                   : aoei_fail(err, AOE_EFORMAT, "%s: the response is not a list; check options.api", a->key);
 }
 
-/* 1 if the issue is closed and marked as a duplicate, and has comments that may mention the original. */
+/* Returns 1 if the issue is closed, is marked as a duplicate, and has comments, which may mention the original. */
 static int is_worth_asking(const aoei_issue *issue, const aoei_issue_json *json) {
     return issue->marked && issue->closed && json->comments > 0;
 }
@@ -112,7 +113,7 @@ static int read_timeline(aoei_collection *c, const aoei_github_answer *a, void *
     return code;
 }
 
-/* The number at the end of a URL such as ".../issues/12"; 0: none. */
+/* Returns the number at the end of a URL such as ".../issues/12"; 0 if there is none. */
 static uint64_t number_of(aoe_text url) {
     size_t at = url.len;
     uint64_t value = 0;
@@ -140,7 +141,7 @@ static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *
     return code;
 }
 
-/* Handles the end of a list whose mentions start at index `first`. Mentions of an incomplete list are weak. */
+/* Handles the end of a list whose mentions start at index `first`. Mentions of an incomplete list give only weak links. */
 static void note_ending(aoei_collection *c, const ending *e, size_t first) {
     if (e->status != 200)
         aoei_collect_cut(c, first);
@@ -169,8 +170,8 @@ static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error
     return code;
 }
 
-/* Looks up the repository: sets *repo to its number and *name to its current name (owned by the caller). *why: as in
- * aoei_collect_rest. */
+/* Requests the repository and sets *repo to its index and *name to its current name, which the caller owns. If the repository
+ * cannot be read, sets *why to the reason and *name to NULL. */
 static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char **name, char buffer[AOEI_WHY], const char **why,
                    aoe_error *err) {
     aoei_github_answer a = {0};

@@ -7,8 +7,8 @@
 #include "collect/collection.h"
 
 /* Reads the issues of a repository ("owner/name") and the mentions of duplicates into c. If the repository cannot be read,
- * the function returns 0 and *why is the reason, one line in `buffer` or in static storage; otherwise *why is NULL. Errors:
- * those of aoei_github_get. */
+ * the function returns 0 and sets *why to the reason, one line in `buffer` or in static storage; otherwise *why is NULL.
+ * Errors: as for aoei_github_get. */
 int aoei_collect_rest(aoei_collection *c, const char *name, char buffer[AOEI_WHY], const char **why, aoe_error *err);
 
 #endif

@@ -16,13 +16,15 @@
 enum { CHUNK = 1 << 20, FIRST_SIZE = 64 };
 
 struct aoei_issue_key {
-    uint64_t number;
-    uint32_t repo, index;
+    uint64_t number; /* GitHub number */
+    uint32_t repo;   /* index in aoei_issues.repo */
+    uint32_t index;  /* index in aoei_issues.issue */
 };
 
+/* Returns 1 if the element with index `at` of a hash table equals the key. */
 typedef int (*equal_fn)(const aoei_issues *s, uint32_t at, const void *key);
 
-/* Finds the slot of a key: the slot of an equal element, or the free slot where it belongs. */
+/* Returns the slot of the element that equals the key, or the free slot for it. */
 static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, const aoei_issues *s, const void *key) {
     for (size_t i = (size_t)hash;; i++) {
         uint32_t *slot = &t->slot[i & (t->size - 1)];
@@ -31,8 +33,8 @@ static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, c
     }
 }
 
-static uint64_t
-mix(uint64_t h) { /* mixes high bits into the low bits, because the low bits of FNV depend only on the low bits of the bytes */
+/* Mixes the high bits of an FNV hash into its low bits, which depend only on the low bits of the hashed bytes. */
+static uint64_t mix(uint64_t h) {
     return h ^ (h >> 29);
 }
 
@@ -64,7 +66,7 @@ static int equal_key(const aoei_issues *s, uint32_t at, const void *key) {
     return s->key[at].number == k->number && s->key[at].repo == k->repo;
 }
 
-/* Reserves a slot for one more element. hash_of: computes the hashes of the existing elements when the table grows. */
+/* Reserves a slot for one more element. hash_of computes the hash of the element with index `at`, needed if the table grows. */
 static int reserve_slot(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
                         aoe_error *err) {
     if (2 * t->n < t->size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Bodies are cleaned line by line. Code is copied. Comments and images are removed from other lines, and the cleaned line is
- * kept or dropped. A heading is written only when content follows it. A line belongs to a template if at least 1 in SHARE
- * bodies and at least LEAST bodies contain it.
+ * Bodies are cleaned line by line. Lines of code are copied. Comments and images are removed from the other lines. If template
+ * lines are removed, lines without content for this issue are dropped (checkboxes, "_No response_", lines of a template, and
+ * headings without content). A line belongs to a template if at least LEAST bodies and at least 1 in SHARE bodies contain it.
  */
 #include "collect/issues_clean.h"
 
@@ -19,7 +19,7 @@ enum { SHARE = 20, LEAST = 5, FIRST_SIZE = 256 };
 struct aoei_line_count {
     uint64_t hash;   /* hash of the line */
     uint32_t bodies; /* number of bodies that contain the line; 0: the slot is free */
-    uint32_t last;   /* number of the last body that contains the line, counted from 1 */
+    uint32_t last;   /* sequence number of the last body that contains the line, counted from 1 */
 };
 
 static aoe_text trim(const char *s, size_t len) {
@@ -32,7 +32,7 @@ static aoe_text trim(const char *s, size_t len) {
     return (aoe_text){s, len};
 }
 
-/* Length of a checkbox "- [ ] " (checked or not) at the start of a line; 0: no checkbox. */
+/* Returns the length of a checkbox "- [ ]" (checked or not) at the start of a line; 0 if there is none. */
 static size_t checkbox(aoe_text line) {
     if (line.len < 5 || !strchr("-*+", line.data[0]) || line.data[1] != ' ' || line.data[2] != '[' || line.data[4] != ']' ||
         !strchr(" xX", line.data[3]))
@@ -113,7 +113,7 @@ typedef struct pass {
     int comment;  /* 1: inside an HTML comment */
 } pass;
 
-/* 1 if the line belongs to a fenced code block, including the lines of the fences. */
+/* Returns 1 if the line belongs to a fenced code block, including the lines of the fences. */
 static int is_code(pass *p, const char *line, size_t len) {
     if (p->mark) {
         if (aoei_markdown_fence_ends(line, len, p->mark, p->fence))
@@ -140,7 +140,7 @@ int aoei_line_counts_add(aoei_line_counts *c, aoe_text body, aoe_error *err) {
     return code;
 }
 
-/* Length of the image "![text](address)" or "<img ...>" at s; 0: no image. */
+/* Returns the length of the image "![text](address)" or "<img ...>" at s; 0 if there is none. */
 static size_t image(const char *s, size_t len) {
     if (len >= 5 && strncasecmp(s, "<img", 4) == 0 && strchr(" \t/>", s[4])) {
         const char *end = memchr(s, '>', len);
@@ -155,7 +155,8 @@ static size_t image(const char *s, size_t len) {
     return end ? (size_t)(end - s) + 1 : 0;
 }
 
-/* Length of the code span at s: from a run of backticks to the next run of equal length; 0: no code span. */
+/* Returns the length of the code span at s, from a run of backticks to the next run of equal length. If there is no such run,
+ * returns the length of the first run. */
 static size_t code_span(const char *s, size_t len) {
     size_t n = 0;
     while (n < len && s[n] == '`')
@@ -171,7 +172,7 @@ static size_t code_span(const char *s, size_t len) {
     return n;
 }
 
-/* Appends a line outside of code. Comments and images are removed if `clean` requests it. */
+/* Appends a line that is not code, without comments and images if `clean` requests their removal. */
 static void cut_line(aoei_buffer *out, pass *p, const char *s, size_t len, unsigned clean) {
     for (size_t i = 0; i < len;) {
         size_t n;
@@ -207,14 +208,14 @@ static int is_no_answer(aoe_text line) {
 /* State while a body is written. */
 typedef struct writer {
     aoei_buffer *out;
-    aoei_buffer heading; /* headings that are written when content follows them */
+    aoei_buffer heading; /* last heading, which is written when content follows it */
     int blank;           /* 1: write a blank line before the next line */
     size_t start;        /* offset of the body in out */
     int failed;          /* 1: out of memory (stored here, because clearing a buffer resets its flag) */
-    unsigned clean;
+    unsigned clean;      /* sum of AOE_ISSUE_CLEAN_* */
 } writer;
 
-/* Appends the pending headings and blank line, then the line. */
+/* Appends the pending blank line and heading, then the line. */
 static void put_line(writer *w, const char *s, size_t len) {
     if (w->blank && w->out->len > w->start)
         aoei_buffer_putc(w->out, '\n');
@@ -247,7 +248,7 @@ static void keep_line(writer *w, const char *s, size_t len, const aoei_line_coun
     put_line(w, s, len);
 }
 
-/* Returns the next line without its line end. *at is moved after the line end. */
+/* Returns the next line without its line end and advances *at after the line end. */
 static aoe_text next_line(aoe_text body, size_t *at) {
     const char *s = body.data + *at, *end = memchr(s, '\n', body.len - *at);
     size_t n = end ? (size_t)(end - s) : body.len - *at;

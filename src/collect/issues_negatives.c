@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Labels and title words are stored as features in one list that is sorted by feature and position. The lexical similarity
- * of two titles is the cosine of their sets of words, weighted by ln(candidates / candidates with the word). Words that
- * occur in very many titles are ignored, so the time per query is bounded.
+ * The labels or title words of all candidates are stored in one list, sorted by label or word, then by candidate. The
+ * similarity of two titles is the cosine of their word vectors, with the weight ln((1 + candidates) / candidates with the word)
+ * for each word that a title contains. Words of very many titles are ignored, so the time per query is bounded.
  */
 #include "collect/issues_negatives.h"
 
@@ -16,26 +16,27 @@
 #include "base/random.h"
 
 enum {
-    TRIES = 32,      /* random draws among the issues with a label */
+    TRIES = 32,      /* number of random draws among the candidates with a label */
     FOLLOWED = 2000, /* maximum number of titles with a word; more frequent words are ignored */
     WORDS = 64       /* maximum number of words per title */
 };
 
+/* A label or word of a candidate. */
 typedef struct use {
-    uint64_t feature; /* number of a label, or hash of a word */
-    uint32_t place;   /* index of the issue in `member` */
+    uint64_t feature; /* index of the label in aoei_issues.label_name, or hash of the word */
+    uint32_t place;   /* index of the candidate in `member` */
 } use;
 
 struct aoei_candidates {
     aoei_candidate_group g; /* options of the group; its member array is not used */
-    uint32_t *member;       /* [n] candidate issues in random order, owned */
+    uint32_t *member;       /* [n] indices of the candidate issues, in random order, owned */
     unsigned char *used;    /* [n] 1: the candidate was already chosen; owned */
-    size_t next;            /* index of the next random candidate */
-    use *use;               /* [n_uses] features sorted by feature, then by position; owned */
+    size_t next;            /* index in `member` of the next random candidate */
+    use *use;               /* [n_uses] labels or words, sorted by feature, then by place; owned */
     size_t n_uses;
-    float *norm;     /* [n] norm of the weights of each title's words, owned */
-    float *score;    /* [n] score of each candidate, zero between queries; owned */
-    uint32_t *found; /* [n] candidates with a score, owned */
+    float *norm;     /* [n] Euclidean norm of each title's word vector, owned */
+    float *score;    /* [n] dot product of each title with the query's title, zero between queries; owned */
+    uint32_t *found; /* [n] places of the candidates with a positive score, owned */
     aoei_rng rng;
 };
 
@@ -77,7 +78,7 @@ static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     return kept;
 }
 
-/* The number of uses whose feature is smaller. */
+/* Returns the number of elements of c->use with a smaller feature. */
 static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
     size_t low = 0, high = c->n_uses;
     while (low < high) {
@@ -90,7 +91,7 @@ static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
     return low;
 }
 
-/* Finds the uses of a feature. Returns their number. */
+/* Sets *first to the first element of c->use with this feature and returns the number of such elements. */
 static size_t find_uses(const aoei_candidates *c, uint64_t feature, const use **first) {
     const size_t low = uses_below(c, feature), high = feature == UINT64_MAX ? c->n_uses : uses_below(c, feature + 1);
     *first = c->use + low;
@@ -187,14 +188,14 @@ void aoei_candidates_destroy(aoei_candidates *c) {
     aoei_free(c);
 }
 
-/* A query and the candidates that it must not get. */
+/* A query and the issues that must not be chosen for it. */
 typedef struct question {
-    uint32_t query;
-    const uint32_t *taken; /* [n] negatives that the query already has */
+    uint32_t query;        /* index of the issue */
+    const uint32_t *taken; /* [n] indices of the negatives that the query already has */
     size_t n;
 } question;
 
-enum { NOWHERE = UINT32_MAX }; /* no candidate */
+enum { NOWHERE = UINT32_MAX }; /* place: no candidate */
 
 static int may_be(const aoei_candidates *c, const question *q, uint32_t place) {
     const uint32_t issue = c->member[place];
@@ -217,8 +218,8 @@ static uint32_t any(aoei_candidates *c, const question *q) {
     return NOWHERE;
 }
 
-/* Chooses an issue that shares a label with the query. The rarest label with a candidate that was not chosen before has
- * precedence; otherwise any candidate with a common label is chosen. */
+/* Returns the place of a candidate that shares a label with the query, or NOWHERE. The rarest label with a candidate that was
+ * not chosen before has precedence; otherwise any candidate with a common label is chosen. */
 static uint32_t with_label(aoei_candidates *c, const question *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
     uint32_t second = NOWHERE;
@@ -227,7 +228,7 @@ static uint32_t with_label(aoei_candidates *c, const question *q) {
     for (uint32_t round = 0; round < issue->n_labels; round++) {
         const use *first = NULL, *list;
         size_t n = 0;
-        for (uint32_t k = 0; k < issue->n_labels; k++) { /* finds the label with the next larger list; issues have few labels */
+        for (uint32_t k = 0; k < issue->n_labels; k++) { /* finds the next more frequent label; issues have few labels */
             const size_t uses = find_uses(c, label[k], &list);
             if (uses > last && (!first || uses < n)) {
                 first = list;
@@ -247,7 +248,8 @@ static uint32_t with_label(aoei_candidates *c, const question *q) {
     return second;
 }
 
-/* Adds to the score of each title the weights of the words that it shares with the query. Returns the number of such titles. */
+/* Sets the score of each title that shares words with the query to the sum of the squared weights of these words, and lists the
+ * titles in c->found. Returns their number. */
 static size_t score_titles(aoei_candidates *c, uint32_t query) {
     uint64_t word[WORDS];
     const size_t n = words_of(c->g.s->issue[query].title, word);

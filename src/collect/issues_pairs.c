@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Clusters are joined by all links, including guesses and equal texts: a guess gives no positive pair, but it also excludes
- * negatives and leaks. Clusters with pairs are split by their number of pairs. All other clusters (most are a single issue)
- * are split by their number of issues. Both kinds therefore follow the split ratios.
+ * Links, guesses and equal texts all join issues into clusters. A guess gives no positive pair, but its two issues must be in
+ * one split and must not become a negative pair. Clusters with pairs are divided among the splits by their numbers of pairs,
+ * the other clusters (most are a single issue) by their numbers of issues. Both kinds therefore follow the split ratios.
  */
 #include "collect/issues_pairs.h"
 
@@ -25,7 +25,7 @@ typedef struct maker {
     unsigned char *open;   /* [n_clusters] 1: an issue of the cluster is marked as a duplicate of an unknown original; owned */
 } maker;
 
-/* An issue with a sort key: its text hash or its group. */
+/* An issue and its sort key, the text hash or the group (group_of). */
 typedef struct entry {
     uint64_t key;
     uint32_t issue;
@@ -128,8 +128,8 @@ static int make_pairs(maker *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Splits the clusters with pairs, or the clusters without pairs. weight: [n_clusters], 0 for clusters that are not split
- * here. */
+/* Assigns splits to the clusters whose weight is not 0. weight: [n_clusters] numbers of pairs or issues; compact, part:
+ * [n_clusters] workspace. */
 static int split_some(maker *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < m->n_clusters; i++)
@@ -175,12 +175,13 @@ static int split_clusters(maker *m, aoe_error *err) {
     return code;
 }
 
+/* Returns the group of an issue: a number that identifies its repository and split. */
 static uint64_t group_of(const maker *m, uint32_t issue) {
     return (uint64_t)m->s->issue[issue].repo * m->o->n_splits + m->split_of[m->cluster[issue]];
 }
 
-/* Lists the issues that may be negatives, sorted by group. Returns their number. Issues of open clusters are excluded,
- * because their unknown original may be the query. */
+/* Lists the issues that may be negatives, sorted by group, and returns their number. Clusters with an unknown original are
+ * excluded, because the query may be that original. */
 static size_t list_candidates(const maker *m, entry *order) {
     size_t n = 0;
     for (size_t i = 0; i < m->s->n; i++)
@@ -190,7 +191,7 @@ static size_t list_candidates(const maker *m, entry *order) {
     return n;
 }
 
-/* Compares pairs by group, so that the candidates of each group are prepared once. */
+/* Compares pairs by group first, so that the candidates of each group are prepared once. */
 static int compare_pairs(const maker *m, const aoei_issue_pair *a, const aoei_issue_pair *b) {
     const aoei_issue *x = &m->s->issue[a->query], *y = &m->s->issue[b->query];
     const aoei_issue *u = &m->s->issue[a->positive], *v = &m->s->issue[b->positive];
@@ -227,7 +228,7 @@ static int choose_for_pair(maker *m, aoei_candidates *c, aoei_issue_pair *pair) 
     return AOE_OK;
 }
 
-/* The end of the group of pairs that starts at `first`. */
+/* Returns the end of the group of pairs that starts at index `first`. */
 static size_t group_end(const maker *m, size_t first) {
     const aoei_issue_pair *pair = m->p->pair;
     size_t end = first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Finds the words duplicate, dupe and dup, skips the words that may separate them from a reference, and reads the
- * references. The preceding words of the sentence decide whether it is a statement, a guess or a denial. The search works on
- * a masked copy of the text (markdown.h), in which masked bytes end every phrase.
+ * Finds trigger words (duplicate, dupe, dup), skips filler words that may separate them from a reference, and reads the
+ * references. The words of the sentence before the trigger word decide whether it is a statement, a guess or a denial. The
+ * search works on a masked copy of the text (markdown.h), in which masked bytes end every phrase.
  */
 #include "collect/issues_refs.h"
 
@@ -13,7 +13,7 @@
 #include "collect/markdown.h"
 
 enum {
-    FILLERS = 10,     /* maximum words and marks between "duplicate" and the reference */
+    FILLERS = 10,     /* maximum number of words and punctuation marks between the trigger word and the reference */
     WORDS_BEFORE = 8, /* number of words before the phrase that are checked for denials and guesses */
     AFTER = 120,      /* number of bytes after the phrase that are checked for a question mark */
     LINK = 400,       /* maximum bytes of a link's text or address */
@@ -27,12 +27,13 @@ static const char *const fillers[] = {"of",       "to",    "with",   "by",      
                                       "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
                                       "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
 static const char *const pointers[] = {"see", "refer", "tracked",
-                                       "reported"}; /* verbs that may follow after the end of a sentence */
-static const char *const breaks[] = {"but", "because", "since", "and", "so"};
+                                       "reported"}; /* words that may introduce the reference in the next sentence */
+static const char *const breaks[] = {"but", "because", "since", "and", "so"}; /* words that begin another clause */
 static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
                                       "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
-static const char *const selves[] = {"this",    "it",      "its",      "it's",
-                                     "closing", "marking", "resolving"}; /* words for the issue that the text belongs to */
+static const char *const selves[] = {
+    "this",    "it",      "its",      "it's",
+    "closing", "marking", "resolving"};               /* words that refer to the issue that the text belongs to */
 static const char *const abilities[] = {"can", "to"}; /* words before "duplicate" as a verb that means "reproduce" */
 static const char *const guesses[] = {"possible", "possibly", "potential", "potentially", "probable", "probably", "maybe",
                                       "may",      "might",    "could",     "perhaps",     "likely",   "if",       "whether",
@@ -42,8 +43,8 @@ static const char *const seeming[] = {"seems", "appears", "looks", "seem", "appe
 
 /* A position in the text. */
 typedef struct cursor {
-    const char *s; /* [len] masked text */
-    size_t len, at;
+    const char *s;            /* [len] masked text */
+    size_t len, at;           /* length, and current position, in bytes */
     const char *const *hosts; /* web hosts of links to issues, NULL-terminated */
 } cursor;
 
@@ -95,7 +96,7 @@ size_t aoei_repository_name(const char *s, size_t len) {
     return at;
 }
 
-/* Reads the number of an issue at the cursor. A letter or digit must not follow. */
+/* Reads the number of an issue at the cursor and returns 1. Returns 0 if there is none or a letter or digit follows it. */
 static int read_number(cursor *c, uint64_t *number) {
     enum { DIGITS = 10 };
     size_t n = 0;
@@ -143,7 +144,7 @@ static int read_link(cursor *c, aoei_issue_ref *ref) {
     return issue ? 1 : -1;
 }
 
-/* Reads #1, GH-1, owner/name#1 or a URL. Returns as read_link. */
+/* Reads #1, GH-1, owner/name#1 or a URL. Returns 1, 0 or -1 as read_link does. */
 static int read_plain(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     const int link = read_link(c, ref);
@@ -167,7 +168,7 @@ static int read_plain(cursor *c, aoei_issue_ref *ref) {
     return 1;
 }
 
-/* Reads [text](URL) at the cursor. The URL has precedence over the text. Returns as read_link. */
+/* Reads [text](URL) at the cursor. The URL has precedence over the text. Returns 1, 0 or -1 as read_link does. */
 static int read_bracket(cursor *c, aoei_issue_ref *ref) {
     const size_t max_bytes = c->len - c->at < LINK ? c->len - c->at : LINK;
     const char *close = memchr(c->s + c->at, ']', max_bytes);
@@ -202,7 +203,8 @@ static int skip_space(cursor *c) {
     return lines <= 2;
 }
 
-/* Skips the words and marks between the trigger word and its reference. Returns 1 if a reference follows. */
+/* Skips the words and marks between the trigger word and its reference, and reads the reference: *found is the result of
+ * read_reference. Returns 0 if no reference follows. */
 static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
     int ended = 0; /* 1: the end of a sentence was passed */
     for (int i = 0; i < FILLERS && skip_space(c) && c->at < c->len; i++) {
@@ -229,8 +231,8 @@ static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
     return 0;
 }
 
-/* Skips a separator between two references: ", ", "and", "&", or a new list item. Returns 0 if the list ends here. *choice
- * is 1 for "or". */
+/* Skips a separator between two references: ", ", "and", "&", or a new list item. Returns 0 if the list ends here. Sets
+ * *choice to 1 for "or". */
 static int skip_separator(cursor *c, int *choice) {
     int joined = 0;
     *choice = 0;
@@ -260,7 +262,7 @@ static int skip_separator(cursor *c, int *choice) {
     }
 }
 
-/* 1 if the sentence at the cursor is a question. */
+/* Returns 1 if the sentence at the cursor is a question. */
 static int is_question(const cursor *c) {
     for (size_t i = c->at; i < c->len && i < c->at + AFTER; i++) {
         const char ch = c->s[i];
@@ -273,8 +275,8 @@ static int is_question(const cursor *c) {
     return 0;
 }
 
-/* Finds the word that ends before s[*at] in the current clause, and moves *at to its start. Returns its length, 0 if there
- * is none. */
+/* Finds the word that ends before s[*at] in the current clause and moves *at to its start. Returns the length of the word; 0 if
+ * there is none. */
 static size_t word_before(const char *s, size_t *at) {
     size_t end = *at;
     while (end > 0 && strchr(" \t*_\"(/:", s[end - 1]) && s[end - 1])
@@ -314,7 +316,7 @@ static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text ho
     return a->number == b->number && x.len == y.len && (!x.len || strncasecmp(x.data, y.data, x.len) == 0);
 }
 
-/* Classifies the phrase by the words before s[at]; the own issue's number may be among them. */
+/* Classifies the phrase by the words before s[at]. References to the text's own issue are skipped. */
 static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own) {
     int longer = 0; /* 1: the next word is "longer" */
     for (int i = 0; i < WORDS_BEFORE; i++) {
@@ -337,7 +339,7 @@ static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own
     return AOEI_REF_STATED;
 }
 
-/* 1 if the clause before s[at] is about another issue, as in "#12 was closed as a duplicate of #13". */
+/* Returns 1 if the clause before s[at] is about another issue, as in "#12 was closed as a duplicate of #13". */
 static int is_of_another(const cursor *c, size_t at, const aoei_issue_ref *own, const aoei_issue_ref *target) {
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
@@ -354,7 +356,7 @@ static int is_of_another(const cursor *c, size_t at, const aoei_issue_ref *own, 
     return 0;
 }
 
-/* 1 if "duplicate" is a verb that means "reproduce", as in "steps to duplicate" and "can duplicate", but not "seems to
+/* Returns 1 if "duplicate" is a verb that means "reproduce", as in "steps to duplicate" and "can duplicate", but not "seems to
  * duplicate". */
 static int is_instruction(const char *s, size_t at, size_t n) {
     if (n != strlen("duplicate"))
@@ -366,7 +368,7 @@ static int is_instruction(const char *s, size_t at, size_t n) {
     return !IS_ONE_OF(seeming, s + at, verb);
 }
 
-/* Length of the trigger word that begins at s[at], where a word may begin; 0: no trigger word. */
+/* Returns the length of the trigger word that begins at s[at]; 0 if there is none. */
 static size_t trigger_at(const char *s, size_t len, size_t at) {
     if ((s[at] | 0x20) != 'd')
         return 0;
@@ -388,7 +390,8 @@ static int add(aoei_issue_refs *r, const aoei_issue_ref *ref, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads the phrase whose trigger word ends at c->at, and moves the cursor after it. */
+/* Reads the phrase whose trigger word begins at `trigger` and ends at c->at, adds its references, and moves the cursor after
+ * it. */
 static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error *err) {
     aoei_issue_ref ref;
     int found, choice = 0, code = AOE_OK;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Masks code, quotes and HTML comments: first line by line, then inside the remaining lines. It follows CommonMark with
- * simplifications: a code span ends at a run of backticks of equal length, and an indented code block needs a blank line
- * before it and does not occur in a list. Every byte is read a fixed number of times.
+ * Masks code, quotes and HTML comments, line by line, and code spans, paragraph by paragraph. The rules are those of CommonMark
+ * with simplifications; for example, an indented code block needs a blank line before it and does not occur in a list. The time
+ * is linear in the length of the text.
  */
 #include "collect/markdown.h"
 
 #include <stdint.h>
 #include <string.h>
 
+/* State after the preceding lines. */
 typedef struct scan {
     char mark;    /* character of the fence of the open block; 0: no open block */
     size_t fence; /* number of characters of that fence */
@@ -85,7 +86,7 @@ static void hide(char *s, size_t len) {
             s[i] = AOEI_MASKED;
 }
 
-/* Masks the comments that begin or continue in a line. A code span hides text that looks like a comment. */
+/* Masks the comments that begin or continue in a line. */
 static void hide_comments(scan *m, char *s, size_t len) {
     for (size_t i = 0; i < len;) {
         if (m->comment) {
@@ -105,7 +106,7 @@ static void hide_comments(scan *m, char *s, size_t len) {
     }
 }
 
-/* Masks code, quotes and comments that span whole lines or begin in the line. */
+/* Masks a line of code or a quoted line completely; masks the comments of any other line. */
 static void mask_line(scan *m, char *s, size_t len) {
     const int blank = is_blank_line(s, len);
     const size_t indent = leading_spaces(s, len);
@@ -139,8 +140,8 @@ static void mask_line(scan *m, char *s, size_t len) {
 }
 
 /* Masks code spans in the paragraph s[0, len): from a run of backticks to the next run of equal length. A run without such
- * an end is ordinary text. seen[n] is the position where the last unsuccessful search for a run of n began, so that no
- * search is repeated. */
+ * an end is ordinary text. missing[n] is 1 if a search for a closing run of n backticks has failed; it is not repeated, because
+ * the remaining text cannot contain one either. */
 static void mask_spans(char *s, size_t len) {
     enum { RUNS = 32 };
     uint8_t missing[RUNS] = {0};
