@@ -20,16 +20,7 @@ typedef struct options {
     size_t positions;    /* maximum sequence length in tokens; 0: from the shape */
 } options;
 
-static const char *const modes[] = {"infer", "train", "pretrain"}; /* in the order of aoe_bench_mode */
-enum { N_MODES = sizeof modes / sizeof *modes };
-
-static int parse_mode(void *target, const char *text, aoe_error *err) {
-    size_t i = cli_choose(modes, N_MODES, text, "mode", err);
-    if (i == N_MODES)
-        return err->code;
-    *(aoe_bench_mode *)target = (aoe_bench_mode)i;
-    return 0;
-}
+static const char *const modes[] = {"infer", "train", "pretrain", NULL}; /* in the order of aoe_bench_mode */
 
 static const cli_option table[] = {
     {.name = "shape",
@@ -40,13 +31,13 @@ static const cli_option table[] = {
          "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
          "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"},
     {.name = "mode",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "MODE",
      .offset = offsetof(options, bench.mode),
-     .parse = parse_mode,
+     .choices = modes,
+     .noun = "mode",
      .help = "infer (inference), train (one step on N/2 pairs with dropout 0.1 and AdamW) or pretrain (one step of "
-             "masked language modeling)",
-     .fallback = "infer"},
+             "masked language modeling)"},
     {.name = "texts",
      .kind = CLI_SIZE,
      .value = "N",

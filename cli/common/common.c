@@ -13,102 +13,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(text, names[i]) == 0)
-            return i;
-    err->code = AOE_EARG;
-    int at = snprintf(err->message, sizeof err->message, "unknown %s '%.100s'; choose", noun, text);
-    for (size_t i = 0; i < n; i++)
-        at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s",
-                       i == 0       ? " "
-                       : i + 1 == n ? " or "
-                                    : ", ",
-                       names[i]);
-    return n;
-}
-
-int cli_parse_storage(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"f32", "bf16", "int8"}; /* in the order of aoe_storage */
-    size_t i = cli_choose(names, 3, text, "storage type", err);
-    if (i == 3)
-        return err->code;
-    *(int *)target = (int)i;
-    return 0;
-}
-
-int cli_parse_table_format(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"table", "csv", "markdown"}; /* in the order of cli_table_format */
-    const size_t i = cli_choose(names, 3, text, "format", err);
-    if (i == 3)
-        return err->code;
-    *(cli_table_format *)target = (cli_table_format)i;
-    return 0;
-}
-
-int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"first", "mean"};
-    size_t i = cli_choose(names, 2, text, "chunk mode", err);
-    if (i == 2)
-        return err->code;
-    *(aoe_chunk *)target = i ? AOE_CHUNK_MEAN : AOE_CHUNK_FIRST;
-    return 0;
-}
-
-int cli_parse_dtype(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"f32", "bf16", "auto"};
-    static const aoe_dtype values[] = {AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_AUTO};
-    size_t i = cli_choose(names, 3, text, "data type", err);
-    if (i == 3)
-        return err->code;
-    *(aoe_dtype *)target = values[i];
-    return 0;
-}
-
-int cli_parse_angle_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"reference", "phase"};
-    static const aoe_angle_form values[] = {AOE_ANGLE_REFERENCE, AOE_ANGLE_PHASE};
-    size_t i = cli_choose(names, 2, text, "angle form", err);
-    if (i == 2)
-        return err->code;
-    *(aoe_angle_form *)target = values[i];
-    return 0;
-}
-
-int cli_parse_distill(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"cosine", "kl"};
-    static const aoe_distill values[] = {AOE_DISTILL_COSINE, AOE_DISTILL_KL};
-    size_t i = cli_choose(names, 2, text, "distillation loss", err);
-    if (i == 2)
-        return err->code;
-    *(aoe_distill *)target = values[i];
-    return 0;
-}
-
 int cli_parse_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"auto", "pairs", "positives", "triplets"}; /* in the order of aoe_example_kind */
-    const size_t i = cli_choose(names, 4, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
-    if (i == 4)
+    static const char *const names[] = {"auto", "pairs", "positives", "triplets", NULL}; /* in the order of aoe_example_kind */
+    const size_t i = cli_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
+    if (!names[i])
         return err->code;
     *(aoe_example_kind *)target = (aoe_example_kind)i;
     return 0;
 }
 
 int cli_parse_output_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"pairs", "triplets"};
-    const size_t i = cli_choose(names, 2, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
-    if (i == 2)
+    static const char *const names[] = {"pairs", "triplets", NULL};
+    const size_t i = cli_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
+    if (!names[i])
         return err->code;
     *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
-    return 0;
-}
-
-int cli_parse_input_format(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"auto", "tsv", "csv", "jsonl", "txt"}; /* in the order of aoe_table_format */
-    const size_t i = cli_choose(names, 5, text, "format", err);
-    if (i == 5)
-        return err->code;
-    *(aoe_table_format *)target = (aoe_table_format)i;
     return 0;
 }
 
@@ -225,13 +144,13 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
 
 const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
     {.name = "chunk",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(cli_model_options, chunk),
-     .parse = cli_parse_chunk,
+     .choices = CLI_CHOICES("first", "mean"), /* in the order of aoe_chunk */
+     .noun = "chunk mode",
      .help = "for texts longer than --max-length: first (use only the first chunk) or mean (average the embeddings "
-             "of all chunks)",
-     .fallback = "first"},
+             "of all chunks)"},
     {.name = "chunk-overlap",
      .kind = CLI_SIZE,
      .value = "N",
@@ -253,10 +172,11 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
 
 const cli_option cli_input_table[CLI_INPUT_COUNT] = {
     {.name = "input-format",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(aoe_table_options, input_format),
-     .parse = cli_parse_input_format,
+     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt"), /* in the order of aoe_table_format */
+     .noun = "format",
      .help = "tsv, csv, jsonl or txt; required for pipes that contain a table",
      .fallback = "from the extension of the file; txt for stdin"},
     {.name = "delimiter",

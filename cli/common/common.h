@@ -46,24 +46,13 @@ extern const cli_option cli_lora_table[CLI_LORA_COUNT];   /* base: aoe_lora */
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
-/* The index of text in names[n]. Returns n and fills in err if text is not one of the names. noun: the kind of name, for the
- * message. */
-size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err);
-/* For cli_option.parse; targets int (an aoe_storage), aoe_chunk, aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
-int cli_parse_storage(void *target, const char *text, aoe_error *err);
-int cli_parse_chunk(void *target, const char *text, aoe_error *err);
-int cli_parse_table_format(void *target, const char *text, aoe_error *err); /* target: a cli_table_format */
-int cli_parse_dtype(void *target, const char *text, aoe_error *err);
-int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
-int cli_parse_distill(void *target, const char *text, aoe_error *err);
-int cli_parse_pooling(void *target, const char *text, aoe_error *err);
+int cli_parse_pooling(void *target, const char *text, aoe_error *err); /* for cli_option.parse; target: an aoe_pooling */
 /* target: an aoe_example_kind. auto, pairs, positives or triplets; "triples" is accepted for triplets. */
 int cli_parse_form(void *target, const char *text, aoe_error *err);
 /* target: an aoe_example_kind. Only pairs or triplets. */
 int cli_parse_output_form(void *target, const char *text, aoe_error *err);
-int cli_parse_input_format(void *target, const char *text, aoe_error *err); /* target: an aoe_table_format */
-int cli_parse_delimiter(void *target, const char *text, aoe_error *err);    /* target: a char */
-int cli_parse_direction(void *target, const char *text, aoe_error *err);    /* target: aoe_model_options */
+int cli_parse_delimiter(void *target, const char *text, aoe_error *err); /* target: a char */
+int cli_parse_direction(void *target, const char *text, aoe_error *err); /* target: aoe_model_options */
 
 /* ---- opening */
 

@@ -51,6 +51,11 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
         if (*(const char *const *)target)
             snprintf(out, size, "%s", *(const char *const *)target);
         break;
+    case CLI_CHOICE:
+        for (int i = 0; o->choices[i]; i++)
+            if (i == *(const int *)target)
+                snprintf(out, size, "%s", o->choices[i]);
+        break;
     case CLI_FLAG:
     case CLI_TEXTS:
     case CLI_NAMED:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Rows of option tables that several commands have. `target` initializes the offset of the row's target, for example
- * .offset = offsetof(options, table.skip_bad_rows).
+ * .offset = offsetof(options, table.skip_bad_rows). The names of choices are in the order of the target's enum.
  */
 #ifndef AOE_CLI_COMMON_OPTION_ROWS_H
 #define AOE_CLI_COMMON_OPTION_ROWS_H
@@ -9,8 +9,8 @@
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
     {                                                                                                                          \
-        .name = "angle-form", .kind = CLI_NAMED, .value = "NAME", target, .parse = cli_parse_angle_form,                       \
-        .help = "formula of the angle score: reference or phase", .fallback = "reference"                                      \
+        .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target, .choices = CLI_CHOICES("reference", "phase"),       \
+        .noun = "angle form", .help = "formula of the angle score: reference or phase"                                         \
     }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                          \
     {                                                                                                                          \
@@ -19,9 +19,9 @@
     }
 #define CLI_OPTION_DTYPE(target)                                                                                               \
     {                                                                                                                          \
-        .name = "dtype", .kind = CLI_NAMED, .value = "TYPE", target, .parse = cli_parse_dtype,                                 \
-        .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, otherwise f32)",  \
-        .fallback = "auto"                                                                                                     \
+        .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16"),           \
+        .noun = "data type",                                                                                                   \
+        .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, otherwise f32)"   \
     }
 #define CLI_OPTION_FORCE(target)                                                                                               \
     { .name = "force", .kind = CLI_FLAG, target, .set = 1, .help = "replace an existing model in the output directory" }
@@ -35,13 +35,12 @@
     { .name = "ordered", .kind = CLI_FLAG, target, .set = 1, .help = "treat (a, b) and (b, a) as different pairs" }
 #define CLI_OPTION_OUTPUT_DIR(target)                                                                                          \
     { .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", target, .help = "output directory" }
-#define CLI_OPTION_SAME(target, usual)                                                                                         \
+#define CLI_OPTION_SAME(target)                                                                                                \
     {                                                                                                                          \
-        .name = "same", .kind = CLI_NAMED, .value = "NAME", target, .parse = cli_parse_same,                                   \
-        .help =                                                                                                                \
-            "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also ignoring case) "    \
-            "or letters (comparing only letters and digits)",                                                                  \
-        .fallback = usual                                                                                                      \
+        .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                           \
+        .choices = CLI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                                \
+        .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also ignoring "      \
+                "case) or letters (comparing only letters and digits)"                                                         \
     }
 #define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                                       \
     {                                                                                                                          \
@@ -50,8 +49,8 @@
     }
 #define CLI_OPTION_TABLE_FORMAT(target, about)                                                                                 \
     {                                                                                                                          \
-        .name = "format", .letter = 'f', .kind = CLI_NAMED, .value = "NAME", target, .parse = cli_parse_table_format,          \
-        .excludes = "json", .help = about, .fallback = "table"                                                                 \
+        .name = "format", .letter = 'f', .kind = CLI_CHOICE, .value = "NAME", target, .excludes = "json",                      \
+        .choices = CLI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                                    \
     }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                        \
     {                                                                                                                          \

@@ -185,6 +185,22 @@ static int check_exclusions(const parser *p) {
     return CLI_GO;
 }
 
+size_t cli_choose(const char *const *names, const char *text, const char *noun, aoe_error *err) {
+    size_t n = 0;
+    for (; names[n]; n++)
+        if (strcmp(text, names[n]) == 0)
+            return n;
+    err->code = AOE_EARG;
+    int at = snprintf(err->message, sizeof err->message, "unknown %s '%.100s'; choose", noun, text);
+    for (size_t i = 0; i < n; i++)
+        at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s",
+                       i == 0       ? " "
+                       : i + 1 == n ? " or "
+                                    : ", ",
+                       names[i]);
+    return n;
+}
+
 static int store(parser *p, const cli_option *o, void *target, const char *text) {
     unsigned long long whole;
     double real;
@@ -217,6 +233,13 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
             return bad_range(p, o, text);
         *(double *)target = real;
         return CLI_GO;
+    case CLI_CHOICE: {
+        const size_t choice = cli_choose(o->choices, text, o->noun, &err);
+        if (!o->choices[choice])
+            return bad(p, "--%s: %s", o->name, err.message);
+        *(int *)target = (int)choice;
+        return CLI_GO;
+    }
     case CLI_NAMED:
         if (o->parse(target, text, &err))
             return bad(p, "--%s: %s", o->name, err.message);

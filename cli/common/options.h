@@ -44,6 +44,10 @@ int cli_print_version(void); /* prints "aoe VERSION" to stdout; returns exit cod
 /* Reports a usage error of a command ("aoe: COMMAND: ... (see aoe COMMAND --help)") and returns 2. */
 int cli_usage(const char *command, const char *fmt, ...);
 
+/* The index of text in names, a list ended by NULL. Returns the number of names and fills in err if text is not one of them.
+ * noun: what the names are, for the message. */
+size_t cli_choose(const char *const *names, const char *text, const char *noun, aoe_error *err);
+
 /* The element of names[n] that is closest to the typed word; NULL if none is close enough for a hint. */
 const char *cli_closest(const char *typed, const char *const *names, size_t n);
 

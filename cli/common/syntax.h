@@ -11,13 +11,14 @@
 #include <aoe.h>
 
 typedef enum cli_kind {
-    CLI_FLAG,  /* int: set to `set`; the option has no value */
-    CLI_TEXT,  /* const char * */
-    CLI_TEXTS, /* cli_texts: all arguments up to the next option or @FILE; may be repeated */
-    CLI_SIZE,  /* size_t in [min, max] */
-    CLI_SEED,  /* uint64_t */
-    CLI_REAL,  /* double in [min, max] */
-    CLI_NAMED  /* any type, set by parse() */
+    CLI_FLAG,   /* int: set to `set`; the option has no value */
+    CLI_TEXT,   /* const char * */
+    CLI_TEXTS,  /* cli_texts: all arguments up to the next option or @FILE; may be repeated */
+    CLI_SIZE,   /* size_t in [min, max] */
+    CLI_SEED,   /* uint64_t */
+    CLI_REAL,   /* double in [min, max] */
+    CLI_CHOICE, /* int or an enum: index of the text in `choices` */
+    CLI_NAMED   /* any type, set by parse() */
 } cli_kind;
 
 typedef struct cli_texts {
@@ -29,19 +30,27 @@ typedef struct cli_texts {
 typedef int (*cli_parse_fn)(void *target, const char *text, aoe_error *err);
 
 typedef struct cli_option {
-    const char *name;     /* long name without dashes */
-    const char *value;    /* name of the value in --help; NULL for flags */
-    const char *help;     /* description for --help, without a full stop */
-    const char *fallback; /* default for --help in words; NULL: the value in the target; "": no default is shown */
-    const char *field;    /* library option field without "options.", as "lora.r"; NULL: the name with '_' for '-' */
-    const char *excludes; /* name of an option that must not be given together with this one; NULL: none */
-    size_t offset;        /* offset of the target in the base of the group, in bytes */
-    double min, max;      /* CLI_SIZE and CLI_REAL: smallest and largest value; both 0: every non-negative value */
-    cli_parse_fn parse;   /* CLI_NAMED: parses the value */
+    const char *name;           /* long name without dashes */
+    const char *value;          /* name of the value in --help; NULL for flags */
+    const char *help;           /* description for --help, without a full stop */
+    const char *fallback;       /* default for --help in words; NULL: the value in the target; "": no default is shown */
+    const char *field;          /* library option field without "options.", as "lora.r"; NULL: the name with '_' for '-' */
+    const char *excludes;       /* name of an option that must not be given together with this one; NULL: none */
+    size_t offset;              /* offset of the target in the base of the group, in bytes */
+    double min, max;            /* CLI_SIZE and CLI_REAL: smallest and largest value; both 0: every non-negative value */
+    cli_parse_fn parse;         /* CLI_NAMED: parses the value */
+    const char *const *choices; /* CLI_CHOICE: names ended by NULL, in the order of the values 0, 1, ... */
+    const char *noun;           /* CLI_CHOICE: what the names are, for messages: "pairing" */
     cli_kind kind;
     int set;     /* CLI_FLAG: value of the target if the flag is given */
     char letter; /* one-letter name; 0: none */
 } cli_option;
+
+/* Initializes `choices`. */
+#define CLI_CHOICES(...)                                                                                                       \
+    (const char *const[]) {                                                                                                    \
+        __VA_ARGS__, NULL                                                                                                      \
+    }
 
 typedef struct cli_group {
     const char *title;         /* heading of the group in --help */

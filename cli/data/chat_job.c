@@ -264,10 +264,10 @@ static int read_models(cli_chat *c, const char *command) {
 /* ---- output */
 
 static int name_output(cli_chat *c, const char *command) {
-    static const char *const formats[] = {"tsv", "csv", "jsonl"};
+    static const char *const formats[] = {"tsv", "csv", "jsonl", NULL};
     const char *end = c->to_stdout ? ".jsonl" : cli_table_end(c->output);
     aoe_error err;
-    if (c->format && cli_choose(formats, 3, c->format, "format", &err) == 3)
+    if (c->format && !formats[cli_choose(formats, c->format, "format", &err)])
         return cli_usage(command, "--format: %s", err.message);
     if (c->format) {
         const char *packed = strchr(*end ? end + 1 : end, '.');

@@ -91,7 +91,7 @@ static const cli_option check_table[] = {
      .value = "N",
      AT(c.longest),
      .help = "report texts longer than N characters; 0: any length is accepted"},
-    CLI_OPTION_SAME(AT(c.equality), "case"),
+    CLI_OPTION_SAME(AT(c.equality)),
     CLI_OPTION_ORDERED(AT(c.ordered)),
     CLI_OPTION_TEXT_COLUMNS(AT(c.table.columns)),
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),

@@ -18,21 +18,12 @@ typedef struct options {
 } options;
 
 static int parse_format(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"tsv", "csv", "jsonl", "txt"};
+    static const char *const names[] = {"tsv", "csv", "jsonl", "txt", NULL};
     static const char *const paths[] = {"output.tsv", "output.csv", "output.jsonl", "output.txt"};
-    const size_t i = cli_choose(names, 4, text, "format", err);
-    if (i == 4)
+    const size_t i = cli_choose(names, text, "format", err);
+    if (!names[i])
         return err->code;
     *(const char **)target = paths[i];
-    return 0;
-}
-
-static int parse_pairing(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"zip", "sample", "all"}; /* in the order of aoe_pairing */
-    const size_t i = cli_choose(names, 3, text, "pairing", err);
-    if (i == 3)
-        return err->code;
-    *(aoe_pairing *)target = (aoe_pairing)i;
     return 0;
 }
 
@@ -83,14 +74,14 @@ static const cli_option form_table[] = {
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(c.pairing),
-     .parse = parse_pairing,
+     .choices = CLI_CHOICES("zip", "sample", "all"),
+     .noun = "pairing",
      .help = "how the positives and negatives of a text1 form triplets: zip (first with first and so on), sample "
-             "(each positive with a random negative) or all (all combinations)",
-     .fallback = "zip"},
-    CLI_OPTION_SAME(AT(c.equality), "exact"),
+             "(each positive with a random negative) or all (all combinations)"},
+    CLI_OPTION_SAME(AT(c.equality)),
     {.name = "negatives",
      .letter = 'n',
      .kind = CLI_SIZE,

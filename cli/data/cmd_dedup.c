@@ -26,15 +26,6 @@ typedef struct job {
     size_t named;
 } job;
 
-static int parse_conflicts(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"first", "drop", "keep"}; /* in the order of aoe_conflicts */
-    const size_t i = cli_choose(names, 3, text, "conflict mode", err);
-    if (i == 3)
-        return err->code;
-    *(aoe_conflicts *)target = (aoe_conflicts)i;
-    return 0;
-}
-
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
@@ -50,16 +41,16 @@ static const cli_option output_table[] = {
 };
 
 static const cli_option equal_table[] = {
-    CLI_OPTION_SAME(AT(d.equality), "exact"),
+    CLI_OPTION_SAME(AT(d.equality)),
     CLI_OPTION_ORDERED(AT(d.ordered)),
     {.name = "conflicts",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(d.conflicts),
-     .parse = parse_conflicts,
+     .choices = CLI_CHOICES("first", "drop", "keep"),
+     .noun = "conflict mode",
      .help = "duplicates with different labels: first (keep the first row), drop (keep none) or keep (keep the "
-             "first row of each label)",
-     .fallback = "first"},
+             "first row of each label)"},
     CLI_OPTION_TEXT_COLUMNS(AT(d.table.columns)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(d.table.skip_bad_rows)),
 };

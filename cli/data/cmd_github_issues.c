@@ -36,24 +36,15 @@ typedef struct job {
 
 static const char *const split_names[AOE_ISSUES_SPLITS] = {"train", "validation", "test"};
 
-static int parse_negatives_by(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"random", "label", "near"};
-    const size_t i = cli_choose(names, 3, text, "selection of negatives", err);
-    if (i == 3)
-        return err->code;
-    *(aoe_issue_negatives *)target = (aoe_issue_negatives)i;
-    return 0;
-}
-
 /* Parses a list such as "comments,images,templates". */
 static int parse_clean(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"comments", "images", "templates"};
+    static const char *const names[] = {"comments", "images", "templates", NULL};
     unsigned clean = 0;
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char word[32];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
-        const size_t i = cli_choose(names, 3, word, "part to take out", err);
-        if (i == 3)
+        const size_t i = cli_choose(names, word, "part to take out", err);
+        if (!names[i])
             return err->code;
         clean |= 1u << i;
     }
@@ -173,12 +164,12 @@ static const cli_option choice_table[] = {
      .max = 1000,
      .help = "negatives per pair of duplicates"},
     {.name = "negatives-by",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "WAY",
      AT(g.negatives_by),
-     .parse = parse_negatives_by,
-     .help = "random, label (issues that share a label) or near (issues with similar titles)",
-     .fallback = "random"},
+     .choices = CLI_CHOICES("random", "label", "near"),
+     .noun = "selection of negatives",
+     .help = "random, label (issues that share a label) or near (issues with similar titles)"},
     {.name = "clean",
      .kind = CLI_NAMED,
      .value = "PART,...",

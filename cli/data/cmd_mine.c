@@ -32,15 +32,6 @@ typedef struct job {
     int failed; /* 1 if writing failed; the error was reported */
 } job;
 
-static int parse_format(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"tsv", "jsonl"};
-    const size_t i = cli_choose(names, 2, text, "format", err);
-    if (i == 2)
-        return err->code;
-    *(format *)target = (format)i;
-    return 0;
-}
-
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
@@ -53,10 +44,11 @@ static const cli_option output_table[] = {
      .fallback = "stdout"},
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(format),
-     .parse = parse_format,
+     .choices = CLI_CHOICES("tsv", "jsonl"),
+     .noun = "format",
      .help = "tsv or jsonl; only jsonl can store lists of alternatives, tabs and line breaks",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "scores",

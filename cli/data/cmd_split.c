@@ -93,7 +93,7 @@ static const cli_option output_table[] = {
 };
 
 static const cli_option together_table[] = {
-    CLI_OPTION_SAME(AT(s.equality), "case"),
+    CLI_OPTION_SAME(AT(s.equality)),
     {.name = "near",
      .kind = CLI_REAL,
      .value = "X",

@@ -35,24 +35,16 @@ typedef struct job {
 
 static const char *const quantile_names[AOE_QUANTILES] = {"min", "25%", "median", "75%", "90%", "99%", "max"};
 
-static int parse_view(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"rows", "lengths", "labels"};
-    const size_t i = cli_choose(names, 3, text, "table", err);
-    if (i == 3)
-        return err->code;
-    *(view *)target = (view)i;
-    return 0;
-}
-
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
     CLI_OPTION_TABLE_FORMAT(AT(format), "table, csv or markdown"),
     {.name = "only",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(only),
-     .parse = parse_view,
+     .choices = CLI_CHOICES("rows", "lengths", "labels"),
+     .noun = "table",
      .excludes = "json",
      .help = "print only one of the tables: rows, lengths or labels",
      .fallback = "all tables"},
@@ -88,7 +80,7 @@ static const cli_option data_table[] = {
      .min = 1,
      .max = 1000,
      .help = "number of histogram bins for labels with more than 20 distinct values"},
-    CLI_OPTION_SAME(AT(s.equality), "exact"),
+    CLI_OPTION_SAME(AT(s.equality)),
     CLI_OPTION_TEXT_COLUMNS(AT(s.table.columns)),
     CLI_OPTION_LABEL_MAP(AT(s.table.label_map)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),

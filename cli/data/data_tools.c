@@ -11,15 +11,6 @@
 #include "aoe_data.h"
 #include "cli/common/words.h"
 
-int cli_parse_same(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"exact", "space", "case", "letters"}; /* in the order of aoe_text_equality */
-    const size_t i = cli_choose(names, 4, text, "text comparison", err);
-    if (i == 4)
-        return err->code;
-    *(aoe_text_equality *)target = (aoe_text_equality)i;
-    return 0;
-}
-
 int cli_sink_write(void *user, size_t part, const char *data, size_t len) {
     const cli_sink *s = user;
     FILE *file = s->file[part].file;

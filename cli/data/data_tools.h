@@ -7,9 +7,6 @@
 
 #include "cli/common/common.h"
 
-/* For cli_option.parse; target: an aoe_text_equality. */
-int cli_parse_same(void *target, const char *text, aoe_error *err);
-
 /* The output files of a command. */
 typedef struct cli_sink {
     cli_file *file; /* [n] one file per part, borrowed */

@@ -34,15 +34,6 @@ static int parse_numbers(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-static int parse_query(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"random", "first", "all"}; /* in the order of aoe_query_choice */
-    const size_t i = cli_choose(names, 3, text, "query choice", err);
-    if (i == 3)
-        return err->code;
-    *(aoe_query_choice *)target = (aoe_query_choice)i;
-    return 0;
-}
-
 static const cli_option measure_table[] = {
     {.name = "recall-at",
      .kind = CLI_NAMED,
@@ -62,13 +53,13 @@ static const cli_option measure_table[] = {
 
 static const cli_option input_table[] = {
     {.name = "query",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, r.query),
-     .parse = parse_query,
+     .choices = CLI_CHOICES("random", "first", "all"),
+     .noun = "query choice",
      .help = "queries of each group: random (one text chosen at random), first (the first text) or all (every "
-             "text)",
-     .fallback = "random"},
+             "text)"},
     {.name = "count-query",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.count_query),

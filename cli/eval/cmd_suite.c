@@ -20,40 +20,22 @@ typedef struct options {
     cli_words paths; /* paths of the sets, owned */
 } options;
 
-static int parse_setting(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"all", "mean", "wmean", "each"}; /* in the order of aoe_setting */
-    const size_t i = cli_choose(names, 4, text, "setting", err);
-    if (i == 4)
-        return err->code;
-    *(int *)target = (int)i;
-    return 0;
-}
-
-static int parse_metric(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"spearman", "pearson"};
-    const size_t i = cli_choose(names, 2, text, "metric", err);
-    if (i == 2)
-        return err->code;
-    *(int *)target = (int)i;
-    return 0;
-}
-
 static const cli_option suite_table[] = {
     {.name = "setting",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, setting),
-     .parse = parse_setting,
+     .choices = CLI_CHOICES("all", "mean", "wmean", "each"),
+     .noun = "setting",
      .help = "how the subsets of a year are combined: all (concatenated), mean (mean of the subset correlations), "
-             "wmean (mean weighted by the number of pairs) or each (one row for each of these)",
-     .fallback = "each"},
+             "wmean (mean weighted by the number of pairs) or each (one row for each of these)"},
     {.name = "metric",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, pearson),
-     .parse = parse_metric,
-     .help = "spearman or pearson",
-     .fallback = "spearman"},
+     .choices = CLI_CHOICES("spearman", "pearson"),
+     .noun = "metric",
+     .help = "spearman or pearson"},
     {.name = "subsets",
      .kind = CLI_FLAG,
      .offset = offsetof(options, subsets),

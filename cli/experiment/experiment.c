@@ -15,15 +15,6 @@
 
 enum { MOST_SEEDS = 10000 };
 
-static int parse_keep(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"none", "best", "all"}; /* in the order of aoe_keep */
-    const size_t i = cli_choose(names, 3, text, "choice of models to keep", err);
-    if (i == 3)
-        return err->code;
-    *(aoe_keep *)target = (aoe_keep)i;
-    return 0;
-}
-
 /* "8G", "500M", "2.5GiB": powers of 1024. */
 static int parse_bytes(void *target, const char *text, aoe_error *err) {
     static const char units[] = "KMGT";
@@ -76,10 +67,11 @@ const cli_option cli_experiment_table[CLI_EXPERIMENT_COUNT] = {
      .help = "memory of all runs together, such as 8G (aoe info --plan estimates a run); a run that does not fit waits",
      .fallback = "the free memory"},
     {.name = "keep",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(keep),
-     .parse = parse_keep,
+     .choices = CLI_CHOICES("none", "best", "all"),
+     .noun = "choice of models to keep",
      .help = "models that stay on disk: none, best (of the run with the highest score) or all",
      .fallback = "grid: best; compare: none"},
     {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, AT(quiet), .set = 1, .help = "no progress and no notes on stderr"},

@@ -23,10 +23,11 @@ typedef struct options {
 
 static const cli_option table[] = {
     {.name = "dtype",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "TYPE",
      .offset = offsetof(options, storage),
-     .parse = cli_parse_storage,
+     .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
+     .noun = "storage type",
      .help = "data type of the stored weights: f32, bf16, or int8 (one byte per weight and one scale per row, "
              "readable only by aoe)"},
     CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),

@@ -50,10 +50,11 @@ static const cli_option table[] = {
      .help = "use a model of this shape instead of a model directory; aoe bench --help lists the shapes",
      .fallback = "none"},
     {.name = "stored",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "TYPE",
      .offset = offsetof(options, stored),
-     .parse = cli_parse_storage,
+     .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
+     .noun = "storage type",
      .help = "data type of the stored weights of --shape: f32, bf16 or int8",
      .fallback = "bf16"},
 };

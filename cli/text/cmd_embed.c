@@ -50,22 +50,14 @@ typedef struct job {
     size_t zero; /* number of texts without a token */
 } job;
 
-static int parse_format(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"jsonl", "npy", "tsv"};
-    size_t i = cli_choose(names, 3, text, "format", err);
-    if (i == 3)
-        return err->code;
-    *(format *)target = (format)i;
-    return 0;
-}
-
 static const cli_option table[] = {
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, format),
-     .parse = parse_format,
+     .choices = CLI_CHOICES("jsonl", "npy", "tsv"),
+     .noun = "format",
      .help = "jsonl (text, embedding, tokens, truncated; with --chunk mean also the number of chunks), npy "
              "(float32 array [texts, dims]) or tsv (one column per component)",
      .fallback = "from the extension of --output, otherwise jsonl"},

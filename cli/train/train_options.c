@@ -186,13 +186,13 @@ static const cli_option teacher_table[] = {
      AT(t.w_teacher),
      .help = "weight of the distillation loss; with a teacher all other weights may be 0"},
     {.name = "distill",
-     .kind = CLI_NAMED,
+     .kind = CLI_CHOICE,
      .value = "NAME",
      AT(t.distill),
-     .parse = cli_parse_distill,
+     .choices = CLI_CHOICES("cosine", "kl"),
+     .noun = "distillation loss",
      .help = "distillation loss: cosine (match the teacher's cosines of the pairs) or kl (match the softmax of the "
-             "teacher's embeddings; requires equal dimensions)",
-     .fallback = "cosine"},
+             "teacher's embeddings; requires equal dimensions)"},
 };
 
 /* The settings of a file of --data. */
