@@ -172,8 +172,7 @@ static int run_command(int argc, char **argv) {
                  "one warm-up run. TFLOP/s counts only matrix multiplications.\n",
         .examples = "  aoe bench --shape minilm-l6 --texts 64 --length 32\n"
                     "  aoe bench --mode train --threads 2 --json\n",
-        .groups = groups,
-        .n_groups = 2,
+        CLI_GROUPS(groups),
     };
     cli_args args;
     aoe_error err;

@@ -69,8 +69,7 @@ static int run_command(int argc, char **argv) {
                  "objectives.json. Prints the largest error of each check and its tolerance; the exit code is 1 if a\n"
                  "check fails.\n",
         .examples = "  aoe verify tests/golden/data/bert --dtype f32\n",
-        .groups = groups,
-        .n_groups = 2,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,
     };

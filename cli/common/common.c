@@ -160,12 +160,8 @@ const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
 };
 
 const cli_option cli_table_table[CLI_TABLE_COUNT] = {
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     AT(aoe_table_options, columns),
-     .help = "columns to read, for example text1=a,text2=b,label=c",
-     .fallback = "recognised names"},
+    CLI_OPTION_COLUMNS(AT(aoe_table_options, columns), "ROLE=NAME,...", "columns to read, for example text1=a,text2=b,label=c",
+                       "recognised names"),
     CLI_OPTION_LABEL_MAP(AT(aoe_table_options, label_map)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(aoe_table_options, skip_bad_rows)),
 };

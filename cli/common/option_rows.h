@@ -17,6 +17,8 @@
         .name = "base", .kind = CLI_TEXT, .value = "DIR", target, .help = "base model of the adapters",                        \
         .fallback = "the model named in adapter_config.json"                                                                   \
     }
+#define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                         \
+    { .name = "columns", .kind = CLI_TEXT, .value = form, target, .help = about, .fallback = usual }
 #define CLI_OPTION_DTYPE(target)                                                                                               \
     {                                                                                                                          \
         .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16"),           \
@@ -33,8 +35,13 @@
     }
 #define CLI_OPTION_ORDERED(target)                                                                                             \
     { .name = "ordered", .kind = CLI_FLAG, target, .set = 1, .help = "treat (a, b) and (b, a) as different pairs" }
-#define CLI_OPTION_OUTPUT_DIR(target)                                                                                          \
-    { .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", target, .help = "output directory" }
+#define CLI_OPTION_OUTPUT(target, form, about)                                                                                 \
+    { .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = form, target, .help = about }
+#define CLI_OPTION_OUTPUT_FILE(target, formats)                                                                                \
+    {                                                                                                                          \
+        .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", target,                                            \
+        .help = "output file; it is written completely or not at all" formats, .fallback = "stdout"                            \
+    }
 #define CLI_OPTION_SAME(target)                                                                                                \
     {                                                                                                                          \
         .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                           \

@@ -61,6 +61,8 @@ typedef struct cli_group {
 
 #define CLI_GROUP(title, table, base)                                                                                          \
     { title, table, sizeof(table) / sizeof *(table), base }
+/* Initializes `groups` and `n_groups`. */
+#define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
 
 typedef struct cli_syntax {
     const char *command;      /* name of the command, for example "data mine" */

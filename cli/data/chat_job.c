@@ -10,6 +10,7 @@
 #include "aoe_annotate.h"
 #include "cli/train/training_args.h"
 #include "cli/data/data_tools.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/words.h"
 
 #define AT(field) .offset = offsetof(cli_chat, field)
@@ -30,13 +31,7 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
 }
 
 const cli_option cli_chat_output_table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     AT(output),
-     .help = "output file; it is written completely or not at all; .tsv, .csv or .jsonl, optionally .gz or .zst",
-     .fallback = "stdout"},
+    CLI_OPTION_OUTPUT_FILE(AT(output), "; .tsv, .csv or .jsonl, optionally .gz or .zst"),
     {.name = "format",
      .letter = 'f',
      .kind = CLI_TEXT,

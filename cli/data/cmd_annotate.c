@@ -68,12 +68,7 @@ static const cli_option row_table[] = {
 };
 
 static const cli_option data_table[] = {
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "text=NAME",
-     AT(a.table.columns),
-     .help = "name of the text column",
-     .fallback = "every column with a recognised name"},
+    CLI_OPTION_COLUMNS(AT(a.table.columns), "text=NAME", "name of the text column", "every column with a recognised name"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(a.table.skip_bad_rows)),
 };
 
@@ -155,8 +150,7 @@ static int run_command(int argc, char **argv) {
                     "      --price 0.15,0.6 --max-cost 2\n"
                     "  aoe data annotate texts.txt -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --form triplets -o triplets.jsonl\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };

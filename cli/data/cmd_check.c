@@ -233,8 +233,7 @@ static int run_command(int argc, char **argv) {
                  "data that are in the test data. The exit code is 1 if a problem is found.\n",
         .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
                     "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };

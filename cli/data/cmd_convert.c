@@ -30,14 +30,7 @@ static int parse_format(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     AT(output),
-     .help = "output file; it is written completely or not at all; .tsv, .csv, .jsonl or .txt, optionally .gz or "
-             ".zst",
-     .fallback = "stdout"},
+    CLI_OPTION_OUTPUT_FILE(AT(output), "; .tsv, .csv, .jsonl or .txt, optionally .gz or .zst"),
     {.name = "format",
      .letter = 'f',
      .kind = CLI_NAMED,
@@ -65,12 +58,8 @@ static const cli_option form_table[] = {
      .parse = cli_parse_form,
      .help = "form of the input: pairs, positives or triplets",
      .fallback = "detected from the columns"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     AT(c.table.columns),
-     .help = "columns to read, for example text1=a,text2=b,label=c; requires --to",
-     .fallback = "recognised names"},
+    CLI_OPTION_COLUMNS(AT(c.table.columns), "ROLE=NAME,...",
+                       "columns to read, for example text1=a,text2=b,label=c; requires --to", "recognised names"),
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",
@@ -182,8 +171,7 @@ static int run_command(int argc, char **argv) {
                     "  aoe data convert nli.tsv.gz --to triplets -o triplets.tsv\n"
                     "  aoe data convert sts.tsv --to positives --threshold 4 -o positives.jsonl.zst\n"
                     "  aoe data convert table.csv --keep a,b,score --rename a=text1,b=text2 -o pairs.tsv\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,
     };

@@ -29,14 +29,7 @@ typedef struct job {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     AT(output),
-     .help = "output file; it is written completely or not at all; it has the format of the input, optionally .gz "
-             "or .zst",
-     .fallback = "stdout"},
+    CLI_OPTION_OUTPUT_FILE(AT(output), "; it has the format of the input, optionally .gz or .zst"),
     {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N rows with conflicting labels"},
 };
 
@@ -148,8 +141,7 @@ static int run_command(int argc, char **argv) {
                  "their order. Columns other than texts and label are not compared.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,
     };

@@ -505,8 +505,7 @@ static int run_command(int argc, char **argv) {
                     "      --validation dev.tsv --test test.tsv\n"
                     "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"
                     "  aoe data github-issues psf/requests --offline --form triplets --negatives-by near --train hard.csv\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 0,
         .max_operands = SIZE_MAX,
     };

@@ -35,13 +35,7 @@ typedef struct job {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     AT(output),
-     .help = "output file; it is written completely or not at all",
-     .fallback = "stdout"},
+    CLI_OPTION_OUTPUT_FILE(AT(output), ""),
     {.name = "format",
      .letter = 'f',
      .kind = CLI_CHOICE,
@@ -67,12 +61,8 @@ static const cli_option data_table[] = {
      .help = "form of the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
              "positive, negative)",
      .fallback = "detected from the columns"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     AT(m.table.columns),
-     .help = "columns to read, for example query=a,positive=b",
-     .fallback = "recognised names"},
+    CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...", "columns to read, for example query=a,positive=b",
+                       "recognised names"),
     CLI_OPTION_LABEL_MAP(AT(m.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(m.threshold)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(m.table.skip_bad_rows)),
@@ -332,8 +322,7 @@ static int run_command(int argc, char **argv) {
                  "counted.\n",
         .examples = "  aoe data mine -m model pairs.tsv -o triplets.tsv\n"
                     "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };

@@ -33,12 +33,8 @@ static const cli_option score_table[] = {
 };
 
 static const cli_option data_table[] = {
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     AT(s.table.columns),
-     .help = "columns to read, for example text1=a,text2=b",
-     .fallback = "recognised names"},
+    CLI_OPTION_COLUMNS(AT(s.table.columns), "ROLE=NAME,...", "columns to read, for example text1=a,text2=b",
+                       "recognised names"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
@@ -99,8 +95,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
                     "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --each -o scored.tsv\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,
     };

@@ -75,13 +75,9 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     AT(output),
-     .help = "output directory; each part is written to DIR/NAME with the extension of the input; all parts are "
-             "written or none"},
+    CLI_OPTION_OUTPUT(
+        AT(output), "DIR",
+        "output directory; each part is written to DIR/NAME with the extension of the input; all parts are written or none"),
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "NAME=N,...",
@@ -108,12 +104,7 @@ static const cli_option together_table[] = {
      .value = "COLUMN",
      AT(s.group),
      .help = "also keep rows with equal values in this column together"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "A,B,...",
-     AT(s.table.columns),
-     .help = "text columns; no text in them occurs in two parts",
-     .fallback = "recognised names"},
+    CLI_OPTION_COLUMNS(AT(s.table.columns), "A,B,...", "text columns; no text in them occurs in two parts", "recognised names"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
@@ -243,8 +234,7 @@ static int run_command(int argc, char **argv) {
                  "ratios.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,
     };

@@ -287,8 +287,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };

@@ -105,8 +105,7 @@ static int run_command(int argc, char **argv) {
                  "threshold of each (a cosine of at least the threshold is positive) and average precision (AP). With\n"
                  "several tables it also prints the mean.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .own = &o,
         .doing = "evaluating",
         .unit = "pairs",

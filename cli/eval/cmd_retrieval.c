@@ -3,6 +3,7 @@
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/eval/eval_common.h"
 
 #include <stdlib.h>
@@ -71,12 +72,9 @@ static const cli_option input_table[] = {
      .value = "NAME",
      .offset = offsetof(options, r.split),
      .help = "BEIR folders: read the relevance judgements from qrels/NAME.tsv"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     .offset = offsetof(options, r.table.columns),
-     .help = "columns to read, for example group=a,text=b",
-     .fallback = "recognised names: group or image; text, caption or sentence"},
+    CLI_OPTION_COLUMNS(.offset = offsetof(options, r.table.columns), "ROLE=NAME,...",
+                       "columns to read, for example group=a,text=b",
+                       "recognised names: group or image; text, caption or sentence"),
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
@@ -198,8 +196,7 @@ static int run_command(int argc, char **argv) {
                  "higher.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .own = &o,
         .doing = "embedding",
         .unit = "texts",

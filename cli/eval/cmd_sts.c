@@ -72,8 +72,7 @@ static int run_command(int argc, char **argv) {
                  "SentEval folder (STSxx-en-test: its subsets, then all pairs together). With several tables or\n"
                  "folders it also prints the result for all pairs together.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .own = &o,
         .doing = "evaluating",
         .unit = "pairs",

@@ -193,8 +193,7 @@ static int run_command(int argc, char **argv) {
                  "Missing sets are reported and are not part of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
-        .groups = groups,
-        .n_groups = 1,
+        CLI_GROUPS(groups),
         .own = &o,
         .doing = "evaluating",
         .unit = "pairs",

@@ -8,12 +8,8 @@
 
 /* The table options that apply to triplets, which have no label. */
 static const cli_option tables[] = {
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     .offset = offsetof(aoe_triplet_options, table.columns),
-     .help = "columns to read, for example query=a,positive=b,negative=c",
-     .fallback = "recognised names"},
+    CLI_OPTION_COLUMNS(.offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
+                       "columns to read, for example query=a,positive=b,negative=c", "recognised names"),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
 };
 
@@ -54,8 +50,7 @@ static int run_command(int argc, char **argv) {
                  "100, the fraction with a higher cosine of query and positive than of query and negative (accuracy)\n"
                  "and the fraction with equal cosines (ties, not counted as correct), and the mean of both cosines.\n",
         .examples = "  aoe eval triplets -m model triplets.tsv\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .own = &o,
         .doing = "evaluating",
         .unit = "pairs",

@@ -316,8 +316,7 @@ static int run_command(int argc, char **argv) {
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
                     "  aoe compare -o c -a 'cls: --pooling cls' 'avg: --pooling last-avg' --format csv -- @recipe.args\n",
         .unknown_note = "options of aoe train come after --",
-        .groups = groups,
-        .n_groups = 2,
+        CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
     };
     cli_args args;

@@ -368,8 +368,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
                     "  aoe grid -o g --over pooling=cls,last-avg no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .unknown_note = "options of aoe train come after --",
-        .groups = groups,
-        .n_groups = 2,
+        CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
     };
     cli_args args;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/output.h"
 #include "cli/train/training_args.h"
 
@@ -38,12 +39,7 @@ static int parse_bytes(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(cli_experiment_options, field)
 
 const cli_option cli_experiment_table[CLI_EXPERIMENT_COUNT] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     AT(output),
-     .help = "directory of all runs; the same command resumes an experiment that was stopped"},
+    CLI_OPTION_OUTPUT(AT(output), "DIR", "directory of all runs; the same command resumes an experiment that was stopped"),
     {.name = "seeds",
      .kind = CLI_TEXT,
      .value = "N|LIST",

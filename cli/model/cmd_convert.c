@@ -30,7 +30,7 @@ static const cli_option table[] = {
      .noun = "storage type",
      .help = "data type of the stored weights: f32, bf16, or int8 (one byte per weight and one scale per row, "
              "readable only by aoe)"},
-    CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),
+    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
      .letter = 'm',
@@ -122,8 +122,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe convert model --dtype int8 -o small\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert glove.840B.300d.txt.gz -o glove\n",
-        .groups = groups,
-        .n_groups = 2,
+        CLI_GROUPS(groups),
         .max_operands = 1,
     };
     cli_args args;

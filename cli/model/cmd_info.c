@@ -322,8 +322,7 @@ static int run_command(int argc, char **argv) {
         .about = "Prints the contents of a model directory, and for each setting where its value comes from.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
-        .groups = groups,
-        .n_groups = 4,
+        CLI_GROUPS(groups),
         .max_operands = 1,
     };
     cli_args args;

@@ -27,7 +27,7 @@ typedef struct options {
     }
 
 static const cli_option table[] = {
-    CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),
+    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, init.force)),
     {.name = "dtype",
      .kind = CLI_CHOICE,
@@ -186,8 +186,7 @@ static int run_command(int argc, char **argv) {
                     "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n"
                     "  aoe init --shape tinyllama-1.1b --hidden 128 --layers 2 --heads 4 --kv-heads 2 \\\n"
                     "      --intermediate 256 --vocab-from corpus.txt -o small\n",
-        .groups = groups,
-        .n_groups = 4,
+        CLI_GROUPS(groups),
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);

@@ -17,7 +17,7 @@ typedef struct options {
 } options;
 
 static const cli_option table[] = {
-    CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),
+    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
     {.name = "dtype",
      .kind = CLI_CHOICE,
@@ -69,8 +69,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe merge adapters -o model\n"
                     "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
                     "  aoe merge run-1 run-2 run-3 -o model\n",
-        .groups = groups,
-        .n_groups = 2,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };

@@ -18,7 +18,7 @@ typedef struct options {
 } options;
 
 static const cli_option table[] = {
-    CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),
+    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, whiten.force)),
     {.name = "dims",
      .letter = 'k',
@@ -71,8 +71,7 @@ static int run_command(int argc, char **argv) {
                  "weights of the model are not trained.\n",
         .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
                     "  aoe eval sts -m bert-whitened examples/test.tsv\n",
-        .groups = groups,
-        .n_groups = 4,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };

@@ -414,8 +414,7 @@ static int run_command(int argc, char **argv) {
                  "one panel per loss.\n",
         .examples = "  aoe plot curve model -o curve\n"
                     "  aoe plot curve run-a run-b --smooth 50 -o runs --title 'two learning rates'\n",
-        .groups = groups,
-        .n_groups = 3,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = MAX_RUNS,
     };

@@ -464,8 +464,7 @@ static int run_command(int argc, char **argv) {
                  "optionally .gz or .zst) in six groups from the lowest to the highest gold score, next to the\n"
                  "distribution of the gold scores. Densities use Gaussian kernels with Silverman's bandwidth.\n",
         .examples = "  aoe plot density -m before -m after examples/test.tsv -o density\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,
     };

@@ -376,8 +376,7 @@ static int run_command(int argc, char **argv) {
         .about = "Draws a heat map of the grid search in DIR/results.jsonl: the score for two of its options, averaged\n"
                  "over seeds and all other options. The best cell is framed.\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
-        .groups = groups,
-        .n_groups = 3,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,
     };

@@ -5,6 +5,7 @@
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/plot/plot.h"
 
 #include <math.h>
@@ -62,12 +63,7 @@ static const cli_option length_table[] = {
      AT(model),
      .help = "directory of a model or of a tokenizer",
      .fallback = "$AOE_MODEL if set, otherwise the default model"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "NAME,...",
-     AT(columns),
-     .help = "text columns",
-     .fallback = "all columns with a recognised name"},
+    CLI_OPTION_COLUMNS(AT(columns), "NAME,...", "text columns", "all columns with a recognised name"),
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
@@ -325,8 +321,7 @@ static int run_command(int argc, char **argv) {
                  "logarithmic axis. Files are tables with text columns (.tsv, .csv, .jsonl) or .txt with one text per\n"
                  "line, optionally .gz or .zst. Special tokens are counted, and texts are not truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",
-        .groups = groups,
-        .n_groups = 3,
+        CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = MAX_FILES,
     };

@@ -234,8 +234,7 @@ static int run_command(int argc, char **argv) {
                  "computed with the loss functions used in training.\n",
         .examples = "  aoe plot saturation -o saturation\n"
                     "  aoe plot saturation --dims 2 -o complex-plane\n",
-        .groups = groups,
-        .n_groups = 3,
+        CLI_GROUPS(groups),
     };
     cli_args args;
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);

@@ -6,17 +6,14 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/words.h"
 
 #define AT(field) .offset = offsetof(cli_plot_options, field)
 
 const cli_option cli_plot_table[CLI_PLOT_COUNT] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     AT(output),
-     .help = "write the plot to NAME.svg and NAME.png, its data to NAME.dat and the gnuplot script to NAME.gp"},
+    CLI_OPTION_OUTPUT(AT(output), "NAME",
+                      "write the plot to NAME.svg and NAME.png, its data to NAME.dat and the gnuplot script to NAME.gp"),
     {.name = "title", .kind = CLI_TEXT, .value = "TEXT", AT(title), .help = "title of the plot", .fallback = "none"},
 };
 

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/float_text.h"
 #include "cli/common/text_input.h"
 
@@ -68,22 +69,12 @@ static const cli_option table[] = {
      .min = 1,
      .help = "keep only the first N components; normalized embeddings are normalized again",
      .fallback = "all"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = offsetof(options, output),
-     .help = "output file; it is written completely or not at all",
-     .fallback = "stdout"},
+    CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
 };
 
 static const cli_option column_table[] = {
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "text=NAME",
-     .offset = offsetof(options, table.columns),
-     .help = "text column of tables; several columns, for example a,b, are embedded row by row",
-     .fallback = "text"},
+    CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
+                       "text column of tables; several columns, for example a,b, are embedded row by row", "text"),
 };
 
 static int write_npy_header(FILE *f, size_t texts, size_t dims) {
@@ -395,8 +386,7 @@ static int run_command(int argc, char **argv) {
                     "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n"
                     "  aoe embed -m model pairs.csv --columns text=question -o vectors.npy\n"
                     "  curl -s URL | aoe embed --input-format jsonl -o vectors.npy\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
     };
     cli_args args;

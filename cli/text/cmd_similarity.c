@@ -98,8 +98,7 @@ static int run_command(int argc, char **argv) {
                  "identical texts); the phase form (--angle-form phase) is from -3.14 to 0 (0 for identical texts). A\n"
                  "text that begins with - or @ must follow -- .\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n",
-        .groups = groups,
-        .n_groups = 4,
+        CLI_GROUPS(groups),
         .min_operands = 2,
         .max_operands = 2,
     };

@@ -192,8 +192,7 @@ static int run_command(int argc, char **argv) {
         .about = "Reads texts, one per line, from the files or stdin (-) and prints a JSON array of token ids for\n"
                  "each; with --json an object with ids, truncated and, with --tokens, tokens.\n",
         .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
-        .groups = groups,
-        .n_groups = 2,
+        CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
     };
     cli_args args;

@@ -31,12 +31,7 @@ static const cli_option data_table[] = {
      AT(texts),
      .help = "texts: .txt (one text per line) or tables with a text column, optionally .gz or .zst",
      .fallback = ""},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "text=NAME",
-     AT(p.table.columns),
-     .help = "name of the text column",
-     .fallback = "text"},
+    CLI_OPTION_COLUMNS(AT(p.table.columns), "text=NAME", "name of the text column", "text"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(p.table.skip_bad_rows)),
     {.name = "held-out",
      .kind = CLI_REAL,
@@ -228,8 +223,7 @@ static int run_command(int argc, char **argv) {
                  "saves a checkpoint and stops; the same command with --resume continues.\n",
         .examples = "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
                     "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
-        .groups = groups,
-        .n_groups = sizeof groups / sizeof *groups,
+        CLI_GROUPS(groups),
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);

@@ -12,12 +12,7 @@
 #define AT(field) .offset = offsetof(aoe_training_args, field)
 
 const cli_option cli_output_table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     AT(output),
-     .help = "output directory of the trained model"},
+    CLI_OPTION_OUTPUT(AT(output), "DIR", "output directory of the trained model"),
     {.name = "resume",
      .kind = CLI_FLAG,
      AT(resume),
