@@ -15,6 +15,8 @@
 
 #define AT(field) .offset = offsetof(cli_chat, field)
 
+enum { MAX_OWN_GROUPS = 4 };
+
 static int parse_price(void *target, const char *text, aoe_error *err) {
     cli_price *p = target;
     char *end = NULL;
@@ -30,7 +32,7 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
     return err->code;
 }
 
-const cli_option cli_chat_output_table[] = {
+static const cli_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), "; .tsv, .csv or .jsonl, optionally .gz or .zst"),
     {.name = "format",
      .letter = 'f',
@@ -47,7 +49,7 @@ const cli_option cli_chat_output_table[] = {
      .fallback = "the --output name followed by .sqlite"},
 };
 
-const cli_option cli_chat_model_table[] = {
+static const cli_option model_table[] = {
     {.name = "model",
      .letter = 'm',
      .kind = CLI_TEXTS,
@@ -98,7 +100,7 @@ const cli_option cli_chat_model_table[] = {
      .fallback = "none"},
 };
 
-const cli_option cli_chat_calls_table[] = {
+static const cli_option calls_table[] = {
     {.name = "concurrency",
      .letter = 'j',
      .kind = CLI_SIZE,
@@ -153,10 +155,6 @@ const cli_option cli_chat_calls_table[] = {
      .set = 1,
      .help = "send no requests: print the prompts, the number of requests and an estimate of the cost"},
 };
-
-void cli_chat_defaults(cli_chat *c) {
-    *c = (cli_chat){0};
-}
 
 /* ---- models */
 
@@ -308,23 +306,21 @@ static int show_prompt(void *user, const aoe_chat_model *model, aoe_text prompt)
     return ++c->prompts >= c->most_prompts;
 }
 
-int cli_chat_prepare(cli_chat *c, const char *command, int json) {
+/* Checks and completes the options. Returns CLI_GO, or the exit code of a usage error. */
+static int prepare(cli_chat *c, const char *command) {
     int code = read_models(c, command);
     c->to_stdout = cli_is_stdout(c->output);
-    c->json = json;
     if (code == CLI_GO)
         code = name_output(c, command);
+    if (code == CLI_GO)
+        code = cli_check_summary(command, c->general.json && !c->o.dry_run, c->output, "rows");
     if (code != CLI_GO)
         return code;
-    if (json && c->to_stdout && !c->o.dry_run)
-        return cli_usage(command,
-                         "--json prints a summary to stdout, which already receives the rows; write the rows to a file "
-                         "with -o");
     if (!c->o.cache && !c->to_stdout)
         c->o.cache = c->cache = cli_format("%s.sqlite", c->output);
     if (!c->o.cache && !c->o.dry_run)
         return cli_usage(command, "rows on stdout require a file for the answers: --cache FILE");
-    if (json && c->o.dry_run)
+    if (c->general.json && c->o.dry_run)
         c->shown = json_array();
     if (c->o.dry_run && c->cache) { /* a dry run creates no cache */
         FILE *f = fopen(c->cache, "rb");
@@ -350,12 +346,6 @@ static int try_output(cli_chat *c, const cli_args *args) {
     return 0;
 }
 
-int cli_chat_begin(cli_chat *c, const cli_args *args) {
-    const int code = c->o.dry_run ? 0 : try_output(c, args);
-    cli_watch_interrupts();
-    return code;
-}
-
 int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
     cli_chat *c = user;
     (void)part;
@@ -370,12 +360,8 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
 
 /* ---- summary */
 
-void cli_chat_end_progress(cli_chat *c) {
-    cli_progress_end(&c->progress);
-}
-
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err) {
-    cli_chat_end_progress(c);
+    cli_progress_end(&c->progress);
     if (code == AOE_ECANCELLED && cli_interrupted()) {
         cli_message("aoe: stopped; %zu answers are stored in %s; run the same command to continue", r->kept + r->asked,
                     c->o.cache ? c->o.cache : "no file");
@@ -388,7 +374,9 @@ int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_err
     return cli_fail("%s", err->message);
 }
 
-void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r) {
+void cli_chat_warn(cli_chat *c, const aoe_chat_result *r, size_t skipped) {
+    cli_progress_end(&c->progress);
+    cli_warn_skipped(NULL, skipped);
     if (r->failed)
         cli_warn("%zu request%s failed and %s skipped; run the same command to send them again", r->failed,
                  cli_plural(r->failed), r->failed == 1 ? "was" : "were");
@@ -453,25 +441,65 @@ static int add_calls(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
 
 int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line) {
     const int code = c->o.dry_run ? 0 : cli_file_commit(&c->file);
-    if (!code && !c->json) {
+    if (!code && !c->general.json) {
         if (!c->o.dry_run)
             cli_summary(c->to_stdout, "%s", rows);
         print_calls(c, r);
     }
-    if (code || !c->json || (line && add_calls(c, line, r))) {
+    if (code || !c->general.json || (line && add_calls(c, line, r))) {
         json_decref(line);
         line = NULL;
     }
-    if (!code && c->json)
+    if (!code && c->general.json)
         cli_print_json(line);
     return code;
 }
 
-void cli_chat_close(cli_chat *c) {
-    cli_chat_end_progress(c);
+/* ---- the command */
+
+static int run(cli_chat *c, const cli_chat_command *command, const cli_args *args) {
+    int code = command->check(command->own);
+    if (code == CLI_GO)
+        code = prepare(c, command->command);
+    if (code != CLI_GO)
+        return code;
+    cli_set_quiet(c->general.quiet);
+    c->o.seed = c->general.seed;
+    if (!c->o.dry_run && try_output(c, args))
+        return 1;
+    cli_watch_interrupts();
+    return command->run(command->own, c, args);
+}
+
+int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv) {
+    cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
+    *next++ = (cli_group)CLI_GROUP("output", output_table, c);
+    for (size_t i = 0; i < command->n_groups; i++)
+        *next++ = command->groups[i];
+    *next++ = (cli_group)CLI_GROUP("models", model_table, c);
+    *next++ = (cli_group)CLI_GROUP("calls", calls_table, c);
+    *next++ = (cli_group)CLI_GROUP("general", cli_general_table, &c->general);
+    const cli_syntax syntax = {
+        .command = command->command,
+        .operands = command->operands,
+        .about = command->about,
+        .examples = command->examples,
+        .groups = groups,
+        .n_groups = (size_t)(next - groups),
+        .min_operands = 1,
+        .max_operands = command->max_operands,
+    };
+    cli_args args;
+    cli_general_defaults(&c->general);
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = run(c, command, &args);
+    cli_progress_end(&c->progress);
     cli_file_abort(&c->file);
     json_decref(c->shown);
     free(c->model);
     free(c->cache);
     free(c->name);
+    cli_args_free(&args);
+    return code;
 }

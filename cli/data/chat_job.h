@@ -8,10 +8,7 @@
 #include <aoe.h>
 #include <aoe_annotate.h>
 
-#include "cli/common/options.h"
-#include "cli/common/outfile.h"
-#include "cli/common/output.h"
-#include "cli/common/progress.h"
+#include "cli/common/common.h"
 
 typedef struct cli_price {
     double in, out; /* price of a million prompt tokens and of a million completion tokens */
@@ -19,6 +16,7 @@ typedef struct cli_price {
 } cli_price;
 
 typedef struct cli_chat {
+    cli_general general;
     aoe_chat_options o;
     cli_texts models; /* model names, each followed by its settings */
     const char *api, *key_env;
@@ -29,8 +27,8 @@ typedef struct cli_chat {
     aoe_chat_model *model; /* [o.n_models] owned */
     char *cache;           /* path of the cache, owned; "OUTPUT.sqlite" unless one was given */
     char *name;            /* path of the output with the extension of its format, owned */
-    int to_stdout, json;
-    cli_file file; /* output; opened when the first row is written */
+    int to_stdout;         /* 1 if stdout receives the rows */
+    cli_file file;         /* output; opened when the first row is written */
     cli_progress progress;
     size_t prompts, most_prompts; /* dry run: number of prompts printed, and maximum number to print */
     json_t *shown;                /* dry run with --json: the prompts, owned */
@@ -38,27 +36,31 @@ typedef struct cli_chat {
     int told;                     /* 1 if the interruption was reported */
 } cli_chat;
 
-enum { CLI_CHAT_OUTPUT_COUNT = 3, CLI_CHAT_MODEL_COUNT = 8, CLI_CHAT_CALLS_COUNT = 8 };
-extern const cli_option cli_chat_output_table[CLI_CHAT_OUTPUT_COUNT]; /* base of the three tables: cli_chat */
-extern const cli_option cli_chat_model_table[CLI_CHAT_MODEL_COUNT];
-extern const cli_option cli_chat_calls_table[CLI_CHAT_CALLS_COUNT];
+/* A command that calls chat models. */
+typedef struct cli_chat_command {
+    const char *command, *operands, *about, *examples; /* as in cli_syntax */
+    size_t max_operands;
+    const cli_group *groups; /* [n_groups] options of the command, in addition to the common ones */
+    size_t n_groups;
+    void *own; /* first argument of the functions: options of the command, borrowed */
+    /* Checks the options. Returns CLI_GO, or the exit code of a usage error. */
+    int (*check)(const void *own);
+    /* Calls the library and ends with cli_chat_finish or cli_chat_fail. Returns the exit code. */
+    int (*run)(void *own, cli_chat *c, const cli_args *args);
+} cli_chat_command;
 
-void cli_chat_defaults(cli_chat *c);
-/* Checks and completes the options. json: 1 with --json. Returns CLI_GO, or the exit code of a usage error. */
-int cli_chat_prepare(cli_chat *c, const char *command, int json);
-/* Checks that the output is writable and that it is neither an input nor the cache. Returns 0, or 1 after reporting the
- * error. */
-int cli_chat_begin(cli_chat *c, const cli_args *args);
+/* Parses the arguments, checks that the output is writable and that it is neither an input nor the cache, and runs the command.
+ * c: initialized with the defaults of c->o and most_prompts, otherwise zero. Returns the exit code. */
+int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv);
 /* An aoe_write_fn; user: the cli_chat. */
 int cli_chat_write(void *user, size_t part, const char *data, size_t len);
 /* Reports an error of the library and returns the exit code. */
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err);
-void cli_chat_end_progress(cli_chat *c);
-void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r); /* warns about answers that were left out */
+/* Ends the progress and prints warnings. skipped: bad rows of the inputs. */
+void cli_chat_warn(cli_chat *c, const aoe_chat_result *r, size_t skipped);
 /* Ends a run: renames the output to its final name and prints the summary. The summary is the sentence `rows` and a line with
  * calls and costs or, with --json, the object `line` (ownership is taken) with the same values added. It goes to stdout, or to
  * stderr if stdout receives the output rows. Returns the exit code. */
 int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line);
-void cli_chat_close(cli_chat *c);
 
 #endif

@@ -117,8 +117,7 @@ static int run(const options *o, const char *path) {
     c.user = &sink;
     if (cli_refuse_input(o->output, &path, 1) || cli_file_open(&out, o->output))
         return 1;
-    const int rc = aoe_data_convert(path, &c, &result, &err);
-    int code = rc ? cli_sink_fail(&sink, rc, &err) : cli_file_commit(&out);
+    const int code = cli_sink_end(&sink, aoe_data_convert(path, &c, &result, &err), &err);
     cli_file_abort(&out);
     if (!code && o->general.json)
         print_json(o, path, &result);
@@ -137,15 +136,11 @@ static int check_options(const options *o) {
         return cli_usage("data convert",
                          "%s: unknown extension; use .tsv, .csv, .jsonl or .txt, optionally followed by .gz or .zst",
                          o->output);
-    if (o->general.json && cli_is_stdout(o->output))
-        return cli_usage(
-            "data convert",
-            "--json prints a summary to stdout, which already receives the rows; write the rows to a file with -o");
     if (c->to == AOE_EXAMPLES_AUTO &&
         (c->table.columns || c->table.label_map || c->from != AOE_EXAMPLES_AUTO || !isnan(c->threshold)))
         return cli_usage("data convert", "--from, --columns, --label-map and --threshold require --to FORM; "
                                          "select columns with --keep and --rename");
-    return CLI_GO;
+    return cli_check_summary("data convert", o->general.json, o->output, "rows");
 }
 
 static int run_command(int argc, char **argv) {

@@ -93,8 +93,7 @@ static int run(job *j) {
     d.user = j;
     if (cli_refuse_input(j->o->output, &j->input, 1) || cli_file_open(&j->out, j->o->output))
         return 1;
-    const int rc = aoe_data_dedup(j->input, &d, &result, &err);
-    const int code = rc ? cli_sink_fail(&j->sink, rc, &err) : cli_file_commit(&j->out);
+    const int code = cli_sink_end(&j->sink, aoe_data_dedup(j->input, &d, &result, &err), &err);
     cli_file_abort(&j->out);
     if (code)
         return code;
@@ -109,17 +108,12 @@ static int run(job *j) {
 }
 
 static int check_options(const options *o, const char *input) {
-    const int on_stdout = cli_is_stdout(o->output);
-    if (o->general.json && on_stdout)
-        return cli_usage(
-            "data dedup",
-            "--json prints a summary to stdout, which already receives the rows; write the rows to a file with -o");
-    if (!on_stdout && strcmp(input, "-") != 0 && !cli_same_format(input, o->output))
+    if (!cli_is_stdout(o->output) && strcmp(input, "-") != 0 && !cli_same_format(input, o->output))
         return cli_usage("data dedup",
                          "the output has the format of the input: use the extension %s, or convert the input first "
                          "(aoe data convert)",
                          *cli_table_end(input) ? cli_table_end(input) : ".tsv, .csv, .jsonl or .txt");
-    return CLI_GO;
+    return cli_check_summary("data dedup", o->general.json, o->output, "rows");
 }
 
 static int run_command(int argc, char **argv) {

@@ -6,6 +6,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "cli/data/data_tools.h"
 
 #include <math.h>
 #include <string.h>
@@ -223,10 +224,7 @@ static void print_summary(const job *j, const aoe_mine_result *r) {
         at += snprintf(text + at, sizeof text - (size_t)at, " (%zu skipped without a negative)", r->without);
     snprintf(text + at, sizeof text - (size_t)at, ", %zu candidates; mean cosine of positives %.4f, of negatives %.4f",
              r->candidates, r->positive_score, r->negative_score);
-    if (j->out.file == stdout)
-        cli_note("%s", text);
-    else
-        printf("%s\n", text);
+    cli_summary(j->out.file == stdout, "%s", text);
 }
 
 static void report_counts(const aoe_mine_result *r) {
@@ -284,10 +282,9 @@ static int check_options(options *o) {
         return cli_usage("data mine", "--skip %zu must be less than --range %zu", o->m.skip, o->m.range);
     if (o->m.min_score > o->m.max_score)
         return cli_usage("data mine", "--min-score must not be above --max-score");
-    if (o->general.json && to_stdout)
-        return cli_usage(
-            "data mine",
-            "--json prints a summary to stdout, which already receives the triplets; write the triplets to a file with -o");
+    const int code = cli_check_summary("data mine", o->general.json, o->output, "triplets");
+    if (code != CLI_GO)
+        return code;
     if (!o->corpus.n && o->m.corpus_table.columns)
         return cli_usage("data mine", "--corpus-columns requires --corpus FILE");
     if (o->format == FORMAT_BY_NAME && !to_stdout && !ends_with(o->output, ".tsv") && !ends_with(o->output, ".jsonl"))

@@ -191,10 +191,7 @@ static int run(job *j) {
         return cli_usage("data split", "missing output directory: -o DIR");
     if (open_outputs(j))
         return 1;
-    const int rc = aoe_data_split(j->input, &s, j->part, &j->result, &err);
-    if (rc)
-        return cli_sink_fail(&sink, rc, &err);
-    if (cli_files_commit(j->file, j->o->parts.n))
+    if (cli_sink_end(&sink, aoe_data_split(j->input, &s, j->part, &j->result, &err), &err))
         return 1;
     if (j->o->general.json)
         print_json(j);

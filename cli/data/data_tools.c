@@ -21,11 +21,21 @@ int cli_sink_write(void *user, size_t part, const char *data, size_t len) {
     return 1;
 }
 
-int cli_sink_fail(cli_sink *s, int code, const aoe_error *err) {
+int cli_sink_end(cli_sink *s, int code, const aoe_error *err) {
+    if (!code)
+        return cli_files_commit(s->file, s->n);
     for (size_t i = 0; code == AOE_ECANCELLED && i < s->n; i++)
         if (cli_file_check(&s->file[i]))
             return 1; /* the error was reported */
     return cli_fail("%s", err->message);
+}
+
+int cli_check_summary(const char *command, int json, const char *output, const char *rows) {
+    if (!json || !cli_is_stdout(output))
+        return CLI_GO;
+    return cli_usage(command,
+                     "--json prints a summary to stdout, which already receives the %s; write the %s to a file with -o", rows,
+                     rows);
 }
 
 const char *cli_table_end(const char *path) {

@@ -13,8 +13,9 @@ typedef struct cli_sink {
     size_t n;
 } cli_sink;
 int cli_sink_write(void *user, size_t part, const char *data, size_t len); /* an aoe_write_fn; user: a cli_sink */
-/* Reports an error of the library, or the write error that caused it. Returns 1. */
-int cli_sink_fail(cli_sink *s, int code, const aoe_error *err);
+/* Ends the output: commits the files if code, the result of the library, is 0; otherwise reports the error, or the write error
+ * that caused it. The caller aborts the files afterwards. Returns the exit code. */
+int cli_sink_end(cli_sink *s, int code, const aoe_error *err);
 
 /* The extension of a path for format and compression, such as ".tsv.gz", upper case included; "" if there is none. Points into
  * path. */
@@ -25,6 +26,9 @@ int cli_same_format(const char *a, const char *b);
  * spaces. */
 void cli_excerpt(char *out, aoe_text text, size_t most);
 
+/* Rejects --json if stdout receives the output, because --json prints a summary there. rows: what is written, for example
+ * "rows". Returns CLI_GO, or the exit code of a usage error. */
+int cli_check_summary(const char *command, int json, const char *output, const char *rows);
 /* Prints a summary to stdout, or as a note to stderr if stdout receives the rows. */
 void cli_summary(int results_on_stdout, const char *fmt, ...);
 

@@ -110,8 +110,7 @@ static int run_command(int argc, char **argv) {
         .doing = "evaluating",
         .unit = "pairs",
         .result_size = sizeof(aoe_binary_result),
-        .fields = fields,
-        .n_fields = sizeof fields / sizeof *fields,
+        CLI_EVAL_FIELDS(fields),
         .score = score,
         .warn = warn,
     };

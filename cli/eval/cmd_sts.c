@@ -77,8 +77,7 @@ static int run_command(int argc, char **argv) {
         .doing = "evaluating",
         .unit = "pairs",
         .result_size = sizeof(row),
-        .fields = fields,
-        .n_fields = sizeof fields / sizeof *fields,
+        CLI_EVAL_FIELDS(fields),
         .score = score,
         .warn = warn,
     };

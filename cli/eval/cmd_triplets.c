@@ -55,8 +55,7 @@ static int run_command(int argc, char **argv) {
         .doing = "evaluating",
         .unit = "pairs",
         .result_size = sizeof(aoe_triplet_result),
-        .fields = fields,
-        .n_fields = sizeof fields / sizeof *fields,
+        CLI_EVAL_FIELDS(fields),
         .score = score,
     };
     return cli_evaluate(&e, argc, argv);

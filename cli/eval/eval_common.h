@@ -35,6 +35,9 @@ typedef struct cli_eval_field {
     size_t offset; /* of the field in the result, in bytes */
 } cli_eval_field;
 
+/* Initializes `fields` and `n_fields`. */
+#define CLI_EVAL_FIELDS(array) .fields = array, .n_fields = sizeof(array) / sizeof *(array)
+
 /* An evaluation command. All functions except score may be NULL. */
 typedef struct cli_evaluation {
     const char *command, *operands, *about, *examples; /* as in cli_syntax */
