@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The thread pool. An atomic counter assigns tasks to threads. Workers join a job while it is open,
- * and the caller waits only for the workers that joined, so a worker that wakes up late does not delay the caller. Threads spin
- * for a few tens of microseconds before they sleep, because training starts many short jobs in a row. A pool with more threads
- * than CPUs never spins. Invariant: the fields of a job are written only while the job is closed and no worker is inside, and
- * read only by threads inside the job.
+ * The thread pool. An atomic counter assigns tasks to threads. Workers join a job while it is open, and the caller waits
+ * only for the workers that joined, so a worker that wakes up late does not delay the caller. Threads spin for a few tens of
+ * microseconds before they sleep, because training starts many short jobs in a row. A pool with more threads than CPUs never
+ * spins.
+ * Invariant: the fields of a job are written only while the job is closed and no worker is inside, and read only by threads
+ * inside the job.
  */
 #include "base/pool.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * AdamW, AVX2 tier: adamw_simd.h on the vectors of simd_avx2.h.
+ * AdamW for AVX2: compiles adamw_simd.h with the vectors of simd_avx2.h.
  */
 #include "kernels/simd_avx2.h"
 #include "kernels/adamw_simd.h"

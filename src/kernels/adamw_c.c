@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * AdamW, portable tier. Every operation is rounded separately, so all tiers give identical bits.
+ * AdamW, portable C. Every operation is rounded separately, so all instruction sets give identical bits.
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The AMX tile instructions that the kernels use, under names that a test can redefine (AOEI_TILES_EMULATED, see
- * tests/support/amx_emulation.h). Tile numbers are literals 0 to 7. Strides are bytes from one row to the next. All tiles
- * have the largest shape: 16 rows of 64 bytes.
+ * tests/support/amx_emulation.h). Tiles are numbered by literals 0 to 7. Strides are distances between rows in bytes. All
+ * tiles have the maximum shape, 16 rows of 64 bytes.
  * Compilers do not know that a tile load reads memory (in gcc it is an asm statement without a memory clobber). Call
  * tile_fence() between ordinary stores and the tile loads that read the stored data.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Conversion of float32 to bf16, bf16 to float32 and int8 rows to float32, portable tier.
+ * Conversion of float32 to bf16, bf16 to float32 and int8 rows to float32, portable C.
  */
 #include "kernels/kernels.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, portable tier. As kernels.h defines, 16 Philox counters give the masks of a block of 64 columns.
+ * Dropout of a row, portable C. As kernels.h defines, 16 consecutive Philox counters give the masks of 64 columns.
  */
 #include "base/random.h"
 #include "kernels/kernels.h"
 
-/* The masks of a row. All types share them, because dropout is computed one element at a time. */
+/* The masks of a row, computed in blocks of 64 columns. */
 typedef struct row {
-    const aoei_dropout_row *d;
-    uint32_t word[16][4]; /* mask words of the current block */
+    const aoei_dropout_row *d; /* parameters of the row, borrowed */
+    uint32_t word[16][4];      /* mask words of the current block */
 } row;
 
 static void start_block(row *r, size_t block) {
@@ -18,7 +18,7 @@ static void start_block(row *r, size_t block) {
     }
 }
 
-/* The value of column c after dropout. */
+/* Returns x, the element of column c, after dropout. Must be called for every column in ascending order. */
 static float drop(row *r, size_t c, float x) {
     if (c % 64 == 0)
         start_block(r, c);

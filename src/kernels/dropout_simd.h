@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, vector body. Include simd_avx2.h or simd_avx512.h first. In the layout that kernels.h defines, word j of
- * 16 consecutive Philox counters is the mask of 16 consecutive columns. Lanes are therefore counters, and no transposition
- * is needed. All tiers give identical bits, because the product and the sum are rounded separately.
+ * Dropout of a row, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. In the layout that kernels.h
+ * defines, word j of 16 consecutive Philox counters decides on 16 consecutive columns. Each lane therefore computes one
+ * counter, and no transposition is needed. All instruction sets give identical bits, because product and sum are rounded
+ * separately.
  */
 #ifndef AOEI_KERNELS_DROPOUT_SIMD_H
 #define AOEI_KERNELS_DROPOUT_SIMD_H
 
 #include "kernels/kernels.h"
 
-enum { ROUNDS = 10, BLOCK = 64 };
+enum { ROUNDS = 10 /* rounds of Philox */, BLOCK = 64 /* columns whose masks are computed at a time */ };
 
-/* One Philox round on the even lanes. Odd lanes receive undefined values, which never reach an even lane. */
+/* One Philox round on the even lanes. The values of odd lanes are undefined and are never moved to an even lane. */
 static inline void philox_round(vu c[4], vu k0, vu k1) {
     const vu p0 = vu_mul_even(c[0], vu_set1(0xD2511F53u)), p1 = vu_mul_even(c[2], vu_set1(0xCD9E8D57u));
     c[0] = vu_xor(vu_xor(vu_odd_to_even(p1), c[1]), k0);
@@ -21,8 +22,8 @@ static inline void philox_round(vu c[4], vu k0, vu k1) {
 
 /* The masks of a row, computed block by block. */
 typedef struct row_masks {
-    const aoei_dropout_row *d;
-    uint32_t keys[ROUNDS][2];
+    const aoei_dropout_row *d; /* parameters of the row, borrowed */
+    uint32_t keys[ROUNDS][2];  /* Philox key of each round */
     vu word[BLOCK / VF_LANES]; /* mask words of the current block, in column order */
 } row_masks;
 
@@ -34,8 +35,9 @@ static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
     }
 }
 
-/* Computes the mask words of a block, for VF_LANES counters at a time. Even and odd counters are kept in separate vectors,
- * each in even lanes, because 64-bit products leave their halves there. */
+/* Computes the mask words of the block that starts at column `block`, for VF_LANES counters at a time. Even and odd counters
+ * are in the even lanes of two separate vectors, because the 64-bit product of an even lane occupies this lane and the
+ * following odd lane. */
 static inline void start_block(row_masks *m, size_t block) {
     const vu c1 = vu_set1(m->d->counter[1]), c2 = vu_set1(m->d->counter[2]), c3 = vu_set1(m->d->counter[3]);
     for (size_t i = 0; i < 16 / VF_LANES; i++) {
@@ -54,7 +56,7 @@ static inline void start_block(row_masks *m, size_t block) {
     }
 }
 
-/* The vector of columns [c, c + VF_LANES) after dropout. Call it for ascending c. */
+/* Returns x, the elements of columns [c, c + VF_LANES), after dropout. Must be called in ascending order of c. */
 static inline vf drop(row_masks *m, size_t c, vf x) {
     if (c % BLOCK == 0)
         start_block(m, c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Addition and multiplication, portable tier.
+ * Addition and multiplication, portable C.
  */
 #include "kernels/kernels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GELU with the exact normal distribution function (Hendrycks and Gimpel 2016) and with the tanh approximation, vector body.
- * Include simd_avx2.h or simd_avx512.h first.
+ * GELU with the exact normal distribution function (Hendrycks and Gimpel 2016) and with the tanh approximation, vectorized for
+ * AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GELU_SIMD_H
 #define AOEI_KERNELS_GELU_SIMD_H

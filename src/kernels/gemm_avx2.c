@@ -10,7 +10,7 @@ typedef struct quad {
     vf v0, v1, v2, v3;
 } quad;
 
-/* A 4 x 4 transposition in every 128-bit lane: lane i of the result has elements i of the same lane of each vector. */
+/* Transposes 4 x 4 floats in every 128-bit lane: a lane of result vector i has element i of this lane of v0, v1, v2 and v3. */
 static inline quad transpose_lanes(quad q) {
     vf a = _mm256_unpacklo_ps(q.v0, q.v1), b = _mm256_unpackhi_ps(q.v0, q.v1);
     vf c = _mm256_unpacklo_ps(q.v2, q.v3), d = _mm256_unpackhi_ps(q.v2, q.v3);
@@ -18,13 +18,13 @@ static inline quad transpose_lanes(quad q) {
                   _mm256_shuffle_ps(b, d, 0xee)};
 }
 
-/* 4 floats of each of two lines, concatenated. */
+/* Returns 4 floats at x, followed by 4 floats at y. */
 static inline vf load_pair(const float *x, const float *y) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), _mm_loadu_ps(y), 1);
 }
 
-/* dst[k * stride + i] = line[i][k] for i < VF_LANES and k = 0, 1, ..., in groups. Returns the first k that is not
- * transposed. */
+/* Writes dst[k * stride + i] = line[i][k] for i < VF_LANES and groups of 4 values of k, as long as a whole group is left.
+ * Returns the first k that is not transposed. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const line[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 4 <= K; k += 4) {

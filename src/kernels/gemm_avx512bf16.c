@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * bf16 matmul kernels of tier avx512bf16: gemm_simd.h on words of two bf16. The instruction vdpbf16ps adds their products to
- * a running sum.
+ * bf16 matmul kernels of tier avx512bf16: gemm_simd.h with words of two bf16. The instruction vdpbf16ps adds the products of
+ * two words to a running sum.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"
 
 #define GEMM_ROWS 14
 
-/* sum + the products of the two bf16 of each lane */
+/* Adds the products of the two bf16 pairs of each lane to the running sums. */
 static inline vf dot_pairs(vf x, vf b, vf chain) {
     return _mm512_dpbf16_ps(chain, (__m512bh)_mm512_castps_si512(x), (__m512bh)_mm512_castps_si512(b));
 }

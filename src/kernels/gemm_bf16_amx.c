@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * bf16 matmul kernel of tier amx, with tiles of 16 rows of 64 bytes. For every 32 elements along k, in ascending order,
- * TDPBF16PS computes the sum of their products and adds it to an element's running sum. Rows, columns and k are padded with
- * zeros to whole tiles. A result therefore depends only on its row, its column and K. Between chunks of K, and between
- * calls, running sums are stored as float32.
- * Loops: M-blocks of A, packed into L2; panels of 32 columns; chunks of K; blocks of 32 x 32. A step is 32 elements along k
- * of a block: two tiles of A, two of B, four tile products. A chunk of B stays in L1 and is used by every block of the
- * M-block, while A is read from L2. Between chunks, the sums of a block are stored in `sums`; the last chunk stores them in
- * `staging`.
- * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: 98% of the peak rate of the tile unit with a chunk of 384
- * of B in L1 and A in L2, 76% with both in L2 (K of 768 and more). Storing the sums of a block took 50 cycles while A, B and
- * the sums fit L1, 200 cycles with chunks of 384, and 900 and more with 768. Software prefetch of the current operands cost
- * more than it gained. These measurements led to the following design (reasoned, not measured):
+ * bf16 matmul kernel for AMX, with tiles of 16 rows of 64 bytes. For every 32 elements along k, in ascending order, the
+ * instruction TDPBF16PS computes the sum of their products and adds it to an element's running sum. Rows, columns and k are
+ * padded with zeros to whole tiles. A result therefore depends only on its row, its column and K. Between chunks of K, and
+ * between calls, running sums are stored as float32.
+ * Loops, from outer to inner: M-blocks (groups of rows of A, packed into L2); panels of 32 columns; chunks of K; blocks of
+ * 32 x 32 elements of C. A step of a block is 32 elements along k: two tiles of A, two tiles of B and four tile products. A
+ * chunk of B stays in L1 and is used by all blocks of the M-block, while A is read from L2. Between chunks, the sums of a
+ * block are stored in `sums`; after the last chunk, they are stored in `staging`.
+ * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: the tile unit reaches 98% of its peak rate if chunks have
+ * 384 elements along k, so that B is in L1 and A in L2, and 76% if both are in L2 (768 and more elements). Storing the sums
+ * of a block takes 50 cycles if A, B and the sums fit L1, 200 cycles with chunks of 384, and at least 900 cycles with chunks
+ * of 768. Software prefetch of the current operands costs more than it gains. The following design is derived from these
+ * measurements, but was not itself measured:
  * - Chunks of 384, with sums stored in memory between chunks.
  * - Accumulators are replaced one at a time. The first step of a block stores an accumulator of the previous block,
- * reinitializes it and multiplies, then continues with the next accumulator. Three others are busy meanwhile, so each result
- * has the time of three tile products to complete.
- * - One staging block is reused, so that its cache lines stay in L1. The positions of sums rotate so that no load follows a
- * store with matching low address bits.
+ * reinitializes it and multiplies, then continues with the next accumulator. The tile unit works on the other three
+ * accumulators meanwhile, so each result has the time of three tile products to complete.
+ * - One staging block is reused, so that its cache lines stay in L1. The positions of the quarters of a block in memory are
+ * rotated, so that no load follows a store with equal low address bits.
  * - Vector work is interleaved with the later steps: first the epilogue of the previous block, a few rows per step and never
  * directly after its stores; then packing the next chunk of B, or prefetching it into L2, a few lines per step.
  */
@@ -41,16 +42,17 @@ enum {
 
 /* Tuning parameters. */
 enum {
-    CHUNK_STEPS = 12,   /* steps per chunk, even; a chunk of B is 24 KB, half of L1, the largest that stays in L1 */
-    M_BLOCKS = 16,      /* maximum number of blocks in an M-block; using a chunk of B more than 16 times gains little */
-    A_STEPS = 768,      /* maximum steps of all blocks of an M-block: 1.5 MB of A in an L2 of 2 MB */
-    LEAST_BLOCKS = 2,   /* minimum number of blocks; with a longer K, A is packed again for each panel */
-    SPILL_STEPS = 64,   /* maximum steps of a piece if K exceeds A_STEPS and sums may be stored in C */
+    CHUNK_STEPS = 12, /* maximum number of steps per chunk, even; a chunk of B then has 24 KB, half of L1, the largest size that
+                         stays in L1 */
+    M_BLOCKS = 16,    /* maximum number of blocks in an M-block; using a chunk of B for more than 16 blocks gains little */
+    A_STEPS = 768,    /* maximum number of steps of all blocks of an M-block together: 1.5 MB of A in an L2 of 2 MB */
+    LEAST_BLOCKS = 2, /* minimum number of blocks in an M-block; if fewer fit, A is packed again for each panel */
+    SPILL_STEPS = 64, /* maximum number of steps of a piece of K, if A does not fit A_STEPS and sums may be stored in C */
     EPILOGUE_FIRST = 2, /* step of the next block at which the epilogue starts reading the sums */
     EPILOGUE_ROWS = 4,  /* rows of the epilogue per step, so that 10 steps suffice for all rows; divides HALF */
     FETCH_BLOCKS = 8,   /* minimum number of blocks for prefetching the next chunk of B; smaller M-blocks would issue too many
                            requests per step */
-    STEP_LINES = STEP_WORDS * 4 / 64
+    STEP_LINES = STEP_WORDS * 4 / 64 /* cache lines of one operand of a step */
 };
 
 /* Offsets in the scratch memory, in floats from its first page boundary. */
@@ -86,8 +88,8 @@ static const tile_shapes shapes = {
 typedef struct source {
     const void *data;
     aoei_dtype type;
-    size_t line, k_stride;
-    size_t K;
+    size_t line, k_stride; /* distances in elements between lines, and between elements along k */
+    size_t K;              /* number of elements per line */
 } source;
 
 /* A block of C, up to 32 x 32. */
@@ -101,23 +103,23 @@ typedef struct block {
 typedef struct walk {
     const aoei_product *g;
     source a, b;
-    size_t steps;        /* number of steps in K */
-    size_t chunks;       /* number of chunks */
-    const float *packed; /* packed B; NULL: not packed */
-    size_t packed_panel; /* words of a packed panel, with all of its K */
-    int keeps_a;         /* 1: A is packed once for all panels */
-    float *staging;      /* [BLOCK_WORDS] sums of the staged block */
-    float *sums;         /* [M_BLOCKS][BLOCK_WORDS] sums between chunks */
-    float *b_chunk;      /* [2][CHUNK_STEPS][STEP_WORDS] packed chunks of B, alternating between passes */
-    float *a_chunks;     /* [chunk][block][step][STEP_WORDS] packed A */
-    size_t m, rows;      /* first row and number of rows of the M-block */
-    size_t passes;       /* number of panels times chunks of the M-block */
-    size_t ahead, ready; /* pass whose chunk of B is being packed, and number of steps already packed */
-    const float *fetch;  /* packed B that remains to be prefetched, up to fetch_end */
-    const float *fetch_end;
-    block held;   /* block whose sums are in the accumulators */
-    block staged; /* block whose complete sums are in staging */
-    size_t done;  /* rows of the staged block that the epilogue has processed */
+    size_t steps;           /* number of steps for all of K */
+    size_t chunks;          /* number of chunks of K */
+    const float *packed;    /* packed B; NULL: not packed */
+    size_t packed_panel;    /* distance between packed panels in words */
+    int keeps_a;            /* 1: A is packed once for all panels; 0: again for each panel */
+    float *staging;         /* [BLOCK_WORDS] sums of the staged block */
+    float *sums;            /* [M_BLOCKS][BLOCK_WORDS] sums between chunks */
+    float *b_chunk;         /* [2][CHUNK_STEPS][STEP_WORDS] packed chunks of B, used alternately by passes */
+    float *a_chunks;        /* [chunk][block][step][STEP_WORDS] packed A */
+    size_t m, rows;         /* first row and number of rows of the M-block */
+    size_t passes;          /* number of passes of the M-block, one for each chunk of each panel */
+    size_t ahead, ready;    /* pass whose chunk of B is being packed, and number of its steps that are packed */
+    const float *fetch;     /* start of the packed B that remains to be prefetched */
+    const float *fetch_end; /* end of the packed B to be prefetched */
+    block held;             /* block whose sums are in the accumulators */
+    block staged;           /* block whose complete sums are in staging */
+    size_t done;            /* rows of the staged block that the epilogue has processed */
 } walk;
 
 static size_t least(size_t a, size_t b) {
@@ -128,11 +130,12 @@ static size_t parts(size_t n, size_t part) {
     return n / part + (n % part != 0);
 }
 
-/* Position of a quarter (0 and 1: the upper half of the rows) in a block of sums. A load waits for a pending store with
- * identical low 12 address bits, and the quarters of a block cover all of them. The positions are therefore rotated: loads
- * after the stores of a block use positions of the earliest stores, or of stores yet to come. Operands begin at a page or
- * half a page. Those of the second step, in the second half of the page, share low address bits with the first stores of a
- * block at the rotation of staging. */
+/* Returns the offset in floats of a quarter of a block (0 and 1: upper rows; 2 and 3: lower rows) in the memory of the block's
+ * sums. A load waits for a pending store whose address has the same low 12 bits, and the quarters of a block occupy all values
+ * of these bits. The positions of the quarters are therefore rotated: the loads that follow the stores of a block have the low
+ * bits of its earliest stores, or of stores that are issued later. Operands of a step start at a page or in the middle of a
+ * page. The operands of the second step, in the second half of a page, have the low address bits of the first stores of a block
+ * with the rotation of staging. */
 enum { STAGING_TURN = 2, SUMS_TURN = 1 /* and 3, every other block */ };
 
 static inline size_t place(size_t quarter, size_t turn) {
@@ -144,7 +147,7 @@ static size_t sums_turn(size_t block_number) {
     return SUMS_TURN + block_number % 2 * 2;
 }
 
-/* Row r of staging, 32 columns. */
+/* Returns row r of staging, which has 32 columns. */
 static float *staged_row(const walk *w, size_t r) {
     return w->staging + place(r / HALF * 2, STAGING_TURN) + r % HALF * BLOCK;
 }
@@ -163,14 +166,14 @@ static const void *source_at(const source *s, size_t line, size_t k) {
     return (const unsigned char *)s->data + (line * s->line + k * s->k_stride) * aoei_dtype_size(s->type);
 }
 
-/* n <= 16 adjacent elements as bf16, padded with zeros. */
+/* Loads n <= 16 adjacent elements as bf16, padded with zeros. */
 static inline __m256i load_half_line(const void *p, aoei_dtype type, size_t n) {
     if (type == AOEI_BF16)
         return n == HALF ? _mm256_loadu_si256(p) : _mm256_maskz_loadu_epi16(vf_mask(n), p);
     return vf_narrow(n == HALF ? vf_load(p) : vf_load_part(p, n));
 }
 
-/* ks <= 32 elements along k of a line, padded with zeros. */
+/* Loads ks <= 32 elements along k of a line as bf16, padded with zeros. */
 static inline __m512i load_line(const source *s, size_t line, size_t k, size_t ks) {
     const unsigned char *p = source_at(s, line, k);
     if (s->k_stride != 1) {
@@ -188,13 +191,13 @@ static inline __m512i load_line(const source *s, size_t line, size_t k, size_t k
                               load_half_line(p + low * sizeof(float), s->type, ks - low), 1);
 }
 
-/* Returns 1 if adjacent lines are adjacent in memory. */
+/* Returns 1 if elements of adjacent lines, not of adjacent k, are adjacent in memory. */
 static inline int is_across(const source *s) {
     return s->line == 1 && s->k_stride != 1;
 }
 
-/* words[k pair][line] of up to 16 adjacent lines and ks <= 32 elements along k, padded with zeros. `type` is the type of the
- * source. */
+/* Packs up to 16 lines that are adjacent in memory, with ks <= 32 elements along k, into words[k pair][line], padded with
+ * zeros. `type` is s->type as a compile-time constant. */
 static inline void pair_rows(float *words, const source *s, aoei_dtype type, size_t line, size_t lines, size_t k, size_t ks) {
     const __m512i mix = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
                                          4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -203,7 +206,7 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     const unsigned char *p = source_at(s, line, k);
     for (size_t j = 0; j < STEP; j += 2, words += HALF) {
         __m512i pair = _mm512_setzero_si512();
-        if (more) { /* the rows of the next step are too far apart for hardware prefetchers */
+        if (more) { /* the elements of the next step are too far apart for hardware prefetchers */
             AOEI_PREFETCH(p + (STEP + j) * row);
             AOEI_PREFETCH(p + (STEP + j + 1) * row);
         }
@@ -215,8 +218,8 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     }
 }
 
-/* Packs a tile of A, [line][k pair], or of B, [k pair][line], from up to 16 lines and ks <= 32 elements along k, padded with
- * zeros. */
+/* Packs a tile of A ([line][k pair]) or of B ([k pair][line]) from up to 16 lines and ks <= 32 elements along k. The tile is
+ * padded with zeros. */
 static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_t lines, size_t k, size_t ks) {
     _Alignas(64) float stage[TILE_WORDS];
     const float *rows[HALF];
@@ -242,7 +245,7 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
         transpose_lines(tile, HALF, rows, HALF);
 }
 
-/* Packs both tiles of step `step` of a block or a panel. */
+/* Packs the two tiles of step `step` of one operand. */
 static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step) {
     const size_t k = step * STEP, ks = least(s->K - k, STEP), first = least(lines, HALF);
     pack_tile(tiles, s, is_a, line, first, k, ks);
@@ -261,7 +264,7 @@ static void pack_a(const walk *w, size_t chunk) {
             pack_step(to, &w->a, 1, w->m + i, least(w->rows - i, BLOCK), step);
 }
 
-/* Packs the next step of the chunk of B that pass `ahead` will use. */
+/* Packs the next step of the chunk of B for pass w->ahead. */
 static void pack_b_step(walk *w) {
     const size_t n = w->ahead / w->chunks * BLOCK, first = chunk_start(w, w->ahead % w->chunks);
     pack_step(w->b_chunk + (w->ahead % 2 * CHUNK_STEPS + w->ready) * STEP_WORDS, &w->b, 0, n, least(w->g->N - n, BLOCK),
@@ -278,7 +281,7 @@ static const float *packed_chunk(const walk *w, size_t pass) {
     return w->packed + pass / w->chunks * w->packed_panel + chunk_start(w, pass % w->chunks) * STEP_WORDS;
 }
 
-/* The complete chunk of B of a pass. Prepares packing or prefetching of the next chunk. */
+/* Returns the complete packed chunk of B of a pass, and prepares packing or prefetching of the next chunk. */
 static const float *b_of_pass(walk *w, size_t pass) {
     if (w->packed) {
         const size_t next = pass + 1 < w->passes ? pass + 1 : pass;
@@ -302,7 +305,7 @@ static void finish_rows(walk *w) {
     const size_t m = t->m + w->done, rows = least(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
     aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
-        const float *c = (const float *)g->c + (m + i) * g->c_row + next; /* the next panel starts from these values */
+        const float *c = (const float *)g->c + (m + i) * g->c_row + next; /* initial sums of the next panel */
         AOEI_PREFETCH(c);
         AOEI_PREFETCH(c + least(g->N - next, BLOCK) - 1);
     }
@@ -314,7 +317,8 @@ static void finish_staged(walk *w) {
         finish_rows(w);
 }
 
-/* One step's share of the vector work that is interleaved with tile instructions. */
+/* Does the vector work of one step, which is interleaved with tile instructions: a part of the epilogue or of packing, and
+ * prefetching. */
 static void interleaved_work(walk *w) {
     const size_t blocks = block_count(w);
     if (w->done < w->staged.rows)
@@ -343,7 +347,7 @@ static void interleaved_work(walk *w) {
             tile_zero(quarter);                                                                                                \
     } while (0)
 
-/* Records that the held block is stored and that the accumulators belong to t. */
+/* Records that the sums of the held block are stored and that the accumulators now hold those of t. */
 static void set_held(walk *w, const block *t) {
     if (w->held.rows && w->held.sums == w->staging) {
         w->staged = w->held;
@@ -352,7 +356,7 @@ static void set_held(walk *w, const block *t) {
     w->held = *t;
 }
 
-/* Completes the epilogue of the staged block if the held block is complete and needs staging. */
+/* Completes the epilogue of the staged block if the held block is to be stored in staging. */
 static void free_staging(walk *w) {
     if (w->held.sums == w->staging)
         finish_staged(w);
@@ -369,7 +373,7 @@ static inline void load_operands(int low, int right, const float *a, const float
         tile_load(A_1, a + TILE_WORDS, TILE_ROW_BYTES);
 }
 
-/* The first step of block t; `from` has its running sums. */
+/* Computes the first step of block t. Its running sums are loaded from `from`. */
 static void first_step(walk *w, const block *t, const float *a, const float *b, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     free_staging(w);
@@ -397,7 +401,7 @@ static void first_step(walk *w, const block *t, const float *a, const float *b, 
     set_held(w, t);
 }
 
-/* A step that adds to the sums in the accumulators. */
+/* Computes a step that adds to the sums in the accumulators. */
 static inline void next_step(int low, int right, const float *a, const float *b) {
     load_operands(low, right, a, b);
     tile_dot_bf16(SUMS_00, A_0, B_0);
@@ -409,8 +413,8 @@ static inline void next_step(int low, int right, const float *a, const float *b)
         tile_dot_bf16(SUMS_11, A_1, B_1);
 }
 
-/* Computes `steps` steps of block t, whose running sums are in `from` (sums NULL: they start from 0). If the M-block has
- * only one block, its sums stay in the accumulators between chunks. */
+/* Computes `steps` steps of block t. Its running sums are loaded from `from`, or start from 0 if from->sums is NULL. If the
+ * M-block has only one block, its sums stay in the accumulators between chunks. */
 static void multiply(walk *w, const block *t, const float *a, const float *b, size_t steps, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     size_t step = 0;
@@ -455,12 +459,12 @@ static void load_c(const walk *w, size_t n) {
     }
 }
 
-/* Computes one chunk of one panel for all blocks of the M-block. */
+/* Computes pass `pass`, one chunk of one panel, for all blocks of the M-block. */
 static void run_pass(walk *w, size_t pass) {
     const aoei_product *g = w->g;
     const size_t n = pass / w->chunks * BLOCK, chunk = pass % w->chunks, steps = pass_steps(w, pass);
     const int starts = chunk == 0 && !g->accumulate, ends = chunk + 1 == w->chunks;
-    tile_fence(); /* tile loads read the memory that is now overwritten */
+    tile_fence(); /* earlier tile loads must be complete, because the memory they read is overwritten now */
     if (chunk == 0 && g->accumulate)
         load_c(w, n);
     if (pass < w->chunks || !w->keeps_a)
@@ -484,18 +488,20 @@ static void run_pass(walk *w, size_t pass) {
     }
 }
 
-/* Number of blocks of an M-block if all of A fits. */
+/* Returns the number of blocks of an M-block if A_STEPS is not a limit. */
 static size_t wanted_blocks(const aoei_product *g) {
     return least(parts(g->M, BLOCK), M_BLOCKS);
 }
 
-/* Maximum number of blocks of an M-block. If too few would fit, A is not kept. */
+/* Returns the maximum number of blocks of an M-block. If fewer than LEAST_BLOCKS would fit A_STEPS, A is packed again for each
+ * panel. */
 static size_t most_blocks(const aoei_product *g, size_t steps) {
     const size_t wanted = wanted_blocks(g), fit = A_STEPS / steps;
     return fit >= LEAST_BLOCKS ? least(wanted, fit) : wanted;
 }
 
-/* Computes all of g, for K >= 1. packed_panel is the number of words of a panel of its packed B, which may have a longer K. */
+/* Computes g, with K >= 1. packed_panel is the distance between packed panels of B in words; the packed B may have more steps
+ * than g. */
 static void run(const aoei_product *g, size_t packed_panel, float *scratch) {
     const size_t steps = parts(g->K, STEP), most = most_blocks(g, steps), M_blocks = parts(g->M, BLOCK);
     const size_t each = parts(M_blocks, parts(M_blocks, most)) * BLOCK;
@@ -526,7 +532,7 @@ static int is_plain(const aoei_product *g) {
     return g->c_type == AOEI_F32 && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
 }
 
-/* Computes g in pieces of K with equal numbers of steps. */
+/* Computes g, split into pieces of K with about equal numbers of steps if A does not fit A_STEPS. */
 static void run_pieces(const aoei_product *g, float *scratch) {
     const size_t steps = parts(g->K, STEP), panel = steps * STEP_WORDS;
     const size_t pieces = is_plain(g) && wanted_blocks(g) * steps > A_STEPS ? parts(steps, SPILL_STEPS) : 1;
@@ -542,7 +548,7 @@ static void run_pieces(const aoei_product *g, float *scratch) {
     }
 }
 
-/* Handles K = 0, where all sums are 0. */
+/* Computes g for K = 0, where all sums are 0. */
 static void finish_empty(const aoei_product *g) {
     static const float zeros[BLOCK];
     if (g->accumulate)

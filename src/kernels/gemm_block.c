@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * The loops of all matmul kernels except AMX: blocks of rows, blocks of K, panels of columns, tiles. A is packed once per
- * block. A panel of B that is not yet packed is packed just before its use, and stays in the L1 cache for all tiles of the
- * block of rows.
- * Between blocks of K, running sums are stored in C if C is float32 and its old values are not read; otherwise they are
- * stored in the scratch buffer. The epilogue processes a tile directly after its last store, while it is in the L1 cache.
+ * The loops of all matmul kernels except AMX: blocks of rows, blocks of K, panels of columns, tiles. A block of A is packed
+ * once. Unless B is already packed, each of its panels is packed just before its use and stays in the L1 cache for all tiles of
+ * the block of rows. Between blocks of K, running sums are stored in C if C is float32 and there is neither a gate nor a
+ * residual, which may share C's memory; otherwise they are stored in the scratch buffer. The epilogue processes a tile directly
+ * after its last store, while it is in the L1 cache.
  */
 #include "kernels/gemm_block.h"
 
 #include <assert.h>
 
-/* The current block of work. */
+/* State of the loops: the matmul and the block that is being computed. */
 typedef struct walk {
     const aoei_gemm_tier *tier;
     const aoei_product *g;
-    float *packed_a, *packed_b, *waiting; /* parts of the scratch buffer */
+    float *packed_a, *packed_b, *waiting; /* parts of the scratch buffer: block of A, panels of B, running sums */
     size_t tile_rows;                     /* rows of every tile except the last */
     size_t m, M;                          /* rows [m, m + M) of C */
     size_t n, N;                          /* columns [n, n + N) */
-    size_t k, K;                          /* block [k, k + K) of the sums */
+    size_t k, K;                          /* terms [k, k + K) of each sum */
 } walk;
 
 static size_t least(size_t a, size_t b) {
@@ -28,7 +28,7 @@ static size_t ceil_div(size_t a, size_t b) {
     return a / b + (a % b != 0);
 }
 
-/* Number of words for K elements. */
+/* Returns the number of words for K elements. */
 static size_t words(const aoei_gemm_tier *tier, size_t K) {
     return ceil_div(K, tier->word);
 }
@@ -37,7 +37,7 @@ static const void *element(const void *p, aoei_dtype type, size_t offset) {
     return (const unsigned char *)p + offset * aoei_dtype_size(type);
 }
 
-/* dst[words(K)][panel] = up to `panel` columns of B. Columns after the last one are undefined. */
+/* Packs up to `panel` columns of B into dst[words(K)][panel]. Columns after the last one are undefined. */
 static void pack_panel(const aoei_gemm_tier *tier, float *dst, const void *b, aoei_dtype type, size_t b_row, size_t b_col,
                        size_t K, size_t columns) {
     for (size_t j = 0; j < tier->panel; j += tier->lanes) {
@@ -60,7 +60,8 @@ void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void
 static void pack_rows(const walk *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_product *g = w->g;
-    for (size_t i = 0; i < w->M; i += w->tile_rows) { /* what a tile writes after its end is overwritten by the next tile */
+    for (size_t i = 0; i < w->M;
+         i += w->tile_rows) { /* words that a tile writes after its end are overwritten by the next tile */
         const size_t rows = least(w->M - i, w->tile_rows);
         tier->pack_lines[tier->type](w->packed_a + i * words(tier, w->K), rows,
                                      element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col,
@@ -68,14 +69,14 @@ static void pack_rows(const walk *w) {
     }
 }
 
-/* Returns 1 if B is read in place. Its elements must be words, and it must be used for so few rows that a copy does not pay
- * off. */
+/* Returns 1 if B is read without packing: its elements have the format of words, and it is used for so few rows that packing
+ * costs more than it saves. */
 static int reads_in_place(const walk *w) {
     return !w->g->packed && w->g->b_col == 1 && w->M <= 2 * w->tier->rows && w->tier->type == AOEI_F32;
 }
 
-/* Sets the panels of B for a tile of `columns` columns, starting at column n: in the packed form, in B itself, or packed
- * into the scratch buffer. */
+/* Sets the location of `columns` columns of B, starting at column n: in the packed form, in B itself, or in the scratch buffer,
+ * into which they are packed. */
 static void set_panels(const walk *w, aoei_gemm_tile *t, size_t n, size_t columns) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_product *g = w->g;
@@ -104,14 +105,14 @@ static int waits_in_c(const aoei_product *g) {
     return g->c_type == AOEI_F32 && !g->gate && !g->residual;
 }
 
-/* Computes one tile whose operands are set: rows [m, ...) and columns [n, ...) of C. */
+/* Computes the tile of C that starts at row m and column n; its operands are set in *t. */
 static void run_tile(const walk *w, aoei_gemm_tile *t, size_t m, size_t n) {
     const aoei_product *g = w->g;
     const int in_c = waits_in_c(g), complete = w->k + w->K == g->K;
     if (in_c) {
         t->chains = (float *)g->c + m * g->c_row + n;
         t->chains_row = g->c_row;
-    } else { /* panel by panel; without further blocks of K all panels use one buffer */
+    } else { /* the sums of each panel are consecutive; if there is only one block of K, all tiles use the first part */
         t->chains = w->waiting + (w->K == g->K ? 0 : (n - w->n) * w->M + (m - w->m) * w->tier->panel);
         t->chains_row = w->tier->panel;
     }
@@ -137,7 +138,7 @@ static void block_product(const walk *w) {
     }
 }
 
-/* Columns of a block: all of them, unless the sums of all columns do not fit the buffer. */
+/* Returns the number of columns of a block: all of C, or as many as have space for their running sums in `room` floats. */
 static size_t block_columns(const aoei_gemm_tier *tier, const aoei_product *g, size_t room, size_t k_block) {
     const size_t columns = room / tier->m_block / tier->panel * tier->panel;
     assert(columns >= AOEI_GEMM_WIDE * tier->panel);
@@ -148,7 +149,7 @@ void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_product *g, float 
     const size_t k_block = tier->k_block * tier->word;
     const size_t a_words = tier->m_block * tier->k_block + tier->lanes, b_words = AOEI_GEMM_WIDE * tier->panel * tier->k_block;
     const size_t n_block = block_columns(tier, g, AOEI_GEMM_SCRATCH - a_words - b_words, k_block);
-    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* blocks of about equal size */
+    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* for blocks of about equal size */
     walk w = {.tier = tier, .g = g, .packed_a = scratch, .packed_b = scratch + a_words, .waiting = scratch + a_words + b_words};
     assert(a_words + b_words < AOEI_GEMM_SCRATCH);
     assert(!g->accumulate || (g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && waits_in_c(g)));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Code shared by the tiers of the matmul kernels: loops over blocks, panels and tiles. A tier provides the tile kernels (a
- * few rows times one panel of columns, whose sums stay in registers while they run over a block of K), the packing and the
- * epilogue.
- * Operands are packed as 32-bit words. A word is a float32, or two bf16 that are adjacent in k if the tier multiplies bf16
- * natively. Between blocks of K, the running sums are stored exactly as float32, so block sizes do not change results.
+ * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels (groups of adjacent columns)
+ * and tiles (a few rows of one panel). The code for an instruction set provides tile kernels, whose sums stay in registers
+ * during a block of K, the packing and the epilogue.
+ * Operands are packed as 32-bit words. A word is a float32, or two bf16 that are adjacent along k if there is an instruction
+ * that multiplies bf16. Between blocks of K, the running sums are stored exactly as float32, so block sizes do not change
+ * results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -12,55 +13,60 @@
 
 /* One tile of C and one block of K. */
 typedef struct aoei_gemm_tile {
-    const float *a; /* [K][rows] packed words of A */
-    const float *b; /* [K] rows of a panel of B, in words; row k starts at b + k * b_row */
-    size_t b_row;
-    size_t b_panel; /* words from one panel to the next; used by wide tiles only */
-    size_t K;       /* words along k */
-    float *chains;  /* [rows][columns] running sums, float32 */
-    size_t chains_row;
-    size_t rows;    /* number of rows, at most the tier's `rows` */
-    size_t columns; /* number of columns, at most the tier's panel; a wide tile has AOEI_GEMM_WIDE whole panels */
-    int first;      /* 1: the sums start from 0 instead of the stored values */
+    const float *a;    /* [K][rows] packed words of A */
+    const float *b;    /* [K] rows of a panel of B, in words; row k starts at b + k * b_row */
+    size_t b_row;      /* distance between rows of a panel of B in words */
+    size_t b_panel;    /* distance between panels of B in words; used by wide tiles only */
+    size_t K;          /* words along k */
+    float *chains;     /* [rows][columns] running sums, float32 */
+    size_t chains_row; /* distance between rows of running sums in floats */
+    size_t rows;       /* number of rows, at most aoei_gemm_tier.rows */
+    size_t columns;    /* number of columns, at most aoei_gemm_tier.panel, or AOEI_GEMM_WIDE whole panels in a wide tile */
+    int first;         /* 1: the sums start from 0 instead of the stored values */
 } aoei_gemm_tile;
 
-/* Panels that the wide tile of a single row processes together, so that enough independent sums are in flight. */
+/* Number of panels of a wide tile. A wide tile is used if A has a single row; it processes several panels at a time, so that
+ * enough independent sums are in flight. */
 #define AOEI_GEMM_WIDE ((size_t)4)
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
-/* Transposes lines into columns of words: dst[w * stride + i] = word w of line i. Element k of line i is src[i * row + k *
- * col], for i < lines, lines <= lanes and k < K. An incomplete last word is padded with zero. For each w in ascending order,
- * `lanes` words are written: those from index `lines` on are undefined and may be overwritten by the next w. */
+/* Transposes lines (rows of A or columns of B) into columns of words: dst[w * stride + i] = word w of line i. Element k of line
+ * i is src[i * row + k * col], for i < lines and k < K, where lines <= lanes. An incomplete last word is padded with zero. For
+ * each w in ascending order, `lanes` words are written; the words after the first `lines` are undefined, and the words of the
+ * next w may overwrite them. */
 typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
-/* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]: everything
- * that aoei_product describes up to the store. tile may be C if C is float32 and both gate and residual are NULL. */
+/* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]: scaling, bias,
+ * activation, gate, residual and store, as aoei_product describes. tile may be C if C is float32 and both gate and residual are
+ * NULL. */
 typedef void aoei_gemm_epilogue_fn(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                    size_t columns);
 
+/* The matmul code of one instruction set for one type. */
 typedef struct aoei_gemm_tier {
-    aoei_dtype type;                 /* type of A and B */
-    size_t word;                     /* elements along k per word */
-    size_t rows;                     /* rows of a full tile */
-    size_t panel;                    /* columns of a tile; a multiple of lanes and a divisor of AOEI_GEMM_PANEL */
-    size_t lanes;                    /* lines that pack_lines transposes at once; at least rows */
-    size_t k_block;                  /* words of a block of K; a block of a panel of B has k_block * panel words */
-    size_t m_block;                  /* rows of a block of A; packed A has m_block * k_block words and fits the L2 cache */
-    aoei_gemm_tile_fn *const *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the wide tile, or NULL */
-    aoei_gemm_pack_lines_fn *pack_lines[2]; /* packing functions indexed by the type of the source */
+    aoei_dtype type; /* type of A and B */
+    size_t word;     /* elements along k per word */
+    size_t rows;     /* rows of a full tile */
+    size_t panel;    /* columns of a tile; a multiple of lanes and a divisor of AOEI_GEMM_PANEL */
+    size_t lanes;    /* maximum number of lines that one call of pack_lines transposes; at least rows */
+    size_t k_block;  /* length of a block of K in words */
+    size_t m_block;  /* rows of a block of A; the packed block has m_block * k_block words, which fit the L2 cache */
+    aoei_gemm_tile_fn *const
+        *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
+    aoei_gemm_pack_lines_fn *pack_lines[2]; /* packing functions indexed by the source's aoei_dtype */
     aoei_gemm_epilogue_fn *epilogue;
 } aoei_gemm_tier;
 
-/* Shared bodies of a tier's three kernels. */
+/* The three kernels of a matmul op: matmul, size of the packed form in bytes, packing. */
 void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_product *g, float *scratch);
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1);
 
-/* The epilogue of each tier. Tiers above avx512 also use the avx512 epilogue. */
+/* The epilogues. The tiers avx512bf16 and amx also use the avx512 epilogue. */
 aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512;
 
-/* X(0) X(1) ... X(R - 1). Tile kernels name their registers by row. */
+/* AOEI_ROWS_R(X) expands to X(0) X(1) ... X(R - 1), for tile kernels with one set of variables per row. */
 #define AOEI_ROWS_1(X)  X(0)
 #define AOEI_ROWS_2(X)  AOEI_ROWS_1(X) X(1)
 #define AOEI_ROWS_3(X)  AOEI_ROWS_2(X) X(2)

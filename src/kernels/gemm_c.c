@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels of tier c: plain C, the reference of the other tiers, with bf16 emulated in float32. An element is sum =
+ * Matmul kernels in portable C, with bf16 emulated in float32. Tests compare the other kernels with them. An element is sum =
  * sum + a * b over ascending k, with product and sum rounded separately. Loops over a panel have a fixed length, so any
  * compiler can vectorize them.
  */
@@ -7,7 +7,7 @@
 
 enum { ROWS = 4, PANEL = 8 };
 
-/* Continues the running sums of one row of a tile. */
+/* Adds a block of K to the running sums of one row of a tile. */
 static void row_chains(float chain[PANEL], const aoei_gemm_tile *t, size_t row) {
     const float *a = t->a + row, *b = t->b;
     float c[PANEL];
@@ -77,7 +77,7 @@ static float activate(aoei_activation activation, float x) {
     return y;
 }
 
-/* f * activation'(x) */
+/* Returns f * activation'(x). */
 static float pass_gate(aoei_activation activation, float f, float x) {
     float y = f;
     if (activation == AOEI_GELU)

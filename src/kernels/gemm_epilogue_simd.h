@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The epilogue of the matmul kernels (aoei_product in kernels.h), vector body: operations on complete sums before the store.
+ * The epilogue of the matmul kernels (aoei_product in kernels.h), vectorized for AVX2 and AVX-512: the operations between a
+ * complete sum and its store.
  * Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
@@ -8,7 +9,7 @@
 #include "kernels/gemm_block.h"
 #include "kernels/simd_math.h"
 
-/* Loads n lanes. If n is the compile-time constant VF_LANES, this is a plain load. */
+/* Loads n lanes. If n is the compile-time constant VF_LANES, this compiles to an unmasked load. */
 static inline vf load_f32(const float *p, size_t n) {
     return n == VF_LANES ? vf_load(p) : vf_load_part(p, n);
 }
@@ -41,7 +42,8 @@ static inline vf activation_slope(aoei_activation activation, vf x) {
                                           : vf_set1(1.0f);
 }
 
-/* Computes n lanes of row i, starting at column j. The element type is a compile-time constant. */
+/* Applies the epilogue to the sums x of n elements of row i, starting at column j, and stores them. `type` is a compile-time
+ * constant. */
 static inline void finish_part(const aoei_product *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
     x = vf_mul(x, vf_set1(g->scale));
     if (g->bias)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The loops of the float64 matmul kernels: a block of K, a slice of a panel of B, which stays in the L1 cache, and all row
- * tiles for that slice.
+ * The loops of the float64 matmul kernels: for each block of K, for each slice of a panel of B, which stays in the L1 cache,
+ * all tiles of rows.
  */
 #include "kernels/gemm_f64_block.h"
 
@@ -10,12 +10,12 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Pointer to A at row m and element k. */
+/* Returns a pointer to element (m, k) of A. */
 static const double *a_at(const aoei_gemm_f64 *g, size_t m, size_t k) {
     return g->transposed ? g->a + m / P * g->a_panel + k * P + m % P : g->a + k / P * g->a_panel + m * P;
 }
 
-/* Computes all rows of C in one slice: columns [n, n + tier->slice), block [k, k + K) of the sums. */
+/* Adds terms [k, k + K) to the sums of all rows of C in one slice, columns [n, n + tier->slice). */
 static void slice_product(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g, size_t n, size_t k, size_t K) {
     aoei_tile_f64_fn *const *tiles = g->transposed ? tier->transposed : tier->plain;
     const double *b = g->b + n / P * g->b_panel + k * P + n % P;

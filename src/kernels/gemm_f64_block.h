@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Code shared by the tiers of the float64 matmul: loops over blocks of K, slices of panels and tiles. Operands are stored in
+ * Code shared by the float64 matmul of all instruction sets: loops over blocks of K, over column slices of each panel, and over
+ * tiles. Operands are stored in
  * panels, so no packing is needed. Between blocks of K, the running sums are stored exactly in C, so block sizes do not
  * change results.
  */
@@ -10,17 +11,19 @@
 
 /* One tile of C and one block of K. */
 typedef struct aoei_tile_f64 {
-    const double *a; /* element (i, k) is a[k / 24 * a_panel + k % 24 * a_col + i * a_row] */
-    size_t a_panel;
+    const double *a; /* element (i, k) is a[k / 24 * a_panel + k % 24 * a_col + i * a_row], where (a_row, a_col) is (24, 1) for
+                        A as stored and (1, 24) for the transpose */
+    size_t a_panel;  /* distance between panels of A in doubles */
     const double *next; /* A of the next tile, to be prefetched */
     const double *b;    /* row k starts at b + k * 24 */
-    size_t K;
-    double *c; /* row i starts at c + i * 24 */
-    int first; /* 1: the sums start from 0 instead of C */
+    size_t K;           /* length of the block of K */
+    double *c;          /* row i starts at c + i * 24 */
+    int first;          /* 1: the sums start from 0 instead of C */
 } aoei_tile_f64;
 
 typedef void aoei_tile_f64_fn(const aoei_tile_f64 *t);
 
+/* The float64 matmul code of one instruction set. */
 typedef struct aoei_gemm_f64_tier {
     size_t rows;  /* rows of a full tile; a divisor of AOEI_PANEL_F64 */
     size_t slice; /* columns of a tile; a divisor of AOEI_PANEL_F64 */

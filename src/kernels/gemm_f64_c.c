@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * float64 matmul kernels of tier c: plain C, the reference of the other tiers. An element is sum = sum + a * b over
+ * float64 matmul kernel in portable C. Tests compare the other kernels with it. An element is sum = sum + a * b over
  * ascending k, with product and sum rounded separately.
  */
 #include "kernels/gemm_f64_block.h"
 
 enum { P = AOEI_PANEL_F64, ROWS = 4, SLICE = 4 };
 
-/* Four rows by four columns. The sixteen sums are separate variables, because compilers keep those in registers, but not an
- * array. */
+/* Computes four rows by four columns. The sixteen sums are separate variables, because compilers keep variables in registers,
+ * but not an array. row and col are the distances between adjacent rows of A and adjacent k. */
 static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     double *c = t->c;
     const double *group = t->a, *b = t->b;

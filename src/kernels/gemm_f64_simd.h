@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The float64 matmul, vector body: tiles of up to GEMM_ROWS rows by three vectors of columns, written once for both vector
- * widths. Include simd_f64_avx2.h or simd_f64_avx512.h and define GEMM_ROWS first. A tile of fewer rows runs the same
- * instructions with fewer registers.
+ * The float64 matmul, vectorized for AVX2 and AVX-512: tiles of up to GEMM_ROWS rows by three vectors of columns. Include
+ * simd_f64_avx2.h or simd_f64_avx512.h and define GEMM_ROWS first. A tile of fewer rows runs the same instructions with fewer
+ * registers.
  */
 #ifndef AOEI_KERNELS_GEMM_F64_SIMD_H
 #define AOEI_KERNELS_GEMM_F64_SIMD_H
@@ -26,8 +26,9 @@ enum { P = AOEI_PANEL_F64, LINE = 8 /* doubles in a cache line */ };
     dv_store(t->c + i * P + DV_LANES, m##i);                                                                                   \
     dv_store(t->c + i * P + 2 * DV_LANES, r##i);
 
-/* The tile kernel of R rows. Each row has running sums in the column vectors l, m and r. A is read in groups of one panel.
- * ROW and COL are the distances between adjacent rows of A and adjacent k. */
+/* Defines the tile kernel for R rows. The running sums of row i are in the vectors l##i, m##i and r##i (left, middle and right
+ * columns). Each iteration of the outer loop reads one panel of A. ROW and COL are the distances between adjacent rows of A and
+ * adjacent k. */
 #define TILE(R, NAME, ROW, COL)                                                                                                \
     static void NAME##_##R(const aoei_tile_f64 *t) {                                                                           \
         enum { row = ROW, col = COL };                                                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The three kernels of one matmul op in a vector tier. Define GEMM_OP, GEMM_TYPE, GEMM_WORD (elements along k per word),
- * GEMM_KIND (word_kind of the operands) and GEMM_KIND_OF_F32 (word_kind of float32 sources). Include this file once per op,
- * after gemm_simd.h.
+ * Defines the three kernels of a matmul op (matmul, packed size, packing) for a vector instruction set. Include this file once
+ * per op, after gemm_simd.h. Define first: GEMM_OP (gemm_f32 or gemm_bf16), GEMM_TYPE (type of A and B), GEMM_WORD (elements
+ * along k per word), GEMM_KIND (word_kind of operands of this type) and GEMM_KIND_OF_F32 (word_kind of float32 sources).
  */
 #define GEMM_PASTE2(a, b) a##b
 #define GEMM_PASTE(a, b)  GEMM_PASTE2(a, b)

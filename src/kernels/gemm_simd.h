@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The matmul kernels, vector body: tiles of up to GEMM_ROWS rows by two vectors of columns, written once for all vector
- * widths and types. Include simd_avx2.h or simd_avx512.h first, and define GEMM_ROWS, GEMM_STEP (adds the product of one
- * word to a running sum) and transpose_lines. A tile of fewer rows runs the same instructions with fewer registers. A tile
+ * The matmul kernels, vectorized for AVX2 and AVX-512: tiles of up to GEMM_ROWS rows by two vectors of columns, for all types.
+ * Include simd_avx2.h or simd_avx512.h first, and define GEMM_ROWS, GEMM_STEP (adds the product of two words to a running sum)
+ * and transpose_lines. A tile of fewer rows runs the same instructions with fewer registers. A tile
  * of fewer columns differs only in how C is loaded and stored. Results therefore do not depend on the tile size.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
@@ -27,7 +27,7 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
     vf_store_part(t->chains + i * t->chains_row, left, l##i);                                                                  \
     vf_store_part(t->chains + i * t->chains_row + left, right, r##i);
 
-/* The tile kernel of R rows. Each row has running sums in the column vectors l and r. */
+/* Defines the tile kernel for R rows. The running sums of row i are in the vectors l##i and r##i (left and right columns). */
 #define TILE(R)                                                                                                                \
     static void tile_##R(const aoei_gemm_tile *t) {                                                                            \
         const size_t left = t->columns < VF_LANES ? t->columns : VF_LANES, right = t->columns - left;                          \
@@ -78,7 +78,7 @@ TILE(14)
     vf_store(t->chains + p * PANEL, l##p);                                                                                     \
     vf_store(t->chains + p * PANEL + VF_LANES, r##p);
 
-/* The wide tile: a single row, AOEI_GEMM_WIDE whole panels. */
+/* The tile kernel for wide tiles: a single row, AOEI_GEMM_WIDE whole panels. */
 static void tile_wide(const aoei_gemm_tile *t) {
     const float *b = t->b;
     const size_t b_row = t->b_row, b_panel = t->b_panel;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Packing: lines of elements become columns of 32-bit words. A word is a float32 (unchanged, converted from bf16, or rounded
+ * Packing for the matmul kernels. A line is a row of A or a column of B: K elements along k. Packing converts lines of elements
+ * to columns of 32-bit words. A word is a float32 (unchanged, converted from bf16, or rounded
  * to bf16 and converted back) or a pair of bf16 that are adjacent in k. Include simd_avx2.h or simd_avx512.h and define
- * transpose_lines first. Source type and word kind are compile-time constants of each caller.
+ * transpose_lines first. Callers pass source type and word kind as compile-time constants.
  */
 #ifndef AOEI_KERNELS_GEMM_WORDS_H
 #define AOEI_KERNELS_GEMM_WORDS_H
@@ -26,7 +27,7 @@ static inline size_t words_of(word_kind kind, size_t K) {
     return kind == WORD_PAIR ? (K + 1) / 2 : K;
 }
 
-/* n elements as float32, with the value they have in a word. */
+/* Returns n elements as float32, converted or rounded as for a word of this kind. */
 static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind, size_t n) {
     if (type == AOEI_BF16)
         return n == VF_LANES ? vf_load_bf16(src) : vf_load_bf16_part(src, n);
@@ -34,12 +35,12 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
     return kind == WORD_F32 ? x : vf_round_bf16(x);
 }
 
-/* Packs lines that are adjacent in memory, so that each k is one contiguous row. A word combines the elements of one row, or
- * of two rows for pairs. */
+/* Packs lines that are adjacent in memory: for each k, the elements of all lines are contiguous. A vector of words comes from
+ * one k, or from two for pairs. */
 static inline void pack_side_by_side(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
                                      size_t lines, size_t K) {
     const size_t step = kind == WORD_PAIR ? 2 : 1,
-                 ahead = 16; /* prefetch distance in k; hardware prefetchers do not handle rows this far apart */
+                 ahead = 16; /* prefetch distance along k; the accesses are too far apart for hardware prefetchers */
     for (size_t k = 0; k < K; k += step, dst += stride) {
         const unsigned char *row = element_at(src, type, k * col), *next = k + 1 < K ? row + col * aoei_dtype_size(type) : row;
         const size_t later = k + ahead + 1 < K ? ahead * col * aoei_dtype_size(type) : 0;
@@ -53,7 +54,7 @@ static inline void pack_side_by_side(float *dst, size_t stride, const void *src,
     }
 }
 
-/* dst = words [w, w + n) of one contiguous line of K elements. */
+/* Writes words [w, w + n) of a contiguous line of K elements to dst. */
 static inline void copy_words(float *dst, const void *line, aoei_dtype type, word_kind kind, size_t w, size_t n, size_t K) {
     if (kind != WORD_PAIR) {
         const void *src = element_at(line, type, w);
@@ -86,8 +87,8 @@ static inline void transpose_words(float *dst, size_t stride, const float *const
             memcpy(dst + k * stride + i, line[i] + k, sizeof *dst);
 }
 
-/* Packs lines that are contiguous along k. They are transposed directly, or from a converted copy if their elements are not
- * words. */
+/* Packs lines that are contiguous along k. They are transposed directly if their elements are in the format of words, otherwise
+ * from a converted copy. */
 static inline void pack_contiguous(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                                    size_t lines, size_t K) {
     const size_t words = words_of(kind, K);

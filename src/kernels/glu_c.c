@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit (Dauphin et al. 2017) of two rows, portable tier: t sigma(g), where the logistic function sigma is
+ * The gated linear unit (Dauphin et al. 2017) of two rows, t sigma(g) with the logistic function sigma, portable C. Results are
  * computed in double with the C library and rounded once.
  */
 #include <math.h>

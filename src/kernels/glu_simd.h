@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit (Dauphin et al. 2017) of two rows, vector body. Include simd_avx2.h or simd_avx512.h first.
+ * The gated linear unit (Dauphin et al. 2017) of two rows, vectorized for AVX2 and AVX-512. Include simd_avx2.h or
+ * simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GLU_SIMD_H
 #define AOEI_KERNELS_GLU_SIMD_H
@@ -7,7 +8,7 @@
 #include "kernels/kernels.h"
 #include "kernels/simd_math.h"
 
-/* The logistic function; *e = e^-x. */
+/* Returns the logistic function of x and sets *e to e^-x. */
 static inline vf vf_logistic(vf x, vf *e) {
     const vf one = vf_set1(1.0f);
     *e = vf_exp(vf_sub(vf_zero(), x));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Builds the kernel tables from kernels.def at compile time. Within an op, kernels.def lists the tiers in
- * ascending order, and the last initializer of a field wins: a table for tier T takes all kernels up to T.
+ * ascending order, and a later initializer of a field overrides an earlier one. A table for tier T is therefore initialized
+ * with all kernels of tiers up to T, and each field keeps the one of the highest tier.
  */
 #include "kernels/kernel_table.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The kernel tables: one constant table per CPU tier, with one function per op. A tier without a
- * kernel of its own for an op uses the kernel of the next lower tier that has one.
+ * The kernel tables: one constant table per CPU tier, with one function pointer per op (kernels.h). If
+ * a tier has no kernel for an op, its table contains the kernel of the next lower tier that has one.
  */
 #ifndef AOEI_KERNELS_KERNEL_TABLE_H
 #define AOEI_KERNELS_KERNEL_TABLE_H
@@ -8,7 +8,7 @@
 #include "base/context.h"
 #include "kernels/kernels.h"
 
-/* The tier and one function pointer per op, named after the op. */
+/* A table: the tier and one function pointer per op, which has the name of the op. */
 typedef struct aoei_kernels {
     aoei_tier tier;
 #define AOEI_OP(op, tolerance) aoei_##op##_fn *op;
@@ -18,10 +18,10 @@ typedef struct aoei_kernels {
 #undef AOEI_KERNEL
 } aoei_kernels;
 
-/* One table per tier. On a CPU other than x86-64, every table holds the portable C kernels. */
+/* Tables indexed by tier. On CPUs other than x86-64, every table contains the portable C kernels. */
 extern const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT];
 
-/* The kernels of the tier that a context uses. */
+/* Returns the kernels of the CPU tier that a context uses. */
 static inline const aoei_kernels *aoei_kernels_of(const aoe_context *ctx) {
     return aoei_kernel_tables[ctx->tier];
 }

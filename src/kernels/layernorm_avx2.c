@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm of float32 and bf16, AVX2 tier: layernorm_simd.h on the vectors of simd_avx2.h.
+ * LayerNorm of float32 and bf16 for AVX2: compiles layernorm_simd.h with the vectors of simd_avx2.h.
  */
 #include "kernels/simd_avx2.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, portable body for one type of x and y. NORM_X is the type, NORM_GET and NORM_PUT convert from and to it, and
- * NORM(op) is the function name. Row sums are computed in double in ascending order. Parameter gradients are float sums per
- * column, row by row.
+ * LayerNorm, portable C, for one type of x and y. The including file defines NORM_X (the type), NORM_GET and NORM_PUT
+ * (conversions from and to this type) and NORM(op) (the function name). Row sums are computed in double in ascending order.
+ * Parameter gradients are summed in float32, row by row.
  */
 #include <math.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, vector body for one type of x and y. NORM_X is the type; NORM_LOAD, NORM_LOAD_PART, NORM_STORE and
- * NORM_STORE_PART load and store it; NORM(op) is the function name. Include simd_avx2.h or simd_avx512.h first, and include
- * this file once per type.
- * Row sums are computed in double. Vectors are added to two accumulators alternately, and the tail is added to the first
- * one. Then the accumulators are added, and then their lanes. Parameter gradients are float sums per column, row by row.
+ * LayerNorm, vectorized for AVX2 and AVX-512, for one type of x and y. norm_types.h includes this file once per type and
+ * defines NORM_X (the type), NORM_LOAD, NORM_LOAD_PART, NORM_STORE and NORM_STORE_PART (loads and stores of this type) and
+ * NORM(op) (the function name). Row sums are computed in double. In the forward pass, pairs of vectors are added to two
+ * accumulators, a vector without a partner to the second one, and an incomplete vector to the first one; finally, the
+ * accumulators are added, and then their lanes. The backward pass uses one accumulator per sum. Parameter gradients are summed
+ * in float32, row by row.
  */
 #include <math.h>
 
@@ -89,7 +90,7 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
             sum = vd_add(sum, g);
             dot = vd_fma(g, vd_from(xhat), dot);
         }
-        const size_t n = cols - i; /* length of the tail, 0 to VF_LANES - 1; g is 0 after it */
+        const size_t n = cols - i; /* length of the incomplete vector, 0 to VF_LANES - 1; its other lanes of g are 0 */
         if (n) {
             const vd g = vd_from(vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n)));
             const vf xhat = vf_first(vf_mul(vf_sub(NORM_LOAD_PART(xr + i, n), m), s), n, vf_zero());
@@ -111,13 +112,13 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
     }
 }
 
-/* Adds one row's terms of VF_LANES columns. */
+/* Adds the terms of one row to the parameter gradients of VF_LANES columns. */
 static inline void NORM(param_grad_row)(vf *dgamma, vf *dbeta, vf g, vf x, vf mean, vf rstd) {
     *dgamma = vf_fma(g, vf_mul(vf_sub(x, mean), rstd), *dgamma);
     *dbeta = vf_add(*dbeta, g);
 }
 
-/* Adds all rows to VF_LANES columns, of which n exist. Both sums stay in registers. */
+/* Adds all rows to the parameter gradients of n <= VF_LANES columns, which stay in registers. */
 static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                                   const float *stats, size_t rows, size_t n) {
     vf dg = vf_load_part(dgamma, n), db = vf_load_part(dbeta, n);
@@ -133,7 +134,7 @@ void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, si
                                 const float *stats, size_t rows, size_t cols) {
     enum { L = VF_LANES };
     size_t c = 0;
-    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors: whole cache lines and independent sums */
+    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors are whole cache lines and have independent sums */
         float *g = dgamma + c, *b = dbeta + c;
         vf g0 = vf_load(g), g1 = vf_load(g + L), g2 = vf_load(g + 2 * L), g3 = vf_load(g + 3 * L);
         vf b0 = vf_load(b), b1 = vf_load(b + L), b2 = vf_load(b + 2 * L), b3 = vf_load(b + 3 * L);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Column sums (float sums per column, row by row) and the sum of squares (in double, in ascending order), portable tier.
+ * Column sums (in float32, row by row) and the sum of squares (in double, in ascending order), portable C.
  */
 #include "kernels/kernels.h"
 

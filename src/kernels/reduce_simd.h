@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Column sums and the sum of squares, vector body. Include simd_avx2.h or simd_avx512.h first. Column sums are float sums
- * per column, row by row, with identical bits in every tier. Squares are exact in double; vectors are added to two
- * accumulators alternately, and the tail is added to the first one.
+ * Column sums and the sum of squares, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Column sums
+ * are computed in float32, row by row, and have identical bits with all instruction sets. Squares are exact in double; pairs of
+ * vectors are added to two accumulators, and remaining vectors to the first one.
  */
 #ifndef AOEI_KERNELS_REDUCE_SIMD_H
 #define AOEI_KERNELS_REDUCE_SIMD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm of float32 and bf16, AVX-512 tier: rmsnorm_simd.h on the vectors of simd_avx512.h.
+ * RMSNorm of float32 and bf16 for AVX-512: compiles rmsnorm_simd.h with the vectors of simd_avx512.h.
  */
 #include "kernels/simd_avx512.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, portable body for one type of x and y. The NORM macros are those of layernorm_body_c.h. Row sums are computed in
+ * RMSNorm, portable C, for one type of x and y. layernorm_body_c.h describes the NORM macros. Row sums are computed in
  * double in ascending order.
  */
 #include <math.h>

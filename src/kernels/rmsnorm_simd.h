@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, vector body for one type of x and y. The NORM macros are those of layernorm_simd.h. Include simd_avx2.h or
- * simd_avx512.h first, and include this file once per type. Row sums are computed in double. Vectors of squares are added to
- * two accumulators alternately, and the tail is added to the first one.
+ * RMSNorm, vectorized for AVX2 and AVX-512, for one type of x and y. layernorm_simd.h describes the NORM macros. Row sums are
+ * computed in double. Pairs of vectors of squares are added to two accumulators, and remaining vectors to the first one.
  */
 #include <math.h>
 

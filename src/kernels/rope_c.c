@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions, portable tier. Every operation is rounded separately, so all tiers give identical bits.
+ * Rotary positions, portable C. Every operation is rounded separately, so all instruction sets give identical bits.
  */
 #include "kernels/kernels.h"
 

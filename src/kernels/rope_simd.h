@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions, vector body: the operations of rope_c.c. Include simd_avx2.h or
+ * Rotary positions, vectorized for AVX2 and AVX-512, with the operations of rope_c.c. Include simd_avx2.h or
  * simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_ROPE_SIMD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sums and weights of score blocks, portable tier: exp of the C library, sums in ascending order.
+ * Softmax sums of blocks of scores, and weights computed from them, portable C: exp of the C library, sums in ascending order.
  */
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * SiLU and its gradient, vector body. Include simd_avx2.h or simd_avx512.h first.
+ * SiLU and its gradient, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_SILU_SIMD_H
 #define AOEI_KERNELS_SILU_SIMD_H

@@ -2,9 +2,9 @@
  * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines the same names
  * with 16 lanes, so a kernel body (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h
  * adds exp and Phi.
- * vf holds floats, vu holds uint32, and vd holds a double for each float lane. `part` functions access only the first n
- * lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some CPUs.
- * Horizontal reductions have a fixed order.
+ * A vf holds VF_LANES floats, a vu VF_LANES uint32, and a vd VF_LANES doubles. Functions with `part` in their names access only
+ * the first n lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some
+ * CPUs. Horizontal reductions have a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX2_H
 #define AOEI_KERNELS_SIMD_AVX2_H
@@ -83,7 +83,7 @@ static inline vf vf_round_bf16(vf x) {
     return _mm256_castsi256_ps(_mm256_and_si256(vf_bf16_bits(x), _mm256_set1_epi32((int)0xffff0000)));
 }
 
-/* Two vectors of 8 rounded bf16 as pairs in 32-bit lanes, with `low` in the lower halves. */
+/* Combines two vectors of 8 floats that are rounded to bf16 into 8 pairs of bf16, with `low` in the lower halves. */
 static inline vf vf_pair_bf16(vf low, vf high) {
     return _mm256_castsi256_ps(_mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16), _mm256_castps_si256(high)));
 }
@@ -185,8 +185,8 @@ static inline vf vf_round(vf a) {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n in [-252, 256] and x in [0.5, 2]. It multiplies by two factors, so that a subnormal result is rounded
- * once. */
+/* Returns x 2^n for integral n in [-252, 256] and x in [0.5, 2]. x is multiplied by two powers of 2, and a subnormal result is
+ * rounded only once. */
 static inline vf vf_scale2(vf x, vf n) {
     const __m256i e = _mm256_cvtps_epi32(n);
     const __m256i half = _mm256_srai_epi32(e, 1);
@@ -196,7 +196,7 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm256_mul_ps(_mm256_mul_ps(x, _mm256_castsi256_ps(f)), _mm256_castsi256_ps(g));
 }
 
-/* Sum of the lanes in the order ((0 4)(2 6)) ((1 5)(3 7)). */
+/* Sum of the lanes in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline float vf_hsum(vf a) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
@@ -244,7 +244,7 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm256_and_pd(a.lo, _mm256_castsi256_pd(lo)), _mm256_and_pd(a.hi, _mm256_castsi256_pd(hi))};
 }
 
-/* Sum of the lanes in the order ((0 4)(2 6)) ((1 5)(3 7)). */
+/* Sum of the lanes in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline double vd_hsum(vd a) {
     const __m256d s = _mm256_add_pd(a.lo, a.hi);
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
@@ -274,7 +274,7 @@ static inline vu vu_odd_to_even(vu a) {
     return _mm256_srli_epi64(a, 32);
 }
 
-/* The even lanes of a, each followed by the even lane of b. */
+/* The even lanes of a, each followed by the corresponding even lane of b. */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa);
 }

@@ -41,7 +41,7 @@ static inline void vf_store(float *p, vf x) {
     _mm512_storeu_ps(p, x);
 }
 
-/* One bit for each of the first n lanes. */
+/* A mask with the bits of the first n lanes set. */
 static inline __mmask16 vf_mask(size_t n) {
     return (__mmask16)((1u << n) - 1u);
 }
@@ -80,7 +80,7 @@ static inline vf vf_round_bf16(vf x) {
     return _mm512_castsi512_ps(_mm512_and_si512(vf_bf16_bits(x), _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* Two vectors of 16 rounded bf16 as pairs in 32-bit lanes, with `low` in the lower halves. */
+/* Combines two vectors of 16 floats that are rounded to bf16 into 16 pairs of bf16, with `low` in the lower halves. */
 static inline vf vf_pair_bf16(vf low, vf high) {
     return _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high)));
 }
@@ -90,7 +90,7 @@ static inline vf vf_widen(__m256i x) {
 }
 
 static inline __m256i vf_narrow(vf x) {
-    const __m512i upper = /* words 1, 3, ... 31 */
+    const __m512i upper = /* selects the 16-bit words 1, 3, ..., 31 */
         _mm512_zextsi256_si512(_mm256_setr_epi32(0x30001, 0x70005, 0xb0009, 0xf000d, 0x130011, 0x170015, 0x1b0019, 0x1f001d));
     return _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, vf_bf16_bits(x)));
 }
@@ -179,7 +179,7 @@ static inline vf vf_round(vf a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n. A subnormal result is rounded once. */
+/* Returns x 2^n for integral n. A subnormal result is rounded only once. */
 static inline vf vf_scale2(vf x, vf n) {
     return _mm512_scalef_ps(x, n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vector types and operations of the float64 kernels for AVX2 and FMA, with 4 lanes. simd_f64_avx512.h defines the same
- * names with 8 lanes, so a kernel body (NAME_simd.h) is written once. `part` functions access only the first n lanes in
- * memory, 0 <= n <= DV_LANES.
+ * names with 8 lanes, so a kernel body (NAME_simd.h) is written once. Functions with `part` in their names access only the
+ * first n lanes in memory, 0 <= n <= DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX2_H
 #define AOEI_KERNELS_SIMD_F64_AVX2_H
@@ -85,8 +85,8 @@ static inline dv dv_round(dv a) {
     return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n in [-2044, 2046] and x in [0.5, 2]. It multiplies by two factors, so that a subnormal result is
- * rounded once. */
+/* Returns x 2^n for integral n in [-2044, 2046] and x in [0.5, 2]. x is multiplied by two powers of 2, and a subnormal result
+ * is rounded only once. */
 static inline dv dv_scale2(dv x, dv n) {
     const __m128i e = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(e, 1), bias = _mm_set1_epi32(1023);
     const __m256i f = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(half, bias)), 52);
@@ -94,7 +94,7 @@ static inline dv dv_scale2(dv x, dv n) {
     return _mm256_mul_pd(_mm256_mul_pd(x, _mm256_castsi256_pd(f)), _mm256_castsi256_pd(g));
 }
 
-/* Sum of the lanes: i and i + 2, then i + 1. */
+/* Sum of the lanes in the order (0 + 2) + (1 + 3). */
 static inline double dv_hsum(dv a) {
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
     return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vector types and operations of the float64 kernels for AVX-512, with 8 lanes. simd_f64_avx2.h defines the same names with
- * 4 lanes, so a kernel body (NAME_simd.h) is written once. `part` functions access only the first n lanes in memory, 0 <= n
+ * 4 lanes, so a kernel body (NAME_simd.h) is written once. Functions with `part` in their names access only the first n lanes
+ * in memory, 0 <= n
  * <= DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX512_H
@@ -84,12 +85,12 @@ static inline dv dv_round(dv a) {
     return _mm512_roundscale_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n. A subnormal result is rounded once. */
+/* Returns x 2^n for integral n. A subnormal result is rounded only once. */
 static inline dv dv_scale2(dv x, dv n) {
     return _mm512_scalef_pd(x, n);
 }
 
-/* Sum of the lanes: i and i + 4, then i + 2, then i + 1. */
+/* Sum of the lanes in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline double dv_hsum(dv a) {
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));

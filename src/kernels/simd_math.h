@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * exp, the normal distribution function Phi and GELU on vectors. Include simd_avx2.h or simd_avx512.h first. The
- * coefficients are our own minimax fits. docs/numerics.md lists the measured accuracy, which tests/kernels/gelu_f32_test.c
- * and softmax_f32_test.c verify.
- * NaN gives NaN in every function. No approximate reciprocal instruction is used, so results depend on the tier but not on
- * the CPU model.
+ * exp, the normal distribution function Phi and GELU on vectors. Include simd_avx2.h or simd_avx512.h first. The coefficients
+ * are minimax fits that were computed for this file. docs/numerics.md lists the measured accuracy, which
+ * tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every function. No approximate reciprocal
+ * instruction is used, so results depend on the tier but not on the CPU model.
  */
 #ifndef AOEI_KERNELS_SIMD_MATH_H
 #define AOEI_KERNELS_SIMD_MATH_H
 
-/* e^x for every float, with gradual underflow to 0 and overflow to infinity. exp(x) = 2^n exp(r) with n = round(x / ln 2)
- * and |r| <= ln 2 / 2. exp(r) = 1 + (r + r^2 Q(r)), where Q has degree 4 and relative error 1e-8 of exp. */
+/* Returns e^x for every float, with gradual underflow to 0 and overflow to infinity. exp(x) = 2^n exp(r) with n = round(x / ln
+ * 2) and |r| <= ln 2 / 2. exp(r) = 1 + (r + r^2 Q(r)), where Q is a polynomial of degree 4 that gives exp(r) a relative error
+ * of 1e-8. */
 static inline vf vf_exp(vf x) {
     /* outside this range the result is 0 or infinity; max and min return a NaN in their second operand */
     x = vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x));
@@ -24,9 +24,10 @@ static inline vf vf_exp(vf x) {
     return vf_scale2(vf_add(q, vf_set1(1.0f)), n);
 }
 
-/* Upper tail of the standard normal distribution, 1 - Phi(|x|), with a relative accuracy of a few eps until it becomes
- * subnormal. *density = e^(-x^2 / 2). With a = |x|, r = 1 / (a + 4) and t = a r: 1 - Phi(a) = e^(-a^2 / 2) r P(t), where P
- * has degree 9, P(0) = 2 and relative error 1e-8 for a in [0, 14.5]. For larger a the tail is 0. */
+/* Returns the upper tail of the standard normal distribution, 1 - Phi(|x|), with a relative error of a few eps unless it is
+ * subnormal. Sets *density to e^(-x^2 / 2), which is not normalized. With a = |x|, r = 1 / (a + 4) and t = a r: 1 - Phi(a) =
+ * e^(-a^2 / 2) r P(t), where P has degree 9, P(0) = 2 and relative error 1e-8 for a in [0, 14.5]. For larger a the tail is 0.
+ */
 static inline vf vf_normal_tail(vf x, vf *density) {
     const vf a = vf_min(vf_set1(14.5f), vf_abs(x));
     const vf r = vf_div(vf_set1(1.0f), vf_add(a, vf_set1(4.0f)));
@@ -57,7 +58,7 @@ static inline vf vf_gelu(vf x) {
     return vf_if_negative(x, vf_mul(x, tail), above);
 }
 
-/* d/dx x Phi(x) = Phi(x) + x phi(x) */
+/* The derivative of x Phi(x): Phi(x) + x phi(x), where phi is the normal density. */
 static inline vf vf_gelu_derivative(vf x) {
     vf density;
     const vf tail = vf_normal_tail(x, &density);
@@ -71,14 +72,15 @@ static inline vf vf_gelu_tanh_argument(vf x) {
     return vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(7.135481283e-02f), vf_set1(1.595769122e+00f)));
 }
 
-/* x / (1 + e^-z) */
+/* x / (1 + e^-z) with z = vf_gelu_tanh_argument(x) */
 static inline vf vf_gelu_tanh(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* s + x z' s (1 - s) with s = 1 / (1 + e^-z); 1 - s is computed as e^-z s, without cancellation. For |x| >= 16, s (1 - s) is
- * 0. z' is kept finite there, and z' and x are multiplied last. */
+/* The derivative of vf_gelu_tanh: s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s, without
+ * cancellation. For |x| >= 16, s (1 - s) is 0; x^2 is limited to 256, so that z' is finite and the product with 0 is not NaN.
+ */
 static inline vf vf_gelu_tanh_derivative(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);
     const vf s = vf_div(one, vf_add(one, e));

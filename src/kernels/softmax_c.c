@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row, its backward and the softmax of a cross entropy, portable tier: expf of the C library, sums in double in
- * ascending order. A row that has only -infinity, or has a NaN or +infinity, becomes NaN.
+ * Softmax of a row, its gradient and the softmax of a cross entropy, portable C: expf of the C library, sums in double in
+ * ascending order. The result is NaN if a row contains only -infinity, or contains NaN or +infinity.
  */
 #include <math.h>
 

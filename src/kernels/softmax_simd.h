@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row, its backward and the softmax of a cross entropy, vector body. Include simd_avx2.h or simd_avx512.h
- * first. Accumulation order of a sum: lane l adds elements l, l + VF_LANES, ... in ascending order in float, then the lanes
- * are added. Missing elements of the last vector count as 0. An entry of -infinity has probability 0. A row that has only
- * -infinity, or has a NaN or +infinity, becomes NaN.
+ * Softmax of a row, its gradient and the softmax of a cross entropy, vectorized for AVX2 and AVX-512. Include simd_avx2.h or
+ * simd_avx512.h first. Accumulation order of a sum: lane l adds elements l, l + VF_LANES, ... in ascending order in float, then
+ * the lanes are added. Lanes after the last element add 0. An element of -infinity has probability 0. The result is NaN if a
+ * row contains only -infinity, or contains NaN or +infinity.
  */
 #ifndef AOEI_KERNELS_SOFTMAX_SIMD_H
 #define AOEI_KERNELS_SOFTMAX_SIMD_H
@@ -12,7 +12,7 @@
 #include "kernels/kernels.h"
 #include "kernels/simd_math.h"
 
-/* p = exp(s - max s); stats = {max s, the sum of p}. */
+/* Sets p to exp(s - max s) and stats to {max s, sum of p}. */
 static inline void softmax_terms(float *p, float *stats, const float *s, size_t n) {
     const vf lowest = vf_set1(-INFINITY);
     const size_t full = n - n % VF_LANES, tail = n - full;
