@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_check: reads all files, then checks their rows in order. Rows with equal texts have the same key. The first
- * occurrence of each key and text shows which rows are duplicates or leaks. Rows are numbered across all files; NONE means
- * no row.
+ * aoe_data_check: reads all files, then checks their rows in order. Rows with equal texts have the same key. The first row of
+ * each key and the first row of each text show which rows are duplicates or leaks. Row numbers count the rows of all files;
+ * NONE means that there is no row.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,32 +20,34 @@
 
 /* A bad row of a file. */
 typedef struct bad_row {
-    size_t line;
-    aoe_text why; /* reason, in the bytes of checked_file */
+    size_t line;  /* line number in the file */
+    aoe_text why; /* reason; points into checked_file.bytes */
 } bad_row;
 
+/* A file and its rows. The struct owns all its memory. */
 typedef struct checked_file {
-    aoei_records records; /* owned, like all fields below */
-    size_t start;         /* number of the first row of the file */
-    size_t *key;          /* [rows] key of each row */
-    bad_row *bad;         /* [n_bad] bad rows */
-    size_t n_bad, bad_capacity;
-    aoei_chunks bytes;
-    int no_memory; /* 1: out of memory while a bad row was stored */
+    aoei_records records;       /* valid rows */
+    size_t start;               /* row number of the first row of the file */
+    size_t *key;                /* [rows] key of each row, an index in check.keys */
+    bad_row *bad;               /* [n_bad] bad rows */
+    size_t n_bad, bad_capacity; /* number of bad rows; number of elements allocated */
+    aoei_chunks bytes;          /* reasons of the bad rows */
+    int no_memory;              /* 1: memory ran out while a bad row was stored */
 } checked_file;
 
+/* State of aoe_data_check. */
 typedef struct check {
-    const aoe_data_check_options *o;
-    aoe_data_check_result *result;
-    checked_file *file; /* [n] files, owned, like all fields below */
-    size_t n;
-    aoei_names names;
-    aoei_distinct keys;
-    aoei_labels map;
-    size_t *class;      /* [texts] class of equal texts of each text */
-    size_t *text_first; /* [texts] first row with this class in the files before the current one */
+    const aoe_data_check_options *o; /* borrowed */
+    aoe_data_check_result *result;   /* borrowed */
+    checked_file *file;              /* [n] files; owned, like all arrays below */
+    size_t n;                        /* number of files */
+    aoei_names names;                /* distinct texts and labels of all files */
+    aoei_distinct keys;              /* distinct keys of rows */
+    aoei_labels map;                 /* label map */
+    size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
+    size_t *text_first; /* [texts] first row that contains a text of this class in the files before the current one */
     size_t *key_first;  /* [keys] first row with this key in the files before the current one */
-    size_t *key_here;   /* [keys] first row with this key in the last file that contains it */
+    size_t *key_here;   /* [keys] first row with this key in the current file, or in an earlier file if it has none */
 } check;
 
 static const char *const finding_names[AOE_FINDING_COUNT] = {
@@ -90,13 +92,14 @@ static void found(check *c, const aoe_finding *f) {
 
 /* ---- reading */
 
-/* The reason why a row is bad: the message without file and line before the reason and without the advice after it. */
+/* Returns the reason why a row is bad: the message without the file and line before it and the advice after it. name: file
+ * name. */
 static aoe_text reason(const char *message, const char *name) {
     const size_t len = strlen(name);
     const char *s = message, *end = message + strlen(message);
     if (!strncmp(s, name, len) && s[len] == ':') {
         s += len + 1 + strspn(s + len + 1, "0123456789");
-        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* byte column */
+        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* skips the byte column */
         s += strspn(s, ": ");
     }
     for (const char *at = s; (at = strstr(at, "; ")); at++)
@@ -116,7 +119,7 @@ static void note_bad_row(void *user, size_t line, const char *message) {
     f->bad[f->n_bad++] = (bad_row){line, {copy, why.len}};
 }
 
-/* 1 if the error concerns the first row, so that the columns are unknown. *line is set to the line of that row. */
+/* Returns 1 if the first row of the file is bad, in which case the columns are unknown. Sets *line to its line. */
 static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line) {
     const size_t len = strlen(path);
     char *end = NULL;
@@ -127,7 +130,7 @@ static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line
     return *line > 0 && *end == ':';
 }
 
-/* Reads a file. If its first row is invalid, this row is all that is stored. */
+/* Reads a file. If its first row is bad, only this bad row is stored. */
 static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
     const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
     aoe_error why = {.code = 0};
@@ -185,9 +188,9 @@ static int index_files(check *c, aoe_error *err) {
     return c->text_first && c->key_first && c->key_here ? 0 : aoei_fail_nomem(err, texts * sizeof *c->class);
 }
 
-/* ---- rows */
+/* ---- checks of rows */
 
-/* Sets the file and the line of row number `row` in a finding. */
+/* Sets the other file and line of a finding to those of a row. row: row number. */
 static void place(const check *c, size_t row, aoe_finding *f) {
     size_t i = c->n - 1;
     while (c->file[i].start > row || !c->file[i].records.n)
@@ -219,7 +222,7 @@ static size_t characters(aoe_text t) {
     return n;
 }
 
-/* Reports the first empty text and the first long text of a row. */
+/* Reports the first empty text and the first text that is too long of a row. */
 static void check_texts(check *c, const checked_file *f, size_t i) {
     const aoei_records *r = &f->records;
     int empty = 0, too_long = 0;
@@ -276,7 +279,7 @@ static void check_leaks(check *c, const checked_file *f, size_t i) {
     }
 }
 
-/* Reports a file whose labels are all equal, which is useless for training and evaluation. */
+/* Reports a file whose labels are all equal, because it is useless for training and evaluation. */
 static void check_classes(check *c, const checked_file *f) {
     size_t only = NONE;
     double value;
@@ -294,7 +297,7 @@ static void check_classes(check *c, const checked_file *f) {
     found(c, &x);
 }
 
-/* Stores the first rows of the keys and texts of a file, with which the following files are compared. */
+/* Stores the first row of each key and text of a file. The following files are compared with them. */
 static void remember(check *c, const checked_file *f) {
     const aoei_records *r = &f->records;
     for (size_t i = 0; i < r->n; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Disjoint sets. The root of a set is its smallest member, and paths are halved when they are followed. m joins take O(m log
- * n) time in the worst case, and about O(m) in practice. The split is greedy and assigns the heaviest clusters first.
+ * n) time in the worst case, and about O(m) in practice. The assignment to parts is greedy and starts with the clusters of the
+ * largest weight.
  */
 #include "dataset/clusters.h"
 
@@ -47,15 +48,15 @@ size_t aoei_clusters_number(aoei_clusters *c, size_t *of) {
     size_t count = 0;
     for (size_t i = 0; i < c->n; i++) {
         const size_t first = aoei_clusters_first(c, i);
-        of[i] = first == i ? count++ : of[first]; /* the first member comes before all others of its cluster */
+        of[i] = first == i ? count++ : of[first]; /* the first member of a cluster comes before its other members */
     }
     return count;
 }
 
-/* A cluster and its random position in the order of assignment. */
+/* A cluster to assign. */
 typedef struct entry {
-    size_t weight, cluster;
-    size_t place; /* random number that orders clusters of equal weight */
+    size_t weight, cluster; /* weight of the cluster, and its number */
+    size_t place;           /* random number that determines the order of clusters with equal weight */
 } entry;
 
 static int heavy_first(const void *a, const void *b) {
@@ -66,7 +67,7 @@ static int heavy_first(const void *a, const void *b) {
 }
 
 /* Chooses the part for a cluster: a random part among those with enough remaining capacity, with probability proportional to
- * the capacity; if there is none, the part with the largest remaining capacity. capacity: [n_parts] */
+ * the capacity; if there is none, the part with the largest remaining capacity. capacity: [n_parts] remaining capacities. */
 static size_t choose(const double *capacity, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
     double sum = 0;
     size_t most = n_parts, last = n_parts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_convert: copies rows to another format, or converts the kind of the examples.
+ * aoe_data_convert: copies rows to another file format, or converts examples to another kind.
  */
 #include <math.h>
 

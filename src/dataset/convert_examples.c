@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Conversion between kinds of examples: labeled pairs, positives, triplets. All rows are kept in memory, because the result
- * for a row may depend on other rows (pairs with equal first texts, known positives).
+ * Conversion between kinds of examples: labeled pairs, positives and triplets. All rows are kept in memory, because the result
+ * for a row may depend on other rows (pairs with the same first text, known positives).
  */
 #include "dataset/convert_examples.h"
 
@@ -18,24 +18,26 @@
 
 enum { MAX_ROLES = 3, TRIES = 64 /* random draws of a negative before all candidates are tried in order */ };
 
+/* State of the conversion. */
 typedef struct forms {
-    const aoe_data_convert_options *o;
-    aoe_data_convert_result *result;
-    aoei_examples examples; /* owned, like all fields below */
-    aoei_table_writer out;
-    aoei_distinct texts; /* distinct texts: first texts, or all texts */
-    size_t *number;      /* [examples' texts] number of each text among the distinct texts */
-    size_t *first;       /* [texts + 1] start of the neighbors or rows of each text in `next` */
-    size_t *next;        /* ascending neighbors of each text (numbers of texts), or rows of each text */
-    size_t *candidate;   /* [n_candidates] distinct positives, in the order of their first occurrence */
-    size_t n_candidates;
-    size_t *drawn; /* [negatives] negatives chosen for the current row */
-    double threshold;
+    const aoe_data_convert_options *o; /* borrowed */
+    aoe_data_convert_result *result;   /* borrowed */
+    aoei_examples examples;            /* rows of the input; owned, like all fields below */
+    aoei_table_writer out;             /* output */
+    aoei_distinct texts;               /* distinct texts of all rows */
+    size_t *number;                    /* [examples.n_texts] index in `texts` of the first text that is equal to each text */
+    size_t *first;                     /* [texts + 1] start of the entries of each distinct text in `next` */
+    size_t *next; /* pairs to triplets: rows with this first text; positives: ascending indices of the texts that share a row
+                     with this text */
+    size_t *candidate;   /* [n_candidates] indices of the distinct positives, in the order of their first occurrence */
+    size_t n_candidates; /* number of candidates */
+    size_t *drawn;    /* [negatives] negatives of the current row; in pairs to triplets, [rows] 1: the negative row was used */
+    double threshold; /* lowest label of a positive pair */
 } forms;
 
 /* ---- writing */
 
-/* The cell for one role of a row: a text or a list of alternatives. */
+/* Returns the output cell for one text position of a row: a text or a list of alternatives. */
 static aoei_cell cell_of(const forms *f, size_t row, size_t role) {
     const size_t *first = f->examples.first + row * f->examples.roles + role;
     const size_t n = first[1] - first[0];
@@ -54,7 +56,7 @@ static int write_pair(forms *f, size_t row, aoei_cell a, aoei_cell b, double lab
     return write_row(f, row, a, b, (aoei_cell){.text = {text, len}, .is_number = 1}, err);
 }
 
-/* ---- row by row */
+/* ---- conversions of single rows */
 
 static int write_plain(forms *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
@@ -119,8 +121,8 @@ static int group_rows(forms *f, aoe_error *err) {
     return 0;
 }
 
-/* Partitions the rows of a text: rows whose label is at least the threshold come first. Both parts keep their order. Returns
- * the size of the first part. */
+/* Reorders the rows of a text so that rows whose label is at least the threshold come first. The order within both parts is
+ * kept. Returns the size of the first part. scratch: [n], workspace. */
 static size_t part_rows(const forms *f, size_t *row, size_t n, size_t *scratch) {
     size_t positives = 0, others = 0;
     for (size_t i = 0; i < n; i++)
@@ -137,7 +139,7 @@ static int write_triplet(forms *f, size_t positive, size_t negative, aoe_error *
     return write_row(f, positive, cell_of(f, positive, 0), cell_of(f, positive, 1), cell_of(f, negative, 1), err);
 }
 
-/* Writes the triplets of one first text. positive, negative: its rows with high and low labels. */
+/* Writes the triplets of one first text. positive and negative: its rows with labels at or above and below the threshold. */
 static int combine(forms *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
                    aoei_rng *rng, aoe_error *err) {
     int rc = 0;
@@ -152,7 +154,7 @@ static int combine(forms *f, const size_t *positive, size_t n_positive, const si
         if (f->o->pairing == AOE_PAIRING_SAMPLE) {
             const size_t k = aoei_rng_below(rng, (uint32_t)n_negative);
             rc = write_triplet(f, positive[i], negative[k], err);
-            f->drawn[k] = 1; /* marks the row as used */
+            f->drawn[k] = 1; /* 1: the row was used */
         } else {
             for (size_t k = 0; k < n_negative && !rc; k++)
                 rc = write_triplet(f, positive[i], negative[k], err);
@@ -192,14 +194,14 @@ static int write_grouped(forms *f, aoe_error *err) {
     return rc;
 }
 
-/* ---- positives with drawn negatives */
+/* ---- positives with random negatives */
 
 static int ascending(const void *a, const void *b) {
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Finds the candidates, and the neighbors of each text: the texts that occur with it in a row. */
+/* Finds the candidates, and the neighbors of each text, which are the texts that share a row with it. */
 static int link_texts(forms *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     size_t links;
@@ -232,7 +234,8 @@ static int link_texts(forms *f, aoe_error *err) {
     return 0;
 }
 
-/* 1 if the text can be a negative of a query that already has n negatives. */
+/* Returns 1 if the text can be a negative of the query: it is not the query, no neighbor of it, and none of the n negatives
+ * drawn so far. */
 static int is_free(const forms *f, size_t query, size_t text, size_t n) {
     const size_t *next = f->next + f->first[query];
     if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, ascending))
@@ -243,7 +246,7 @@ static int is_free(const forms *f, size_t query, size_t text, size_t n) {
     return 1;
 }
 
-/* Draws up to `negatives` texts into f->drawn. Returns their number. */
+/* Draws up to options.negatives texts and stores them in f->drawn. Returns their number. */
 static size_t draw(forms *f, size_t query, aoei_rng *rng) {
     size_t n = 0;
     while (n < f->o->negatives) {
@@ -307,8 +310,9 @@ static int read_examples(forms *f, const char *path, aoe_error *err) {
     if (f->o->from == AOE_EXAMPLES_AUTO)
         rc = aoei_columns_detect(&f->examples.kind, t, table.columns, err);
     if (!rc) {
-        const int lists = !is_grouped(f) &&
-                          !is_drawn(f); /* alternatives are not allowed where texts are compared with the texts of other rows */
+        const int lists =
+            !is_grouped(f) &&
+            !is_drawn(f); /* lists of alternatives are not supported if texts are compared with texts of other rows */
         rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
     aoei_table_close(t);

@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "table/table_write.h"
 
-#define LARGEST_EXACT 9007199254740992.0 /* 2^53: double represents all smaller integers exactly */
+#define LARGEST_EXACT 9007199254740992.0 /* 2^53: a double represents all smaller integers exactly */
 
-/* Selects all columns. name, cell: [columns] arrays that the caller frees. */
+/* Selects all columns. Sets *name and *cell to arrays [columns] that the caller frees. */
 static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     size_t *column = aoei_malloc_array(n, sizeof *column);
@@ -30,7 +30,7 @@ static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_erro
     return rc;
 }
 
-/* 1 if all numbers in the value were read exactly. */
+/* Returns 1 if all numbers in the value are small enough to have been read exactly. */
 static int is_exact(const json_t *v) {
     if (json_is_number(v))
         return fabs(json_number_value(v)) < LARGEST_EXACT;
@@ -47,7 +47,7 @@ static int is_exact(const json_t *v) {
     return 1;
 }
 
-/* Fills the cells of a row. Returns 0, AOEI_BAD_ROW or an error. */
+/* Fills the cells of a row. all: 1 if all columns are written. Returns 0, AOEI_BAD_ROW or an error. */
 static int fill(const aoei_table *t, const aoei_row *row, int all, aoei_cell *cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     const json_t *object = aoei_table_object(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The part of aoe_data_convert that keeps the rows and changes the file format.
+ * The part of aoe_data_convert that copies the rows to another file format.
  */
 #ifndef AOEI_DATASET_CONVERT_ROWS_H
 #define AOEI_DATASET_CONVERT_ROWS_H
@@ -7,7 +7,7 @@
 #include "aoe.h"
 #include "aoe_data.h"
 
-/* Arguments and errors: those of aoe_data_convert. *result must be zeroed. */
+/* The arguments and errors are those of aoe_data_convert. *result must be zeroed. */
 int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_dedup. Rows with equal texts have the same key. The first row with a key, and the first row with a key and a
- * label, determine whether later rows are written.
+ * aoe_data_dedup: removes duplicate rows. Rows with equal texts have the same key. Whether a row is written depends on the
+ * first row with its key, and on earlier rows with its key and label.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -10,17 +10,18 @@
 #include "table/compress.h"
 #include "dataset/records.h"
 
+/* State of aoe_data_dedup. */
 typedef struct dedup {
-    const aoe_data_dedup_options *o;
-    aoei_records records; /* owned, like all fields below */
-    aoei_names names;
-    aoei_distinct keys, labelled; /* keys of rows by their texts; keys by texts and label */
-    size_t *class;                /* [texts] class of equal texts of each text */
-    size_t *key;                  /* [rows] key of each row */
-    size_t *first;                /* [keys] first row with this key */
-    char *disputed;               /* [keys] 1: rows with this key have different labels */
-    aoe_text *text;               /* [capacity] texts of a reported row */
-    size_t capacity;
+    const aoe_data_dedup_options *o; /* borrowed */
+    aoei_records records;            /* rows of the file; owned, like all fields below */
+    aoei_names names;                /* distinct texts and labels */
+    aoei_distinct keys, labelled;    /* distinct keys of rows; distinct combinations of key and label */
+    size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
+    size_t *key;                     /* [rows] key of each row, an index in keys */
+    size_t *first;                   /* [keys] first row with this key */
+    char *disputed;                  /* [keys] 1: rows with this key have different labels */
+    aoe_text *text;                  /* [capacity] texts of a row that is reported */
+    size_t capacity;                 /* number of elements allocated for text */
 } dedup;
 
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
@@ -70,7 +71,7 @@ static int report(dedup *d, size_t row, aoe_error *err) {
     return 0;
 }
 
-/* Decides whether a row is written (*stays = 1). */
+/* Sets *stays to 1 if the row is written, otherwise to 0, and updates the counts of the result. */
 static int judge(dedup *d, size_t row, int *stays, aoe_data_dedup_result *result, aoe_error *err) {
     const aoei_records *r = &d->records;
     const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known = d->labelled.n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A hash table of indices into an array of texts. Classes use a second table with the hashes of the keys of texts
- * (text_equality.h). The keys are not stored: if a hash occurs again, the key of the earlier text is recomputed.
+ * A set of distinct texts: an array of texts and a hash table of their indices. Classes are computed with a second hash table,
+ * which contains the hashes of normalized texts (text_equality.h). The normalized texts are not stored: if a hash occurs
+ * again, the earlier text is normalized again for the comparison.
  */
 #include "dataset/distinct.h"
 #include "aoe_data.h"
@@ -14,7 +15,8 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* Folds the hash, because the high bits of FNV-1a depend on every byte, but the table uses the low bits. */
+/* Returns a hash of the text. It is folded because the high bits of FNV-1a depend on every byte, but the table uses the low
+ * bits. */
 static uint64_t hash_of(aoe_text t) {
     const uint64_t h = aoei_hash(AOEI_HASH_START, t.data, t.len);
     return h ^ (h >> 32);
@@ -79,17 +81,17 @@ void aoei_distinct_free(aoei_distinct *d) {
 
 /* State of aoei_distinct_classes. */
 typedef struct sorter {
-    const aoei_distinct *d;
-    aoe_text_equality equality;
-    aoei_text_key_scratch scratch; /* owned, like all fields below */
-    aoei_buffer key, other;        /* keys of the current text and of a text with an equal hash */
-    size_t *slot;                  /* [slots] number + 1 of the first text of a class */
-    size_t slots;
-    uint64_t *hash; /* [d->n] hash of each text's key */
+    const aoei_distinct *d;        /* texts; borrowed */
+    aoe_text_equality equality;    /* when texts are equal */
+    aoei_text_key_scratch scratch; /* workspace; owned, like all fields below */
+    aoei_buffer key, other;        /* normalized current text, and normalized earlier text with an equal hash */
+    size_t *slot;                  /* [slots] hash table of the first text of each class: index + 1, or 0 for an empty slot */
+    size_t slots;                  /* number of slots, a power of two */
+    uint64_t *hash;                /* [d->n] hash of each normalized text */
 } sorter;
 
-/* Finds the first text whose key equals s->key, the key of text i. *class is set to its number, or to i if there is none.
- * Returns 0, or -1 if out of memory. */
+/* Sets *class to the index of the first text whose normalized form equals s->key, the normalized form of text i, or to i if
+ * there is none. Returns 0, or -1 if memory runs out. */
 static int find_class(sorter *s, size_t i, size_t *class) {
     size_t at = (size_t)s->hash[i] & (s->slots - 1);
     for (; s->slot[at]; at = (at + 1) & (s->slots - 1)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Distinct texts, compared byte by byte and numbered in the order of their first occurrence, and classes of texts that are
- * equal by aoe_text_equality. Texts may contain arbitrary bytes, so that keys of pairs can also be stored.
+ * A set of distinct texts, compared byte by byte and indexed in the order in which they were added, and classes of texts that
+ * are equal under an aoe_text_equality. Texts may contain arbitrary bytes, so binary keys can also be stored.
  */
 #ifndef AOEI_DATASET_DISTINCT_H
 #define AOEI_DATASET_DISTINCT_H
@@ -13,21 +13,22 @@
 #include "base/text_store.h"
 
 typedef struct aoei_distinct {
-    aoe_text *text; /* [n] distinct texts, owned; the bytes are in `bytes` or owned by the caller */
-    uint64_t *hash; /* [n] hash of each text, owned */
-    size_t n;
-    size_t *slot; /* [slots] number + 1 of a text, 0 for an empty slot; owned; collisions use the next slot */
-    size_t slots; /* number of slots: a power of two; at most half of the slots are used */
-    size_t text_capacity, hash_capacity;
-    aoei_chunks bytes;
+    aoe_text *text; /* [n] distinct texts; the bytes are in `bytes` or owned by the caller; owned */
+    uint64_t *hash; /* [n] hash of each text; owned */
+    size_t n;       /* number of distinct texts */
+    size_t *slot; /* [slots] hash table of indices in `text`: index + 1, or 0 for an empty slot; a collision uses the next free
+                     slot; owned */
+    size_t slots; /* number of slots: a power of two, at least twice the number of texts */
+    size_t text_capacity, hash_capacity; /* elements allocated for text and for hash */
+    aoei_chunks bytes;                   /* bytes of the texts that were copied; owned */
 } aoei_distinct;
 
-/* Adds a text. *number is set to the number of an equal text, or to a new number. stays: 1: the bytes remain valid while d
- * is used; 0: the bytes of a new text are copied. Zero *d before the first call. Errors: AOE_ENOMEM. */
+/* Adds a text unless the set contains an equal text. Sets *number to the index of the text in the set. stays: 1 if the caller
+ * keeps the bytes valid while d is used; 0 if the bytes must be copied. Zero *d before the first call. Errors: AOE_ENOMEM. */
 int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number, aoe_error *err);
 void aoei_distinct_free(aoei_distinct *d); /* accepts a zeroed struct */
 
-/* Computes for each text the number of the first text that is equal to it by `equality`. class: [d->n]. Errors: AOE_ENOMEM. */
+/* Sets class[i] to the index of the first text that is equal to text i under `equality`. class: [d->n]. Errors: AOE_ENOMEM. */
 int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality equality, size_t *class, aoe_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Mines hard negatives. Every distinct text is embedded once. Then, for a block of rows at a time, the nearest candidates of
- * their queries are searched, and negatives are chosen among them. The result for a row does not depend on other rows or on
- * the blocks. No file is written here.
+ * Mines hard negatives. Every distinct text is embedded once. Then, for one block of rows at a time, the nearest candidates of
+ * their queries are searched, and the negatives are chosen from them. The result for a row depends neither on other rows nor
+ * on the blocks. The negatives are passed to a callback; no file is written here.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -19,41 +19,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERY = 0, POSITIVE = 1 };                  /* indices of the roles */
-enum { EMBED = 4096, SEARCH = 1024, ROWS = 4096 }; /* texts per embedding step, queries per search step, rows per block */
+enum { QUERY = 0, POSITIVE = 1 }; /* positions of the texts of a row */
+enum {
+    EMBED = 4096,
+    SEARCH = 1024,
+    ROWS = 4096
+}; /* number of texts per call of the embedder, of queries per search, and of rows per block */
 
-/* A query of the search. Rows with equal query texts share it. A row with alternatives has its own queries, because the
- * texts to be skipped depend on all alternatives. */
+/* A query to search. Rows with one equal query text each share a search. A row with alternative queries has its own searches,
+ * because the candidates to be skipped depend on all its alternatives. */
 typedef struct search {
-    size_t row;
-    uint32_t class_of;
+    size_t row;        /* index of a row with this query */
+    uint32_t class_of; /* class of the query text */
 } search;
 
-/* A row of the current block and its searches. */
+/* A row of the current block. */
 typedef struct target {
-    size_t row, first, n;
+    size_t row;      /* index of the row */
+    size_t first, n; /* its first search in miner.search, and the number of its searches */
 } target;
 
+/* State of aoe_mine. */
 typedef struct miner {
-    aoe_embedder *embedder; /* borrowed */
-    const aoe_mine_options *o;
-    aoei_mine_texts t;
-    aoe_mine_result result;
-    double positives, negatives; /* sums of the cosines with positives and with negatives */
-    size_t D, k;                 /* dimension of a vector; neighbors per search */
-    size_t searches;             /* allocated elements of the arrays below: maximum number of searches per block */
-    aoei_arena arena;
-    aoei_tensor vectors;   /* [classes, D] normalized embeddings, or zero vectors */
-    aoei_tensor queries;   /* [searches, D] vectors of the queries of the block */
-    aoei_tensor workspace; /* workspace of the search */
-    float *host;           /* [EMBED, D] buffer for embeddings, also used for two vectors; owned */
-    search *search;        /* [searches] searches of the block, owned */
-    uint32_t *index;       /* owned [searches] classes of the queries */
-    aoei_neighbor *best;   /* [searches, k] nearest neighbors, owned */
-    aoei_neighbor *found;  /* [largest number of searches of a row, k] neighbors of one row, owned */
-    size_t *latest;        /* [classes] number + 1 of the latest shared search of a class over the whole run, 0: none; owned */
-    size_t before;         /* number of searches in earlier blocks */
-    target *target;        /* [ROWS] rows of the block, owned */
+    aoe_embedder *embedder;      /* computes the embeddings; borrowed */
+    const aoe_mine_options *o;   /* borrowed */
+    aoei_mine_texts t;           /* input */
+    aoe_mine_result result;      /* counts so far */
+    double positives, negatives; /* sum of the cosines of queries with positives, and of queries with negatives */
+    size_t D, k;                 /* components per vector, and number of nearest candidates per search */
+    size_t searches;             /* maximum number of searches per block, for which the arrays below are allocated */
+    aoei_arena arena;            /* memory of the tensors; owned */
+    aoei_tensor vectors;         /* [classes, D] embeddings of unit length, or zero vectors */
+    aoei_tensor queries;         /* [searches, D] vectors of the queries of the block */
+    aoei_tensor workspace;       /* workspace of the search */
+    float *host;                 /* [EMBED, D] vectors of one call of the embedder, later of the two texts of a cosine; owned */
+    search *search;              /* [searches] searches of the block; owned */
+    uint32_t *index;             /* [searches] class of each query; owned */
+    aoei_neighbor *best;         /* [searches, k] nearest candidates of each search; owned */
+    aoei_neighbor *found;        /* [max. searches of a row, k] candidates of the current row; owned */
+    size_t *latest; /* [classes] latest shared search of a query class, counted over the whole run from 1; 0: none; owned */
+    size_t before;  /* number of searches in earlier blocks */
+    target *target; /* [ROWS] rows of the block; owned */
 } miner;
 
 void aoe_mine_options_defaults(aoe_mine_options *o) {
@@ -94,7 +100,7 @@ static int tell(const miner *m, aoe_mine_stage stage, size_t done, size_t total,
     return AOE_OK;
 }
 
-/* Maximum number of alternatives of a query. */
+/* Returns the maximum number of alternative queries of a row. */
 static size_t max_alternatives(const aoei_mine_texts *t) {
     size_t most = 1;
     for (size_t r = 0; r < t->n_rows; r++) {
@@ -173,7 +179,7 @@ static int embed(miner *m, aoe_error *err) {
     return code;
 }
 
-/* Filter for aoei_nearest: 1 for texts that are related to a query of this search's row and must be skipped. */
+/* Filter for aoei_nearest: returns 1 if a candidate is known to match a query of this row and must be skipped. */
 static int is_known(const void *user, size_t query, uint32_t text) {
     const miner *m = user;
     const aoei_mine_row *row = &m->t.row[m->search[query].row];
@@ -183,7 +189,7 @@ static int is_known(const void *user, size_t query, uint32_t text) {
     return 0;
 }
 
-/* Fills the block with rows, starting at `first`. Returns the number of searches; *n is set to the number of rows. */
+/* Fills the block with rows, starting with row `first`. Sets *n to the number of rows, and returns the number of searches. */
 static size_t plan_window(miner *m, size_t first, size_t *n) {
     size_t n_searches = 0;
     for (*n = 0; *n < ROWS && first + *n < m->t.n_rows && n_searches < SEARCH; ++*n) {
@@ -218,7 +224,8 @@ static void search_window(miner *m, size_t n_searches) {
     m->before += n_searches;
 }
 
-static int by_text(const void *pa, const void *pb) { /* sorts by text, then by decreasing score */
+/* Compares by text, then by descending score. */
+static int by_text(const void *pa, const void *pb) {
     const aoei_neighbor *a = pa, *b = pb;
     if (a->text != b->text)
         return a->text < b->text ? -1 : 1;
@@ -232,8 +239,8 @@ static int by_score(const void *pa, const void *pb) {
     return (a->text > b->text) - (a->text < b->text);
 }
 
-/* Merges the neighbors of all queries of a row into m->found, with the best score per text, in order of decreasing score.
- * Returns their number. */
+/* Merges the nearest candidates of all queries of a row into m->found, with the highest score of each text, in order of
+ * descending score. Returns their number. */
 static size_t collect(const miner *m, const target *w) {
     aoei_neighbor *found = m->found;
     size_t n = 0, kept = 0;
@@ -250,7 +257,7 @@ static size_t collect(const miner *m, const target *w) {
     return kept < m->k ? kept : m->k;
 }
 
-/* The cosine of the vectors of two classes. */
+/* Returns the cosine of the vectors of two classes. */
 static double cosine(const miner *m, uint32_t a, uint32_t b) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     double sum = 0;
@@ -261,8 +268,9 @@ static double cosine(const miner *m, uint32_t a, uint32_t b) {
     return sum;
 }
 
-/* The cosine of query and positive: the maximum over alternatives with different texts. Returns -infinity if the vector of
- * the query is zero, because the model knows none of its words. */
+/* Returns the maximum cosine of a query and a positive of the row, over all pairs of alternatives with different texts; 1 if
+ * all these texts are equal. Returns -infinity if all query vectors are zero, which happens if no word of the query is in the
+ * vocabulary. */
 static double positive_score(const miner *m, const aoei_mine_row *row) {
     double best = -INFINITY;
     int known = 0;
@@ -275,7 +283,8 @@ static double positive_score(const miner *m, const aoei_mine_row *row) {
     return !known ? -INFINITY : isinf(best) ? 1 : best;
 }
 
-/* Keeps only possible negatives in m->found. Returns their number. */
+/* Removes from the n candidates in m->found those that the options exclude (skip, margin, min_score, max_score). positive:
+ * cosine of query and positive. Returns the number of remaining candidates. */
 static size_t filter(const miner *m, size_t n, double positive) {
     const aoe_mine_options *o = m->o;
     size_t kept = 0;
@@ -287,7 +296,7 @@ static size_t filter(const miner *m, size_t n, double positive) {
     return kept;
 }
 
-/* Chooses the negatives of a row from its n neighbors in m->found. Returns their number. */
+/* Chooses the negatives of a row from the n candidates in m->found. Returns their number. */
 static size_t choose(const miner *m, size_t row, size_t n) {
     const size_t wanted = m->o->negatives < n ? m->o->negatives : n;
     size_t kept = 0;
@@ -343,7 +352,7 @@ static int mine(miner *m, aoe_error *err) {
     return code;
 }
 
-/* Computes the counts of the result. */
+/* Computes the counts and means of the result. */
 static void count_results(miner *m) {
     aoe_mine_result *r = &m->result;
     const size_t mined = m->t.n_rows - r->without;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads the texts, groups them into classes, and builds the index from a class to the rows that contain it.
+ * Reads the texts, groups them into classes, and builds the index of the rows that contain each class.
  */
 #include "dataset/mine_texts.h"
 
@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { QUERY = 0, POSITIVE = 1 }; /* roles */
+enum { QUERY = 0, POSITIVE = 1 }; /* positions of the texts of a row */
 
-/* Removes empty lines of a corpus. */
+/* Removes the empty texts of a corpus. */
 static void drop_blank(aoei_examples *e) {
     size_t n = 0;
     for (size_t i = 0; i < e->n; i++)
@@ -62,7 +62,7 @@ static int read_files(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *
     return code;
 }
 
-/* The threshold: the lowest label of a positive pair. */
+/* Returns the lowest label of a positive pair. */
 static double threshold_of(const aoei_examples *e, double wanted) {
     double lowest = e->label[0], highest = e->label[0];
     for (size_t i = 1; i < e->n; i++) {
@@ -94,7 +94,7 @@ static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *e
                      t->file[0].name);
 }
 
-/* Sets candidate[n_texts] to 1 for texts that can be negatives. */
+/* Sets candidate[n_texts] to 1 for texts that may be negatives, otherwise to 0. */
 static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o, uint8_t *candidate) {
     for (size_t f = 0; f < t->n_files; candidate += t->file[f++].n_texts) {
         const aoei_examples *e = &t->file[f];
@@ -110,7 +110,8 @@ static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o,
     }
 }
 
-/* Renumbers the classes of aoei_token_classes consecutively, candidates first. number: [n_texts], filled with UINT32_MAX. */
+/* Renumbers the classes that aoei_token_classes computed consecutively, candidates first. number: [n_texts], workspace filled
+ * with UINT32_MAX. */
 static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_t *number) {
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < t->n_texts; i++) {
@@ -126,7 +127,7 @@ static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_
         t->class_of[i] = number[t->class_of[i]];
 }
 
-/* Keeps only the token lists of the classes. */
+/* Copies the tokens of the representative of each class. */
 static int keep_class_tokens(aoei_mine_texts *t, const aoei_token_lists *all, aoe_error *err) {
     aoei_token_lists *l = &t->tokens;
     size_t total = 0;
@@ -192,7 +193,8 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     return code;
 }
 
-/* Visits the classes of the queries and positives of all rows; called once to count them and once to fill `member`. */
+/* Goes through the queries and positives of all rows. If t->member is NULL, counts the entries of each class in next;
+ * otherwise stores the entries at the indices next. */
 static void add_members(aoei_mine_texts *t, size_t *next) {
     for (size_t r = 0; r < t->n_rows; r++) {
         const aoei_mine_row *row = &t->row[r];
@@ -226,7 +228,7 @@ static int index_members(aoei_mine_texts *t, aoe_error *err) {
     return code;
 }
 
-/* Checks that .tsv can represent all texts, before anything is written. */
+/* Checks that a .tsv file can represent all texts, so that the error is reported before anything is written. */
 static int check_for_tsv(const aoei_mine_texts *t, aoe_error *err) {
     static const char remedy[] = "which .tsv cannot represent; use .jsonl for the output";
     for (size_t r = 0; r < t->n_rows; r++)

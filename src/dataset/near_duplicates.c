@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Set-similarity join with prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity
- * search", 2007; positional filtering as in Xiao et al. 2008). The words of a set are sorted by increasing frequency. Two
- * similar sets share one of their first words, so only texts that share a rare word are compared. Invariant: texts are
- * processed by increasing size of their sets, so the index contains only sets of at most the current size.
+ * Set-similarity join with prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity search",
+ * 2007; positional filtering as in Xiao et al. 2008). The words of each set are sorted by increasing frequency. Similar sets
+ * must share one of their first words, so only texts that share a rare word are compared. Invariant: texts are processed in
+ * order of increasing set size, so the index contains only sets that are not larger than the current one.
  */
 #include "dataset/near_duplicates.h"
 
@@ -17,29 +17,32 @@
 #include "base/utf8.h"
 #include "dataset/text_equality.h"
 
+/* The set of words of a text. */
 typedef struct set {
-    size_t text;  /* number of the text */
-    size_t first; /* index of the set's first word in `word` */
-    size_t n;
+    size_t text;  /* index of the text */
+    size_t first; /* index of the set's first word in join.word */
+    size_t n;     /* number of words */
 } set;
 
 /* An entry in the list of the sets that contain a word. */
 typedef struct posting {
-    size_t set, at; /* number of the set; position of the word in the set */
-    size_t next;    /* number + 1 of the next entry; 0: this is the last entry */
+    size_t set, at; /* index of the set, and position of the word in the set */
+    size_t next;    /* index + 1 of the next entry of the list in join.posting; 0: this is the last entry */
 } posting;
 
+/* State of aoei_near_duplicates_join. */
 typedef struct join {
-    double threshold;
-    aoei_distinct words; /* owned, like all fields below */
-    size_t *word;        /* [n_words] words of all sets, set by set, ascending: first numbers of words, later their ranks */
-    size_t n_words, word_capacity;
-    set *set; /* [n] sets sorted by size */
-    size_t n, set_capacity;
-    posting *posting; /* [n_postings] entries of all lists */
-    size_t n_postings, posting_capacity;
-    size_t *head, *tail; /* [words.n] number + 1 of the first and last entry of each word's list; 0: empty list */
-    size_t *seen;        /* [n] number + 1 of the last set that was compared with each set */
+    double threshold;    /* minimum Jaccard index */
+    aoei_distinct words; /* distinct words; owned, like all arrays below */
+    size_t *word; /* [n_words] words of all sets, set by set, ascending: first indices in `words`, later frequency ranks */
+    size_t n_words, word_capacity;       /* number of elements of word; number of elements allocated */
+    set *set;                            /* [n] sets, later sorted by size */
+    size_t n, set_capacity;              /* number of sets; number of elements allocated */
+    posting *posting;                    /* [n_postings] entries of the lists of all words */
+    size_t n_postings, posting_capacity; /* number of entries; number of elements allocated */
+    size_t *head,
+        *tail;    /* [words.n] index + 1 of the first and of the last entry of each word's list in posting; 0: empty list */
+    size_t *seen; /* [n] index + 1 of the last set that was compared with each set; 0: none */
 } join;
 
 static int ascending(const void *a, const void *b) {
@@ -47,7 +50,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts the words and removes duplicates. Returns the number of words. */
+/* Sorts the words of a set and removes duplicates. Returns the number of remaining words. */
 static size_t make_set(size_t *word, size_t n) {
     size_t kept = 0;
     qsort(word, n, sizeof *word, ascending);
@@ -57,7 +60,7 @@ static size_t make_set(size_t *word, size_t n) {
     return kept;
 }
 
-/* Appends the numbers of the words in a text's key. */
+/* Appends the indices of the words of a text to j->word. key: the text with case folding. */
 static int add_words(join *j, const aoei_buffer *key, aoe_error *err) {
     size_t from = 0;
     for (size_t at = 0, step; at <= key->len; at += step) {
@@ -121,7 +124,7 @@ static int rare_first(const void *a, const void *b) {
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Replaces the numbers of words by ranks; the rarest word has rank 0. */
+/* Replaces the indices of words by their frequency ranks; the rarest word has rank 0. Sorts the sets by size. */
 static int rank_words(join *j, aoe_error *err) {
     const size_t n = j->words.n;
     frequency *f = aoei_calloc(n, sizeof *f);
@@ -146,7 +149,8 @@ static int rank_words(join *j, aoe_error *err) {
     return rc;
 }
 
-/* Minimum number of words that a set of n words must share. Rounding can make it one too small, but never too large. */
+/* Returns the minimum number of words that a set of n words must share with another set. Because of rounding the result may be
+ * one too small, but never too large. */
 static size_t least(double threshold, size_t n) {
     const double x = ceil(threshold * (double)n - 1e-9);
     return x < 1 ? 1 : (size_t)x;
@@ -164,14 +168,15 @@ static int is_near(const join *j, const set *a, const set *b) {
     return (double)common >= j->threshold * (double)(a->n + b->n - common);
 }
 
-/* 1 if two sets can have enough common words, given that their first common word has index i in set a and k in set b. */
+/* Returns 1 if two sets can have enough common words, given that their first common word is at position i in set a and at
+ * position k in set b. */
 static int may_be_near(const join *j, const set *a, size_t i, const set *b, size_t k) {
     const size_t left = a->n - i < b->n - k ? a->n - i : b->n - k;
     return (double)left * (1 + j->threshold) >= j->threshold * (double)(a->n + b->n) - 1e-9;
 }
 
-/* Compares set s with the sets in the list of its i-th word. Removes from the list the sets that are too small for all
- * following sets. */
+/* Compares set s with the sets in the list of its i-th word. Removes the sets from the list that are too small for this and
+ * all following sets. */
 static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
     const set *a = &j->set[s];
     const size_t word = j->word[a->first + i];
@@ -218,7 +223,7 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
     for (size_t s = 0; s < j->n && !rc; s++) {
         const size_t n = j->set[s].n, prefix = n - least(j->threshold, n) + 1;
         const size_t listed =
-            n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* all following sets have at least this size */
+            n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* all following sets have at least n words */
         for (size_t i = 0; i < prefix; i++)
             compare_with(j, s, i, c, item, joined);
         for (size_t i = 0; i < listed && !rc; i++)

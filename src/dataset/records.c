@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads records. If rows are kept, a text that occurs unchanged in the bytes of its row (as in .tsv) is not copied again.
+ * Reads the rows of a table. If rows are kept, a text that occurs unchanged in the bytes of its row (as in .tsv) is not copied
+ * again.
  */
 #include "dataset/records.h"
 
@@ -13,7 +14,7 @@
 #include "table/examples.h"
 #include "table/texts.h"
 
-enum { MAX_EXTRA = 2 /* extra columns: label and group */ };
+enum { MAX_EXTRA = 2 /* maximum number of columns in addition to texts: label and group */ };
 
 /* ---- columns */
 
@@ -34,8 +35,8 @@ static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
     return aoei_columns_select(s->table, s->kind, columns, err);
 }
 
-/* The column of labels: the label of the kind of examples, otherwise a column with a recognized label name that is not a
- * text. */
+/* Returns the column of the labels: the label column of pairs, otherwise a column with a common label name that is not a text.
+ * Returns the number of columns if there is none. */
 static size_t label_column(const aoei_sheet *s) {
     static const char *const names[] = {"label", "score", "similarity"};
     const aoei_table *t = s->table;
@@ -95,10 +96,11 @@ void aoei_sheet_close(aoei_sheet *s) {
 
 /* ---- rows */
 
+/* State of aoei_records_read. All pointers are borrowed. */
 typedef struct reader {
-    aoei_records *r;
-    aoei_names *names;
-    const aoei_sheet *sheet;
+    aoei_records *r;         /* destination */
+    aoei_names *names;       /* destination of distinct values */
+    const aoei_sheet *sheet; /* open table */
     const aoei_records_options *o;
 } reader;
 
@@ -127,7 +129,7 @@ static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
-/* Adds the value of a field and returns its number; equal values such as 1 and 1.0 have the same number. */
+/* Adds the value of a field to d and sets *number to its index. Equal numbers such as 1 and 1.0 have the same index. */
 static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_error *err) {
     char text[AOEI_NUMBER_TEXT];
     double x = f->number;
@@ -136,9 +138,10 @@ static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_
     return aoei_distinct_add(d, f->text, 0, number, err);
 }
 
-/* Copies the bytes of a row and adds a missing line end. */
+/* Copies the bytes of a row to r->bytes, adds a missing line end, and sets *to to the copy. */
 static int keep(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
-    char *copy = aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte, because the last line may lack its line end */
+    char *copy =
+        aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte, because the last line of the file may have no line end */
     if (!copy)
         return aoei_fail_nomem(err, bytes.len);
     if (bytes.len)
@@ -211,7 +214,7 @@ static int add_row(reader *d, const aoei_row *row, aoe_error *err) {
 
 static int read_rows(reader *d, aoe_error *err) {
     aoe_error own;
-    err = err ? err : &own; /* the callback needs the message even if the caller does not */
+    err = err ? err : &own; /* the callback needs the message even if the caller passes no err */
     for (;;) {
         aoei_row row;
         int rc = aoei_table_next(d->sheet->table, &row, err);
@@ -306,7 +309,7 @@ int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, a
         const size_t *first = r->first + i * r->roles;
         aoei_buffer_clear(&key);
         for (size_t role = 0; role < r->roles; role++) {
-            const size_t separator = SIZE_MAX; /* separates roles, because a role may have several texts */
+            const size_t separator = SIZE_MAX; /* separates the texts of different positions if a position has alternatives */
             for (size_t k = first[role]; k < first[role + 1]; k++)
                 aoei_buffer_append(&key, &class[r->text[k]], sizeof *class);
             if (first[r->roles] - first[0] != r->roles)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_split. The items of the clusters are rows. Each row is joined with the first row that contains one of its texts,
- * its group, or a near duplicate of one of its texts.
+ * aoe_data_split: divides the rows of a file into parts. Rows form clusters that stay in one part: each row is joined with the
+ * first row that contains one of its texts, its group, or a near duplicate of one of its texts.
  */
 #include <math.h>
 
@@ -14,17 +14,18 @@
 #include "table/compress.h"
 #include "dataset/records.h"
 
+/* State of aoe_data_split. */
 typedef struct split {
-    const aoe_data_split_options *o;
-    aoei_records records; /* owned, like all fields below */
-    aoei_names names;
-    aoei_clusters rows;
-    size_t *class;   /* [texts] class of equal texts of each text */
-    size_t *owner;   /* [texts] first row with this class */
-    size_t *cluster; /* [rows] cluster of each row */
-    size_t *weight;  /* [clusters] number of rows */
-    size_t *part;    /* [clusters] part of each cluster */
-    size_t n_clusters;
+    const aoe_data_split_options *o; /* borrowed */
+    aoei_records records;            /* rows of the file; owned, like all fields below */
+    aoei_names names;                /* distinct texts and groups */
+    aoei_clusters rows;              /* clusters of rows */
+    size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
+    size_t *owner;                   /* [texts] first row that contains a text of this class */
+    size_t *cluster;                 /* [rows] number of the cluster of each row */
+    size_t *weight;                  /* [clusters] number of rows of each cluster */
+    size_t *part;                    /* [clusters] part of each cluster */
+    size_t n_clusters;               /* number of clusters */
 } split;
 
 void aoe_data_split_options_defaults(aoe_data_split_options *o) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_stats. Each distinct text is measured once and counted as often as it occurs.
+ * aoe_data_stats: statistics of the texts and labels of a file. The length of each distinct text is computed once and counted
+ * as often as the text occurs.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,19 +15,20 @@
 #include "dataset/records.h"
 #include "dataset/text_equality.h"
 
-enum { MAX_LABELS = 20 /* if there are more distinct numbers, they are counted in bins */ };
+enum { MAX_LABELS = 20 /* maximum number of distinct numbers that are listed; more numbers are counted in bins */ };
 
 static const double quantiles[AOE_QUANTILES] = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
 
+/* State of aoe_data_stats. */
 typedef struct stats {
-    const aoe_data_stats_options *o;
-    aoe_data_stats_result *result;
-    aoei_records records; /* owned, like all fields below */
-    aoei_names names;
-    aoei_labels map;
-    size_t *rows;   /* [labels] number of rows with each label */
-    size_t *length; /* [texts] length in the current unit */
-    size_t *sorted; /* [occurrences of texts] sorted lengths */
+    const aoe_data_stats_options *o; /* borrowed */
+    aoe_data_stats_result *result;   /* borrowed */
+    aoei_records records;            /* rows of the file; owned, like all fields below */
+    aoei_names names;                /* distinct texts and labels */
+    aoei_labels map;                 /* label map */
+    size_t *rows;                    /* [labels] number of rows with each label */
+    size_t *length;                  /* [texts] length of each distinct text in the current unit: characters, words or tokens */
+    size_t *sorted;                  /* [records.n_texts] lengths of all texts, sorted */
 } stats;
 
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
@@ -43,7 +45,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Quantile with linear interpolation. sorted: [n], n > 0 */
+/* Returns the quantile q of sorted[n] with linear interpolation; n must be above 0. */
 static double quantile(const size_t *sorted, size_t n, double q) {
     const double at = q * (double)(n - 1);
     const size_t i = (size_t)at, next = i + 1 < n ? i + 1 : i;
@@ -121,7 +123,7 @@ static int count_distinct(stats *s, aoe_error *err) {
 
 /* ---- labels */
 
-/* Counts the rows for each value of a label. */
+/* Counts the rows with positive, negative, dropped and unknown labels. */
 static int judge_labels(stats *s, aoe_error *err) {
     const size_t n = s->names.labels.n;
     aoe_data_stats_result *r = s->result;
@@ -163,7 +165,7 @@ static int by_value(const void *a, const void *b) {
     return c ? c : (x->label.len > y->label.len) - (x->label.len < y->label.len);
 }
 
-/* Counts the numeric labels, which come first, in bins of equal width. */
+/* Replaces the numeric labels, which come first in r->label, by bins of equal width. */
 static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe_error *err) {
     const size_t words_left = r->labels - numbers;
     const double low = r->label[0].low, high = r->label[numbers - 1].low, width = (high - low) / (double)bins;
@@ -185,7 +187,7 @@ static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe
     return 0;
 }
 
-/* Lists every label with its number of rows. The bytes of the names are stored in the result. */
+/* Lists every distinct label with its number of rows. The result owns the bytes of the names. */
 static int list_labels(stats *s, aoe_error *err) {
     const aoei_distinct *d = &s->names.labels;
     aoe_data_stats_result *r = s->result;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Keys of texts: the text unchanged, with normalized white space, with case folding and decomposed accents, or only its
- * letters and digits. Most texts are ASCII and are handled by a loop over bytes.
+ * Keys of texts. Most texts are ASCII and are processed by a loop over bytes; other texts are decoded to code points.
  */
 #include "dataset/text_equality.h"
 
@@ -29,9 +28,9 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Computes the key of an ASCII text. out has sufficient capacity. */
+/* Computes the key of an ASCII text. out must have capacity for the whole text. */
 static void ascii_key(aoei_buffer *out, aoe_text t, aoe_text_equality equality) {
-    int space = 0; /* 1: white space before the next character */
+    int space = 0; /* 1: there is white space before the next character */
     for (size_t i = 0; i < t.len; i++) {
         const char c = t.data[i];
         if (equality == AOE_TEXT_EQUAL_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
@@ -58,14 +57,15 @@ int aoei_is_letter_or_digit(int32_t cp) {
            (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
 }
 
-/* Decodes t into *n code points. For AOE_TEXT_EQUAL_CASE and AOE_TEXT_EQUAL_LETTERS, they are case-folded and decomposed. */
+/* Decodes t to s->point and sets *n to the number of code points. For AOE_TEXT_EQUAL_CASE and AOE_TEXT_EQUAL_LETTERS, they are
+ * case-folded and decomposed. Returns 0 or AOE_ENOMEM. */
 static int decode(aoe_text t, aoe_text_equality equality, aoei_text_key_scratch *s, size_t *n) {
     const utf8proc_option_t options =
         equality == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
         const utf8proc_ssize_t got = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
                                                         (utf8proc_ssize_t)s->capacity, options);
-        *n = got > 0 ? (size_t)got : 0; /* texts are valid UTF-8 */
+        *n = got > 0 ? (size_t)got : 0; /* errors cannot occur: texts are valid UTF-8 */
         if (*n <= s->capacity)
             return 0;
         int32_t *grown = aoei_realloc_array(s->point, *n, sizeof *grown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Binary classification of pairs by their cosines. All tables are read and checked first. Each
- * table is then embedded and evaluated in turn.
+ * Binary classification of text pairs by their cosines. All tables are read and checked first. Then each table is embedded and
+ * evaluated.
  */
 #include "eval/binary.h"
 
@@ -17,11 +17,12 @@
 #include "stats/correlation.h"
 #include "eval/cosines.h"
 
+/* A table to evaluate. */
 typedef struct input {
-    char *name;       /* owned */
-    aoe_pairs *pairs; /* owned */
-    size_t skipped;   /* rows that were not evaluated */
-    size_t empty;     /* empty texts in the pairs */
+    char *name;       /* name of the table in results; owned */
+    aoe_pairs *pairs; /* pairs of the table; owned */
+    size_t skipped;   /* number of rows that are not evaluated: bad rows, and rows that the label map drops */
+    size_t empty;     /* number of empty texts in the pairs */
 } input;
 
 void aoe_binary_options_defaults(aoe_binary_options *o) {
@@ -62,7 +63,7 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return 0;
 }
 
-/* Computes the metrics of one table. cosine: [pairs]; label, positive: [pairs], workspace. */
+/* Computes the metrics of one table. cosine: [pairs]; label and positive: [pairs], workspace. */
 static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine, double *label,
                            uint8_t *positive, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Binary classification evaluation of pairs with any model (eval_model.h). aoe_binary computes
- * the metrics.
+ * Binary classification of text pairs by their cosines, evaluated with any model (eval_model.h). aoe_binary computes the
+ * metrics.
  */
 #ifndef AOEI_EVAL_BINARY_H
 #define AOEI_EVAL_BINARY_H
@@ -8,7 +8,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* Implements aoe_eval_binary; o is not NULL. All inputs are read and checked before the first report. */
+/* Implements aoe_eval_binary. o must not be NULL. All inputs are read and checked before the first call of report. */
 int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
                     aoe_binary_fn report, void *user, aoe_error *err);
 

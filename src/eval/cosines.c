@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Cosines of pairs, computed in blocks. The distinct texts of a block are found by sorting, so
- * the cosines do not depend on the order of the texts.
+ * Cosines of text pairs, computed in blocks of pairs. The distinct texts of a block are found by sorting and embedded in
+ * sorted order, so the cosines do not depend on the order of the pairs in a block.
  */
 #include "eval/cosines.h"
 
@@ -13,21 +13,21 @@
 #include "table/examples.h"
 #include "table/pairs.h"
 
-enum { BLOCK = 4096 }; /* pairs per block, which bounds the memory of the vectors */
+enum { BLOCK = 4096 }; /* pairs per block; limits the memory of the vectors */
 
-/* A text of a block. */
+/* A text of a block and its position. */
 typedef struct slot {
-    aoe_text text;
-    size_t index; /* 2 * pair + side, pair counted from the first of the block */
+    aoe_text text; /* borrowed */
+    size_t index;  /* 2 * pair + side, where pair counts from the first pair of the block */
 } slot;
 
 typedef struct block {
-    slot *slot;         /* [2 * pairs], owned; all texts, sorted so that equal texts are adjacent */
-    aoe_text *text;     /* [2 * pairs], owned; distinct texts in the order of slot */
-    size_t *source;     /* [2 * pairs], owned; slot.index of the first occurrence of each distinct text */
-    size_t *vector;     /* [2 * pairs], owned; row of vectors for each slot.index */
-    float *vectors;     /* [2 * pairs, dims], owned; embeddings of the distinct texts */
-    uint8_t *truncated; /* [2 * pairs], owned; 1 for each distinct text that was truncated */
+    slot *slot;         /* [2 * pairs] all texts of the block, sorted so that equal texts are adjacent; owned */
+    aoe_text *text;     /* [2 * pairs] distinct texts in sorted order; owned */
+    size_t *source;     /* [2 * pairs] position (slot.index) of the first occurrence of each distinct text; owned */
+    size_t *vector;     /* [2 * pairs] row in `vectors` of the text at each position; owned */
+    float *vectors;     /* [2 * pairs, dims] embeddings of the distinct texts; owned */
+    uint8_t *truncated; /* [2 * pairs] 1 if the distinct text was truncated, otherwise 0; owned */
 } block;
 
 static int compare_slots(const void *a, const void *b) {
@@ -81,7 +81,7 @@ static size_t gather(block *b, const aoei_text_pairs *c, size_t first, size_t n)
     return distinct;
 }
 
-/* Prefixes the error message with file, line and text name; returns rc. err may be NULL. */
+/* Inserts the file, the line and the name of a text before the error message. Returns rc. err may be NULL. */
 static int name_text(const aoei_text_pairs *c, size_t pair, size_t side, int rc, aoe_error *err) {
     aoei_error_prefix(err, "%s:%zu: %s", c->name, c->line(c->source, pair), c->side_name(pair, side));
     return rc;

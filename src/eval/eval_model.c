@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The adapter from an embedder to aoei_eval_model, progress reports, and the names of inputs.
+ * Evaluation with an embedder, progress reports, and the names of inputs in results.
  */
 #include "eval/eval_model.h"
 
@@ -32,7 +32,8 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoei_embedder_adapter *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    /* Without a tokenizer, aoe_embed fails before the first report. Some models accept texts without tokens. */
+    /* Without a tokenizer, aoe_embed reports the error. Some models accept texts without tokens, so their texts are not
+     * counted. */
     if (!t || aoei_allows_no_tokens(m))
         return 0;
     aoe_model_info info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Retrieval evaluation: embeds all texts, finds the nearest texts of each query by exact search
- * with the GEMM kernels, and computes the metrics of each ranked list. If the queries are among
- * the texts and both use the same model, the vectors of the queries are copied from the texts.
+ * Retrieval evaluation: embeds all texts, finds the nearest texts of each query by exact search, and computes the metrics of
+ * each ranked list. If the queries are among the texts and both are embedded by the same model, the vectors of the queries are
+ * copied from the texts.
  */
 #include "eval/retrieval.h"
 
@@ -18,26 +18,27 @@
 #include "nn/rows.h"
 #include "stats/ranking.h"
 
-enum { EMBED = 4096, SEARCH = 1024 }; /* texts per call of embed, queries per search */
+enum { EMBED = 4096, SEARCH = 1024 }; /* number of texts per call of embed; number of queries per search */
 
+/* State of the evaluation of one input. */
 typedef struct search {
-    const aoe_retrieval_options *o;
-    const aoei_retrieval_data *d;
-    const aoe_context *ctx;
-    size_t D;              /* components of a vector */
-    size_t k;              /* neighbours per query */
-    aoei_arena arena;      /* memory of texts, queries and workspace; owned */
-    aoei_tensor texts;     /* [texts, D], unit length or zero */
-    aoei_tensor queries;   /* [queries, D], unit length or zero */
-    aoei_tensor workspace; /* workspace of aoei_nearest */
-    float *host;           /* [EMBED, D], owned; vectors of one call of embed */
-    uint8_t *truncated;    /* [EMBED], owned; 1 for each text that was truncated */
-    aoe_text *text;        /* [EMBED], owned; texts of one call of embed */
-    uint32_t *index;       /* [queries], owned; index of each query among the texts */
-    aoei_neighbor *best;   /* [SEARCH, k], owned; nearest texts of each query */
-    double *gain_of;       /* [texts], owned; gain of each text for the current query, 0 between queries */
-    double *gain;          /* [k], owned; gains of the ranked list */
-    double *ideal;         /* [most relevant texts of a query], owned; gains of the relevant texts, descending */
+    const aoe_retrieval_options *o; /* borrowed */
+    const aoei_retrieval_data *d;   /* texts, queries and relevant texts; borrowed */
+    const aoe_context *ctx;         /* threads and kernels; borrowed */
+    size_t D;                       /* number of components of a vector */
+    size_t k;                       /* number of nearest texts searched per query */
+    aoei_arena arena;               /* memory of the tensors below; owned */
+    aoei_tensor texts;              /* [texts, D] vectors of the texts, of unit length or zero */
+    aoei_tensor queries;            /* [queries, D] vectors of the queries, of unit length or zero */
+    aoei_tensor workspace;          /* workspace of aoei_nearest */
+    float *host;                    /* [EMBED, D] vectors of one call of embed; owned */
+    uint8_t *truncated;             /* [EMBED] 1 for each text of the call that was truncated; owned */
+    aoe_text *text;                 /* [EMBED] texts of one call of embed; owned */
+    uint32_t *index;                /* [queries] index of each query among the texts; owned */
+    aoei_neighbor *best;            /* [SEARCH, k] nearest texts of each query of a search; owned */
+    double *gain_of;                /* [texts] gain of each text for the current query; all 0 between queries; owned */
+    double *gain;                   /* [k] gains of the ranked list of the current query; owned */
+    double *ideal;                  /* [max_relevant] gains of the relevant texts of the current query, descending; owned */
 } search;
 
 void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
@@ -55,7 +56,8 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
     return good ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
 }
 
-/* Number of neighbours to search per query. It includes one for the query itself, which may be removed from the list. */
+/* Returns the number of nearest texts to search per query. It includes one for the query itself, which may be removed from the
+ * list. */
 static size_t neighbours_wanted(const search *s) {
     size_t k = s->o->top;
     for (size_t i = 0; i < s->o->n_recall; i++)
@@ -118,12 +120,13 @@ static void destroy(search *s) {
 
 /* ------------------------------------------------------------------ vectors */
 
-/* The texts to search or the queries. */
+/* The texts or the queries, and the model that embeds them. */
 typedef struct side {
-    const aoei_eval_model *encoder;
+    const aoei_eval_model *encoder; /* borrowed */
+    /* Returns the text with index i. */
     aoe_text (*text)(const aoei_retrieval_data *d, size_t i);
     int queries; /* 1: queries; 0: texts */
-    size_t n;    /* number of texts or queries */
+    size_t n;    /* number of texts or of queries */
 } side;
 
 static side texts_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
@@ -140,7 +143,7 @@ static int name_text(const aoei_retrieval_data *d, const side *x, size_t i, int 
     return rc;
 }
 
-/* Checks that every text has a token. Encoders that accept texts without tokens pass the check. */
+/* Checks that every text has at least one token. Models that accept texts without tokens pass the check. */
 static int check_tokens(const aoei_retrieval_data *d, const side *x, aoe_error *err) {
     int all;
     int rc = aoei_eval_model_has_specials(x->encoder, &all, err);
@@ -177,7 +180,7 @@ static int embed(search *s, const side *x, aoei_tensor to, size_t *truncated, ao
 
 /* ----------------------------------------------------------------- metrics */
 
-/* Adds the metrics of one query to *r. best: [k], the nearest texts of the query. */
+/* Adds the metrics of one query to *r. best: [k] nearest texts of the query. */
 static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best, aoe_retrieval_result *r) {
     const aoei_relevant *relevant = s->d->relevant + q->first;
     const uint32_t removed = s->o->count_query && s->d->grouped ? AOEI_NO_TEXT : q->own;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Readers of retrieval data. Groups and ids are found by sorting names. The results are in file
- * order, so they do not depend on the names.
+ * Readers of retrieval data. Groups and ids are found by sorting names. The results are in file order, so they do not depend
+ * on the names.
  */
 #include "eval/retrieval_data.h"
 
@@ -17,9 +17,9 @@
 #include "eval/eval_model.h"
 #include "table/labels.h"
 
-/* The name of an example: its group or id, which is its first text. */
+/* The name of an example, which is its first text: a group or an id. */
 typedef struct named {
-    aoe_text name;  /* borrowed */
+    aoe_text name;  /* group or id; borrowed */
     uint32_t index; /* index of the example in the file */
 } named;
 
@@ -35,7 +35,7 @@ static int by_name(const void *pa, const void *pb) {
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Names of all examples in ascending order; owned by the caller. NULL: out of memory. */
+/* Returns the names of all examples in ascending order, owned by the caller; NULL if memory runs out. */
 static named *sort_names(const aoei_examples *x, aoe_error *err) {
     named *sorted = aoei_malloc_array(x->n, sizeof *sorted);
     if (!sorted) {
@@ -56,10 +56,11 @@ static int check_number(const aoei_examples *x, aoe_error *err) {
 
 /* ------------------------------------------------------------------ groups */
 
-/* One group: the sorted names [first, first + n), in ascending order of their indices. */
+/* One group: the examples sorted[first] to sorted[first + n - 1] of the sorted names, in file order. */
 typedef struct group {
-    size_t first, n;
-    uint32_t lowest; /* lowest index of the group */
+    size_t first;    /* index of the first example in the sorted names */
+    size_t n;        /* number of examples */
+    uint32_t lowest; /* index in the file of the first example of the group */
 } group;
 
 static int by_lowest(const void *pa, const void *pb) {
@@ -67,7 +68,7 @@ static int by_lowest(const void *pa, const void *pb) {
     return (a->lowest > b->lowest) - (a->lowest < b->lowest);
 }
 
-/* Writes the groups to groups[n] in the order of their first text in the file and returns their number. */
+/* Writes the groups to groups[n], in the file order of their first texts, and returns their number. */
 static size_t find_groups(const named *sorted, size_t n, group *groups) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
@@ -79,7 +80,7 @@ static size_t find_groups(const named *sorted, size_t n, group *groups) {
     return count;
 }
 
-/* Appends member `which` of a group as a query, with its relevant texts. The caller provides the capacity. */
+/* Appends text `which` of a group as a query with its relevant texts. The arrays must have space for them. */
 static void add_member(aoei_retrieval_data *d, const named *sorted, const group *g, size_t which, int count_query) {
     const uint32_t own = sorted[g->first + which].index;
     aoei_query *q = &d->query[d->n_queries++];
@@ -91,7 +92,7 @@ static void add_member(aoei_retrieval_data *d, const named *sorted, const group 
     d->largest = g->n > d->largest ? g->n : d->largest;
 }
 
-/* Number of queries that a group contributes. */
+/* Returns the number of queries that a group contributes. */
 static size_t queries_of(const group *g, aoe_query_choice choice) {
     return g->n < 2 ? 0 : choice == AOE_QUERY_ALL ? g->n : 1;
 }
@@ -153,9 +154,9 @@ static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retri
     return rc;
 }
 
-/* -------------------------------------------------------------------- BEIR */
+/* ------------------------------------------------------------- BEIR folders */
 
-/* Sets *path to DIR/NAME, DIR/NAME.gz or DIR/NAME.zst, whichever exists first; owned by the caller. */
+/* Sets *path to the first existing file of DIR/NAME, DIR/NAME.gz and DIR/NAME.zst; owned by the caller. */
 static int find_file(char **path, const char *dir, const char *name, aoe_error *err) {
     static const char *const ends[] = {"", ".gz", ".zst"};
     for (size_t i = 0; i < 3; i++) {
@@ -175,7 +176,7 @@ static int find_file(char **path, const char *dir, const char *name, aoe_error *
                      dir, name);
 }
 
-/* Selects three columns by name. The first `needed` must exist; *n: number of columns found. */
+/* Selects up to three columns by name. The first `needed` must exist. Sets *n to the number of selected columns. */
 static int select_columns(aoei_table *t, const char *const *names, size_t needed, size_t *n, aoe_error *err) {
     size_t column[3];
     *n = 0;
@@ -201,7 +202,7 @@ static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const cha
     return AOEI_BAD_ROW;
 }
 
-/* Stores one row of a table. Returns 0, AOEI_BAD_ROW or an error. */
+/* A function that stores one row of a table. Returns 0, AOEI_BAD_ROW or an error. */
 typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err);
 
 static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t needed, row_fn fn, void *user,
@@ -221,16 +222,17 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
             rc = fn(user, t, &row, n, err);
         if (rc == AOEI_BAD_ROW) {
             d->skipped++;
-            rc = skip_bad_rows ? 0 : AOE_EFORMAT; /* err is filled */
+            rc = skip_bad_rows ? 0 : AOE_EFORMAT; /* err contains the message */
         }
     }
     aoei_table_close(t);
     return rc;
 }
 
+/* Argument of add_entry. */
 typedef struct entries {
-    aoei_examples *x; /* destination; borrowed */
-    aoei_buffer text; /* workspace: title and text; owned */
+    aoei_examples *x; /* examples to which the entry is added; borrowed */
+    aoei_buffer text; /* workspace: title and text of a row; owned */
 } entries;
 
 /* Adds the id and the text of a row. If the row has a title, the text is "TITLE TEXT", as in BEIR. */
@@ -256,7 +258,7 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_
                                 err);
 }
 
-/* Reads the entries of DIR/NAME and sorts their ids into *sorted. A duplicate id is an error. */
+/* Reads the entries of DIR/NAME and sorts their ids into *sorted, owned by the caller. A duplicate id is an error. */
 static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted, const char *dir, const char *name,
                         const char *const *columns, int skip_bad_rows, aoe_error *err) {
     char *path = NULL;
@@ -281,7 +283,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted
     return rc;
 }
 
-/* Index of the entry with the given name, or AOEI_NO_TEXT. */
+/* Returns the index of the entry with this name, or AOEI_NO_TEXT if there is none. */
 static uint32_t find_entry(const named *sorted, size_t n, aoe_text name) {
     size_t low = 0;
     while (n > 0) {
@@ -299,16 +301,18 @@ static uint32_t find_entry(const named *sorted, size_t n, aoe_text name) {
     return AOEI_NO_TEXT;
 }
 
+/* The relevance of a text to a query. */
 typedef struct judgement {
-    uint32_t query;         /* index of the query */
+    uint32_t query;         /* index of the query in aoei_retrieval_data.queries */
     aoei_relevant relevant; /* text and gain; a gain of 0 or less means not relevant */
 } judgement;
 
+/* Argument of add_judgement. */
 typedef struct judgements {
-    const aoei_retrieval_data *d;
-    const named *texts, *queries; /* names in ascending order; borrowed */
-    judgement *item;              /* [n], owned */
-    size_t n, capacity;
+    const aoei_retrieval_data *d; /* borrowed */
+    const named *texts, *queries; /* ids of texts and queries in ascending order; borrowed */
+    judgement *item;              /* [n] judgements; owned */
+    size_t n, capacity;           /* number of judgements; number of elements allocated */
 } judgements;
 
 static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
@@ -329,7 +333,7 @@ static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, s
     return 0;
 }
 
-/* Order: by query, then by descending gain. */
+/* Compares by query, then by descending gain, then by text. */
 static int by_query(const void *pa, const void *pb) {
     const judgement *a = pa, *b = pb;
     if (a->query != b->query)
@@ -339,7 +343,7 @@ static int by_query(const void *pa, const void *pb) {
     return (a->relevant.text > b->relevant.text) - (a->relevant.text < b->relevant.text);
 }
 
-/* Order: by query, then by text, then by descending gain. */
+/* Compares by query, then by text, then by descending gain. */
 static int by_text(const void *pa, const void *pb) {
     const judgement *a = pa, *b = pb;
     if (a->query != b->query || a->relevant.text == b->relevant.text)
@@ -347,7 +351,7 @@ static int by_text(const void *pa, const void *pb) {
     return a->relevant.text < b->relevant.text ? -1 : 1;
 }
 
-/* Keeps the judgement with the largest gain for each query and text. */
+/* For each query and text, keeps only the judgement with the largest gain. */
 static void drop_repeated(judgements *j) {
     size_t kept = 0;
     if (!j->n)
@@ -359,7 +363,7 @@ static void drop_repeated(judgements *j) {
     j->n = kept;
 }
 
-/* Converts judgements to queries with their relevant texts, in the order of the query file. */
+/* Converts the judgements to queries with their relevant texts, in the order of the query file. */
 static int keep_judged(aoei_retrieval_data *d, judgements *j, const char *path, aoe_error *err) {
     drop_repeated(j);
     if (j->n)

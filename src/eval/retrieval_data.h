@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Data of a retrieval evaluation: texts to search, queries, and the relevant texts of each query.
- * The data is read from a table of groups (for example captions of images) or from a folder in
- * the layout of BEIR. It is immutable after reading.
+ * Data of a retrieval evaluation: texts to search, queries, and the relevant texts of each query. The data is read from a
+ * table of groups (for example several captions per image) or from a folder in the layout of BEIR. It does not change after it
+ * was read.
  */
 #ifndef AOEI_EVAL_RETRIEVAL_DATA_H
 #define AOEI_EVAL_RETRIEVAL_DATA_H
@@ -11,40 +11,42 @@
 #include "table/examples.h"
 #include "nn/nearest.h"
 
+/* A text that is relevant to a query. */
 typedef struct aoei_relevant {
-    uint32_t text; /* index of the text */
-    double gain;   /* relevance, above 0 */
+    uint32_t text; /* index of the text in aoei_retrieval_data.texts */
+    double gain;   /* relevance (gain of nDCG), above 0 */
 } aoei_relevant;
 
+/* A query that is evaluated. */
 typedef struct aoei_query {
-    uint32_t index; /* groups: index of a text; BEIR: index of a query */
-    uint32_t own;   /* index of the query among the texts, or AOEI_NO_TEXT */
+    uint32_t index; /* for groups, index of the query in aoei_retrieval_data.texts; for BEIR, in aoei_retrieval_data.queries */
+    uint32_t own;   /* index of the query among the texts; AOEI_NO_TEXT if it is not one of them */
     size_t first;   /* index of its first relevant text in aoei_retrieval_data.relevant */
-    size_t n;       /* number of relevant texts, at least 1; the query itself is included only with options.count_query */
+    size_t n;       /* number of relevant texts, at least 1; the query itself counts only if options.count_query is set */
 } aoei_query;
 
 typedef struct aoei_retrieval_data {
-    char *name;            /* owned; name in results */
-    int grouped;           /* 1: queries are texts of groups; 0: BEIR */
-    aoei_examples texts;   /* texts per example: group or id, text */
-    aoei_examples queries; /* BEIR: id, text; empty for groups */
-    aoei_query *query;     /* [n_queries], owned */
-    size_t n_queries;
-    aoei_relevant *relevant; /* [n_relevant], owned; sorted by query, then by descending gain, then by text */
-    size_t n_relevant;
-    size_t largest; /* groups: texts of the largest group that has a query */
-    size_t without; /* queries without relevant texts, which are not evaluated */
-    size_t skipped; /* skipped bad rows, including judgements with unknown ids */
+    char *name;              /* name of the input in results; owned */
+    int grouped;             /* 1: the queries are texts of groups; 0: the data is a BEIR folder */
+    aoei_examples texts;     /* texts to search; each example has two texts: its group or id, and the text */
+    aoei_examples queries;   /* BEIR: queries; each example has two texts: its id and the text; empty for groups */
+    aoei_query *query;       /* [n_queries] queries that are evaluated; owned */
+    size_t n_queries;        /* number of queries */
+    aoei_relevant *relevant; /* [n_relevant] relevant texts, sorted by query, then by descending gain, then by text; owned */
+    size_t n_relevant;       /* number of elements of relevant */
+    size_t largest;          /* for groups, number of texts of the largest group that has a query */
+    size_t without;          /* number of queries without relevant texts, which are not evaluated */
+    size_t skipped;          /* number of bad rows that were skipped, judgements with unknown ids included */
 } aoei_retrieval_data;
 
-/* Reads the i-th of n paths: a table, or a folder with corpus.jsonl. The caller frees *d, also on failure. Errors: AOE_EFORMAT
- * with file and line (no group of two texts, a duplicate id, a judgement with an unknown id without skip_bad_rows, no relevant
- * text); errors of reading. */
+/* Reads input i of n paths: a table, or a folder with corpus.jsonl. The caller frees *d, even if the function fails. Errors:
+ * AOE_EFORMAT with file and line (no group of two texts; a duplicate id; a judgement with an unknown id, unless
+ * o->table.skip_bad_rows is set; no relevant text); those of reading tables. */
 int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t n, size_t i, const aoe_retrieval_options *o,
                         aoe_error *err);
 void aoei_retrieval_free(aoei_retrieval_data *d); /* accepts a zeroed struct */
 
-/* The text to embed for text i and for query i. Borrowed from d. */
+/* Return the text to embed for text i and for query i; borrowed from d. */
 static inline aoe_text aoei_retrieval_text(const aoei_retrieval_data *d, size_t i) {
     return d->texts.text[d->texts.first[i * d->texts.roles + 1]];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reader of SentEval folders. A folder has a file STS.input.SUBSET.txt (sentence1 TAB sentence2)
- * and a file STS.gs.SUBSET.txt (one score per line, empty if the pair has no score) per subset.
+ * Reader of SentEval folders. For each subset, a folder contains a file STS.input.SUBSET.txt (sentence1 TAB sentence2) and a
+ * file STS.gs.SUBSET.txt (one gold score per line; the line is empty if the pair has no score).
  */
 #ifndef AOEI_EVAL_SENTEVAL_H
 #define AOEI_EVAL_SENTEVAL_H
@@ -11,21 +11,21 @@
 #include "aoe_data.h"
 
 typedef struct aoei_senteval_subset {
-    char *name;       /* owned; "MSRpar" */
-    aoe_pairs *pairs; /* owned; the scored pairs, with the line numbers of the input file */
-    size_t unscored;  /* lines without a score */
-    size_t bad;       /* bad lines that were skipped (skip_bad_rows) */
+    char *name;       /* name of the subset, for example "MSRpar"; owned */
+    aoe_pairs *pairs; /* pairs that have a score, with the line numbers of the input file; owned */
+    size_t unscored;  /* number of lines without a score */
+    size_t bad;       /* number of bad lines that were skipped because of skip_bad_rows */
 } aoei_senteval_subset;
 
 typedef struct aoei_senteval {
-    aoei_senteval_subset *subset; /* [n] owned, sorted by name (bytes) */
-    size_t n, capacity;           /* number of subsets; allocated subsets */
-    size_t without_input;         /* gold files that have no input file */
+    aoei_senteval_subset *subset; /* [n] subsets sorted by name, byte by byte; owned */
+    size_t n, capacity;           /* number of subsets, and number of elements allocated */
+    size_t without_input;         /* number of files with gold scores that have no input file */
 } aoei_senteval;
 
 /* Reads all subsets of dir into *s, which the caller frees. skip_bad_rows: as in aoe_table_options. Errors: AOE_EFORMAT (no
- * SentEval files; an input without a gold file; different line counts; a line without TAB; a score that is not a number; no
- * scored pair), errors of reading, AOE_ENOMEM. */
+ * SentEval files; an input file without a gold file; different numbers of lines; a line without TAB; a score that is not a
+ * number; no pair with a score), those of reading files, AOE_ENOMEM. */
 int aoei_senteval_load(aoei_senteval *s, const char *dir, int skip_bad_rows, aoe_error *err);
 void aoei_senteval_free(aoei_senteval *s); /* accepts a zeroed struct */
 

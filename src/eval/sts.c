@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * STS evaluation: correlation of the cosines of pairs with gold scores. All inputs are loaded and
- * checked first, which gives a plan with one entry per row of the report. A row with pairs owns a
- * range of the arrays of cosines and gold scores. A total covers the ranges of its parts.
- * Invariant: rows are in the order of the report; totals follow their parts.
+ * STS evaluation: correlation of the cosines of pairs with gold scores. All inputs are read and checked first. This gives a
+ * plan with one entry per row of the report. A row of a table or subset has its own range of the arrays of cosines and gold
+ * scores; a total covers the ranges of several rows.
+ * Invariant: rows are in the order of the report, and a total follows the rows that it covers.
  */
 #include "eval/sts.h"
 
@@ -23,24 +23,26 @@
 #include "stats/correlation.h"
 #include "table/pairs.h"
 
+/* A row of the report. */
 typedef struct row {
-    aoe_sts_row kind;
-    char *name;        /* owned */
-    aoe_pairs *pairs;  /* owned; NULL: a total */
-    size_t begin, end; /* range [begin, end) of plan.cosine and plan.gold */
-    size_t skipped;    /* rows that were not evaluated */
-    size_t empty;      /* empty texts */
-    size_t truncated;  /* texts truncated to the maximum length; 0 for totals */
+    aoe_sts_row kind;  /* table, subset, folder or total */
+    char *name;        /* name in the report; owned */
+    aoe_pairs *pairs;  /* pairs; NULL for a total; owned */
+    size_t begin, end; /* range [begin, end) in plan.cosine and plan.gold */
+    size_t skipped;    /* number of rows that are not evaluated */
+    size_t empty;      /* number of empty texts */
+    size_t truncated;  /* number of texts truncated to the maximum length; 0 for totals */
 } row;
 
+/* The rows of the report, and the values from which they are computed. */
 typedef struct plan {
-    row *row;              /* [n], owned */
-    size_t n, capacity;    /* number of rows; allocated rows */
-    size_t total;          /* pairs of all rows, totals excluded */
-    double *cosine, *gold; /* [total], owned */
+    row *row;              /* [n] rows; owned */
+    size_t n, capacity;    /* number of rows, and number of elements allocated */
+    size_t total;          /* number of pairs of all rows except totals */
+    double *cosine, *gold; /* [total] cosines and gold scores; owned */
 } plan;
 
-/* Appends a row named "NAME" or "NAME/AFTER_SLASH" (after_slash may be NULL). Takes ownership of pairs, also on failure. */
+/* Appends a row named "NAME" or, if after_slash is not NULL, "NAME/AFTER_SLASH". Takes ownership of pairs, even if it fails. */
 static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *after_slash, aoe_pairs *pairs, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s%s%s", name, after_slash ? "/" : "", after_slash ? after_slash : "");
@@ -56,7 +58,7 @@ static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *afte
     return 0;
 }
 
-/* Appends a total over the rows with pairs, from row `first` to the last. */
+/* Appends a total over the rows from row `first` to the last one. */
 static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, aoe_error *err) {
     int rc = add_row(l, kind, name, NULL, NULL, err);
     if (rc)
@@ -65,7 +67,7 @@ static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, 
     total->begin = l->row[first].begin;
     for (size_t i = first; i + 1 < l->n; i++) {
         total->empty += l->row[i].pairs ? l->row[i].empty : 0;
-        /* the total of a folder already includes its subsets, and also counts gold files without an input file */
+        /* a total over all inputs counts the folders, which include their subsets and gold files without an input file */
         total->skipped += l->row[i].kind == AOE_STS_SUBSET && kind == AOE_STS_ALL ? 0 : l->row[i].skipped;
     }
     return 0;
@@ -93,7 +95,7 @@ static int add_folder(plan *l, const char *path, const char *name, const aoe_tab
     for (size_t i = 0; !rc && i < s.n; i++) {
         aoei_senteval_subset *subset = &s.subset[i];
         aoe_pairs *pairs = subset->pairs;
-        subset->pairs = NULL; /* now owned by the row */
+        subset->pairs = NULL; /* the row owns it from here */
         rc = add_row(l, AOE_STS_SUBSET, name, subset->name, pairs, err);
         if (rc)
             break;
@@ -155,12 +157,12 @@ static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths
     return rc ? rc : make_arrays(l, err);
 }
 
-/* Number of truncated texts of a row; for a total, the sum over its parts. */
+/* Returns the number of truncated texts of a row; for a total, the sum over the rows that it covers. */
 static size_t truncated_of(const plan *l, const row *r) {
     size_t n = r->truncated;
     for (size_t i = 0; i < l->n; i++)
         if (l->row + i != r && l->row[i].begin >= r->begin && l->row[i].end <= r->end)
-            n += l->row[i].truncated; /* 0 for other totals */
+            n += l->row[i].truncated; /* other totals add 0 */
     return n;
 }
 
@@ -174,7 +176,7 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
     return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
 }
 
-/* Computes the row's range of cosine and gold, and frees its pairs. */
+/* Computes the cosines and gold scores of a row, and frees its pairs. */
 static int evaluate(plan *l, row *r, const aoei_eval_model *e, aoei_eval_progress *p, aoe_error *err) {
     for (size_t k = r->begin; k < r->end; k++)
         l->gold[k] = aoe_pairs_label(r->pairs, k - r->begin);
@@ -226,7 +228,7 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
     return rc;
 }
 
-/* Returns 1 if two pairs in the range of a row have different scores. */
+/* Returns 1 if the range of a row contains two different gold scores. */
 static int has_order(const plan *l, const row *r) {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < l->n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The STS suite: every available set is evaluated with SentEval's three aggregation settings,
- * followed by the average over the sets. Each year of SemEval uses exactly the subsets listed in
- * suite_sets.c. A missing subset is an error. Other subsets are ignored and counted.
+ * The STS suite: every available test set is evaluated with the three aggregation settings of SentEval (all, mean, wmean),
+ * followed by the average over the sets. Each year of SemEval consists of exactly the subsets listed in suite_sets.c. A
+ * missing subset is an error. Other subsets are ignored and counted.
  */
 #include "eval/suite.h"
 
@@ -23,26 +23,27 @@
 #include "eval/senteval.h"
 #include "eval/suite_sets.h"
 
-/* One of the seven sets. */
+/* One of the seven test sets. */
 typedef struct set {
-    const aoei_suite_set *info;        /* static */
-    char *path;                        /* owned; NULL: not found */
-    aoe_pairs *part[AOEI_SUITE_PARTS]; /* owned; pairs of each part */
-    size_t skipped[AOEI_SUITE_PARTS];  /* skipped lines of each part */
-    size_t n;                          /* number of parts */
-    size_t pairs;                      /* pairs of all parts */
-    size_t ignored;                    /* subsets that are not part of the suite, and gold files without input */
+    const aoei_suite_set *info;        /* description of the set; static */
+    char *path;                        /* path of the folder or file; NULL: not found; owned */
+    aoe_pairs *part[AOEI_SUITE_PARTS]; /* pairs of each part; owned */
+    size_t skipped[AOEI_SUITE_PARTS];  /* number of skipped lines of each part */
+    size_t n;                          /* number of parts: subsets, or 1 for a single file */
+    size_t pairs;                      /* number of pairs of all parts */
+    size_t ignored; /* number of subsets that do not belong to the suite and of gold files without an input file */
 } set;
 
+/* State of aoei_suite_run. */
 typedef struct run {
-    const aoei_eval_model *e; /* borrowed */
-    set set[AOEI_SUITE_SETS];
-    double *cosine, *gold; /* [most pairs of a set], owned */
-    aoei_eval_progress progress;
-    aoe_suite_fn report;      /* may be NULL */
-    void *user;               /* first argument of report */
-    aoe_suite_result average; /* sums over the sets until the end */
-    char name[64];            /* name of the subset that is reported */
+    const aoei_eval_model *e;    /* model; borrowed */
+    set set[AOEI_SUITE_SETS];    /* test sets */
+    double *cosine, *gold;       /* [pairs of the largest set] cosines and gold scores of the current set; owned */
+    aoei_eval_progress progress; /* counts pairs */
+    aoe_suite_fn report;         /* callback for each result; may be NULL */
+    void *user;                  /* first argument of report */
+    aoe_suite_result average;    /* sums over the sets; divided by their number at the end */
+    char name[64];               /* name of the subset whose result is reported */
 } run;
 
 const char *aoe_setting_name(aoe_setting s) {
@@ -52,7 +53,7 @@ const char *aoe_setting_name(aoe_setting s) {
 
 /* ----------------------------------------------------------------- reading */
 
-/* Moves the subsets that are part of the suite from the folder to the set. */
+/* Moves the pairs of the subsets that belong to the suite from the folder to the set. */
 static int take_parts(set *s, aoei_senteval *folder, aoe_error *err) {
     s->ignored = folder->n + folder->without_input;
     for (size_t i = 0; i < s->info->n; i++) {
@@ -167,7 +168,7 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
     return rc;
 }
 
-/* Adds the results of a part to the sums for AOE_SETTING_MEAN and AOE_SETTING_WMEAN. */
+/* Adds the results of a part to the sums from which AOE_SETTING_MEAN and AOE_SETTING_WMEAN are computed. */
 static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
     const double n = (double)part->pairs;
     total->parts++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Evaluation of the STS suite with any model (eval_model.h). The public function is in aoe_eval.h.
+ * Evaluation of the STS suite of SentEval with any model (eval_model.h). The public function aoe_eval_suite is declared in
+ * aoe_eval.h.
  */
 #ifndef AOEI_EVAL_SUITE_H
 #define AOEI_EVAL_SUITE_H
@@ -7,7 +8,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* Implements aoe_eval_suite; o is not NULL. All sets are read and checked before the first report. */
+/* Implements aoe_eval_suite. o must not be NULL. All sets are read and checked before the first call of report. */
 int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
                    aoe_suite_fn report, void *user, aoe_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The table of sets, and the readers of STS-B (no header, at least seven columns) and SICK-R (with
- * a header, relatedness from 1 to 5).
+ * The table of STS test sets, and the readers of STS-B (no header line, at least seven columns) and SICK-R (with a header
+ * line, relatedness from 1 to 5).
  */
 #include "eval/suite_sets.h"
 
@@ -44,8 +44,8 @@ const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
     {"SICK-R", "SICK/SICK_test_annotated.txt", AOEI_SUITE_SICK, 0, 4927, {{NULL, 0}}},
 };
 
-/* Returns the path DIR/BEFORE PLACE if it exists, owned by the caller. Returns NULL if it does not exist, or if memory is
- * exhausted, in which case *rc is set. folder: 1 if the path must be a folder, 0 if it must be a file. */
+/* Returns the path DIR/BEFORE PLACE if it exists, owned by the caller. Returns NULL if it does not exist or if memory runs
+ * out; in the second case *rc is set. folder: 1 if the path must be a folder, 0 if it must be a file. */
 static char *try_place(const char *dir, const char *before, const char *place, int folder, int *rc, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s", dir, before, place);
@@ -58,7 +58,7 @@ static char *try_place(const char *dir, const char *before, const char *place, i
 }
 
 int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err) {
-    /* the given folder may be any of these folders of SentEval's data; "senteval/" is common for single files */
+    /* Users may give any of these folders of the SentEval data. The subfolder "senteval/" is common for single files. */
     static const char *const before[] = {
         "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
     const char *slash = strrchr(set->place, '/');
@@ -75,7 +75,7 @@ int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *d
     return 0;
 }
 
-/* Splits a line at TABs into at most `most` fields and returns their number. */
+/* Splits a line at TABs into at most `most` fields and returns their number. Later fields are ignored. */
 static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
     const char *at = line->data, *end = line->data + line->len;
     for (size_t n = 0; n < most; n++) {
@@ -88,9 +88,10 @@ static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
     return most;
 }
 
+/* The columns of a single file. */
 typedef struct file_layout {
-    size_t score, text1, text2; /* column indices */
-    size_t columns;             /* lowest number of columns of a line */
+    size_t score, text1, text2; /* indices of the columns, counted from 0 */
+    size_t columns;             /* minimum number of columns of a line */
     int header;                 /* 1: the first line is a header */
 } file_layout;
 
@@ -123,7 +124,7 @@ static int read_lines(aoe_pairs *p, aoei_lines *from, const file_layout *at, int
         if (rc == 1)
             rc = (line.number == 1 && at->header) || !line.len ? 0 : add_line(p, from, &line, at, err);
         if (rc == AOEI_BAD_ROW && !skip_bad_rows)
-            return AOE_EFORMAT; /* err is filled */
+            return AOE_EFORMAT; /* err contains the message */
         if (rc < 0)
             return rc;
         *bad += rc == AOEI_BAD_ROW;

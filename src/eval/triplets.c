@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Triplet evaluation: how often is the positive nearer to the query than the negative? Triplet i
- * becomes the pairs 2i (query, positive) and 2i + 1 (query, negative). The query is embedded once.
+ * Triplet evaluation: the fraction of triplets whose positive has a higher cosine with the query than the negative. Triplet i
+ * is evaluated as the pairs 2i (query, positive) and 2i + 1 (query, negative). The query is embedded once.
  */
 #include "eval/triplets.h"
 
@@ -14,9 +14,10 @@
 #include "table/examples.h"
 #include "eval/cosines.h"
 
+/* A table to evaluate. */
 typedef struct input {
-    char *name;             /* owned */
-    aoei_examples examples; /* owned; three texts per example */
+    char *name;             /* name of the table in results; owned */
+    aoei_examples examples; /* triplets: three texts per example; owned */
 } input;
 
 static aoe_text pair_text(const void *source, size_t pair, size_t side) {

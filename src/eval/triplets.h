@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Evaluation of triplets with any model (eval_model.h). The public function is in aoe_eval.h.
+ * Evaluation of triplets with any model (eval_model.h). The public function aoe_eval_triplets is declared in aoe_eval.h.
  */
 #ifndef AOEI_EVAL_TRIPLETS_H
 #define AOEI_EVAL_TRIPLETS_H
@@ -7,7 +7,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* Implements aoe_eval_triplets; o is not NULL. All inputs are read and checked before the first report. */
+/* Implements aoe_eval_triplets. o must not be NULL. All inputs are read and checked before the first call of report. */
 int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err);
 
