@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Evaluation with an embedder, progress reports, and the names of inputs in results.
+ * Evaluation with an embedder, and progress reports.
  */
 #include "eval/eval_model.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parts that all evaluations use: the interface of a model that computes embeddings, progress reports, and the names of inputs
- * in results. The public functions evaluate an aoe_embedder; tests evaluate other models.
+ * Parts that all evaluations use: the interface of a model that computes embeddings, and progress reports. The public
+ * functions evaluate an aoe_embedder; tests evaluate other models.
  */
 #ifndef AOEI_EVAL_EVAL_MODEL_H
 #define AOEI_EVAL_EVAL_MODEL_H
@@ -42,7 +42,7 @@ int aoei_eval_model_has_specials(const aoei_eval_model *e, int *any, aoe_error *
 typedef struct aoei_eval_progress {
     aoe_eval_progress_fn fn; /* callback; NULL: no progress is reported */
     void *user;              /* first argument of fn */
-    size_t done, total;      /* numbers of completed and of all pairs, triplet pairs, texts or queries */
+    size_t done, total;      /* number of completed and of all units of work, which are pairs, texts or queries */
 } aoei_eval_progress;
 
 /* Adds n to p->done and calls the callback. p may be NULL. Errors: AOE_ECANCELLED (the callback returned non-zero). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_compare: differences between configurations, with a paired t test over the seeds and bootstrap intervals over pairs
- * and seeds.
+ * aoe_compare: tests the differences between configurations with a paired t test over the seeds and with bootstrap intervals
+ * over pairs and seeds.
  */
 #include <math.h>
 #include <string.h>
@@ -12,11 +12,12 @@
 #include "base/options.h"
 #include "experiment/experiment.h"
 
+/* State of aoe_compare. */
 typedef struct comparison {
-    const aoe_compare_options *o;
-    const aoei_experiment *e;
-    double *x, *y; /* [n_seeds] owned; scores of the two sides */
-    size_t *which; /* [n_seeds] owned; seeds that both sides have a score for */
+    const aoe_compare_options *o; /* borrowed */
+    const aoei_experiment *e;     /* finished trials; borrowed */
+    double *x, *y;                /* [n_seeds] scores of the two compared configurations, in the order of `which`; owned */
+    size_t *which;                /* [n_seeds] indices of the seeds for which both configurations have a score; owned */
 } comparison;
 
 void aoe_compare_options_defaults(aoe_compare_options *o) {
@@ -47,7 +48,8 @@ static double score_of(const comparison *c, size_t configuration, size_t s, size
     return aoei_trial_score(&c->o->experiment, aoei_experiment_trial(c->e, configuration, s), file);
 }
 
-/* Scores of the seeds for which configuration a, and b unless it is a, have one: fills x, y and which; returns how many. */
+/* Stores in x, y and which the scores of configurations a and b, and the indices, of the seeds for which both have a score. If
+ * a equals b, y is set to 0. Returns the number of these seeds. */
 static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file) {
     size_t n = 0;
     for (size_t s = 0; s < c->o->experiment.n_seeds; s++) {
@@ -59,7 +61,8 @@ static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file
     return n;
 }
 
-/* Cosines [n, *pairs] of the first n seeds of c->which, and gold scores [*pairs]; aoei_free both. */
+/* Reads the cosines [n, *pairs] of the first n seeds of c->which, and the gold scores [*pairs]. The caller frees both arrays
+ * (aoei_free), even if the function fails. */
 static int load_cosines(const comparison *c, size_t configuration, size_t file, size_t n, double **cosines, double **gold,
                         size_t *pairs, aoe_error *err) {
     int code = 0;
@@ -91,7 +94,8 @@ static int load_cosines(const comparison *c, size_t configuration, size_t file, 
     return code;
 }
 
-/* The bootstrap interval of the mean of configuration a, or of its difference from b, over the first n seeds of c->which. */
+/* Computes the bootstrap interval of the mean score of configuration a or, if b is another configuration, of the difference a
+ * - b. Uses the first n seeds of c->which. */
 static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t n, aoe_interval *interval, aoe_error *err) {
     const aoe_configuration *configuration = c->o->experiment.configurations;
     double *x = NULL, *y = NULL, *gold = NULL, *again = NULL;
@@ -114,14 +118,14 @@ static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t
     return code;
 }
 
-/* A difference is accepted when t test and bootstrap agree. */
+/* Returns the verdict for a row. A difference is better or worse only if the t test and the bootstrap interval agree. */
 static aoe_verdict verdict_of(const aoe_compare_row *r) {
     if (!(r->difference.p < 0.05))
         return AOE_VERDICT_INCONCLUSIVE;
     return r->shift.low > 0 ? AOE_VERDICT_BETTER : r->shift.high < 0 ? AOE_VERDICT_WORSE : AOE_VERDICT_INCONCLUSIVE;
 }
 
-/* Fills the row of r->configuration and r->file. */
+/* Computes the statistics and the verdict of the row for r->configuration and r->file. */
 static int judge(const comparison *c, aoe_compare_row *r, aoe_error *err) {
     const size_t a = r->configuration, b = c->o->against;
     const int untrained = c->o->experiment.configurations[a].untrained;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Descriptions of training options: a table of fields, and the training files.
+ * JSON descriptions of training options: a table of option fields, and the training files.
  */
 #include "experiment/describe.h"
 
@@ -10,12 +10,14 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
+/* Type of an option field: string, size_t, int (also enums) or double. */
 typedef enum kind { TEXT, COUNT, INTEGER, REAL } kind;
 
+/* An option. */
 typedef struct field {
-    const char *name; /* of the option */
-    kind kind;
-    size_t offset; /* in aoe_train_options; enums are INTEGER */
+    const char *name; /* name of the option, a key of the description */
+    kind kind;        /* type */
+    size_t offset;    /* offset of the field in aoe_train_options */
 } field;
 
 #define FIELD(name, kind, member)                                                                                              \
@@ -89,7 +91,7 @@ static json_t *field_value(const field *f, const aoe_train_options *o) {
     return NULL;
 }
 
-/* Adds the options of a table that differ from their defaults. Not 0: no memory. */
+/* Adds the table options that differ from their defaults. Returns non-zero if memory runs out. */
 static int add_table(json_t *o, const aoe_table_options *t) {
     int bad = 0;
     if (t->columns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Settings, lock and results of an experiment.
+ * The lock, the settings and the results of an experiment directory.
  */
 #include "experiment/directory.h"
 
@@ -44,7 +44,8 @@ static json_t *describe_files(const aoe_experiment_options *o) {
     return NULL;
 }
 
-/* The names of the options that a grid varies, from the values of its first configuration; null if there are none. */
+/* Returns the names of the options that a grid varies, which are the keys of the values of its first configuration; an empty
+ * array if there are none. NULL if memory runs out. */
 static json_t *describe_varied(const aoe_experiment_options *o) {
     const char *values = o->configurations[0].values, *name;
     json_error_t error;
@@ -120,7 +121,8 @@ static int is_empty(const char *dir) {
     return n == 0;
 }
 
-/* path: of experiment.json. */
+/* Compares the settings in experiment.json with those of this call, or writes the file if it does not exist. path: path of
+ * experiment.json. */
 static int open_settings(const char *path, const char *kind, const aoe_experiment_options *o, aoe_error *err) {
     json_t *before = NULL, *now = settings_of(kind, o);
     int code = now ? 0 : aoei_fail_nomem(err, 0);

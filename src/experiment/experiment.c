@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Running the trials of an experiment.
+ * Runs the trials of an experiment.
  */
 #include "experiment/experiment.h"
 
@@ -21,18 +21,18 @@
 enum { MOST_RUNS = 100000, MOST_JOBS = 1024 };
 
 struct aoei_experiment {
-    const aoe_experiment_options *o; /* borrowed */
-    const char *kind;                /* borrowed */
-    aoei_trial *trial;               /* [n] owned */
-    size_t *first;                   /* [n_configurations] owned; first trial of each configuration */
-    size_t n, finished, failed;
-    size_t best;    /* trial; n: none */
-    size_t memory;  /* bytes for all running trials */
-    size_t threads; /* per trial */
-    aoei_inputs inputs;
-    aoei_plans *plans; /* owned */
-    aoei_lock lock;
-    int is_open; /* 1: records were read */
+    const aoe_experiment_options *o; /* options; borrowed */
+    const char *kind;                /* "grid" or "compare"; borrowed */
+    aoei_trial *trial;               /* [n] trials; owned */
+    size_t *first;                   /* [n_configurations] index of the first trial of each configuration; owned */
+    size_t n, finished, failed;      /* number of all trials, of trials with a record, and of trials that failed */
+    size_t best;                     /* index of the trial with the highest score whose model is on disk; n: none */
+    size_t memory;                   /* maximum bytes of all running trials; 0: unknown, no limit */
+    size_t threads;                  /* threads per trial */
+    aoei_inputs inputs;              /* hashes of the input files */
+    aoei_plans *plans;               /* memory plans of the trials; owned */
+    aoei_lock lock;                  /* lock of the directory */
+    int is_open;                     /* 1: the directory is open, and the existing records were read */
 };
 
 void aoei_experiment_options_defaults(aoe_experiment_options *o) {
@@ -70,7 +70,7 @@ static int check_options(const aoe_experiment_options *o, aoe_error *err) {
     return check_seeds(o, err);
 }
 
-/* Two trials must not share a directory. */
+/* Fails if two trials would use the same directory. */
 static int check_names(const aoei_experiment *e, aoe_error *err) {
     json_t *names = json_object();
     int code = names ? 0 : aoei_fail_nomem(err, 0);
@@ -174,7 +174,7 @@ static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_e
                                   .threads = e->threads};
 }
 
-/* Returns what the callback returns: not 0 stops the experiment. */
+/* Calls the event callback. Returns its result; non-zero stops the experiment. */
 static int send(const aoei_experiment *e, const aoe_experiment_event *event) {
     return e->o->event ? e->o->event(e->o->event_user, event) : 0;
 }
@@ -211,7 +211,7 @@ static int add_files(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
     return code;
 }
 
-/* The files and the memory of every trial. Trials of a configuration share them. */
+/* Computes the input files and the memory of every trial. Trials of a configuration need equal memory. */
 static int check_trials(aoei_experiment *e, aoe_error *err) {
     int code = 0;
     for (size_t i = 0; i < e->n && !code; i++) {
@@ -232,7 +232,7 @@ static int check_trials(aoei_experiment *e, aoe_error *err) {
     return code;
 }
 
-/* MemAvailable of /proc/meminfo, bytes; 0: unknown. */
+/* Returns MemAvailable of /proc/meminfo in bytes; 0 if it is unknown. */
 static size_t free_memory(void) {
     FILE *f = fopen("/proc/meminfo", "r");
     char line[256];
@@ -256,7 +256,7 @@ static int check_memory(aoei_experiment *e, aoe_error *err) {
     return 0;
 }
 
-/* Threads per trial. The pool only counts the CPUs; its threads have ended before the first fork. */
+/* Computes the threads per trial. The thread pool is created only to count the CPUs; its threads end before the first fork. */
 static int divide_threads(aoei_experiment *e, aoe_error *err) {
     size_t threads = e->o->threads;
     if (!threads) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe_grid: configurations ranked by their mean score over seeds.
+ * aoe_grid: ranks configurations by their mean score over the seeds.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 #include "base/options.h"
 #include "experiment/experiment.h"
 
+/* Memory of a result. */
 typedef struct memory {
-    double *score;       /* [n_configurations, n_seeds] owned */
-    char *label, *model; /* owned; of the best run */
+    double *score;       /* [n_configurations, n_seeds] scores; owned */
+    char *label, *model; /* label and model directory of the best run; owned */
 } memory;
 
 void aoe_grid_options_defaults(aoe_grid_options *o) {
@@ -38,7 +39,8 @@ void aoe_grid_result_free(aoe_grid_result *r) {
     *r = (aoe_grid_result){0};
 }
 
-/* Highest mean first; rows without a score last; otherwise the order of the configurations. */
+/* Compares rows by descending mean; rows without a score are last; rows with equal means keep the order of the
+ * configurations. */
 static int compare_rows(const void *a, const void *b) {
     const aoe_grid_row *x = a, *y = b;
     const int x_missing = isnan(x->statistics.mean), y_missing = isnan(y->statistics.mean);
@@ -49,7 +51,7 @@ static int compare_rows(const void *a, const void *b) {
     return (x->configuration > y->configuration) - (x->configuration < y->configuration);
 }
 
-/* statistics of the scores that are defined; defined: [n] workspace. */
+/* Computes the statistics of the n scores of a row that are defined. defined: [n], workspace. */
 static void fill_row(aoe_grid_row *row, size_t n, double *defined) {
     size_t count = 0;
     for (size_t s = 0; s < n; s++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Choice of the best trial, and removal of the other models.
+ * Chooses the best trial and removes other models.
  */
 #include "experiment/keep.h"
 
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/path.h"
 
-/* Whether trial i has a score that is higher than that of the best trial so far. */
+/* Returns 1 if trial i is better than the best trial so far. */
 static int is_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t best) {
     const double x = aoei_trial_score(o, &trial[i], 0);
     if (isnan(x) || best == n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Which trained models stay on disk, and which of them is the best. A trial whose score is undefined is never the best.
- * If scores are equal, the trial that comes first is the better one.
+ * Decides which trained models stay on disk and which of them is the best. A trial whose score is undefined is never the best.
+ * If scores are equal, the first trial is the best.
  */
 #ifndef AOEI_EXPERIMENT_KEEP_H
 #define AOEI_EXPERIMENT_KEEP_H
@@ -8,11 +8,12 @@
 #include "aoe_train.h"
 #include "experiment/trial.h"
 
-/* The index of the finished trial with the highest first score among those whose model is on disk; n: there is none. */
+/* Returns the index of the finished trial with the highest first score among those whose model is on disk; n if there is
+ * none. */
 size_t aoei_keep_find_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n);
 
-/* Removes the checkpoints of trial i, which has finished, and the models that options.keep does not keep. *best: the best
- * trial so far, updated. */
+/* Removes the checkpoints of trial i, which has just finished, and the models that options.keep does not keep. *best is the
+ * index of the best trial so far, or n; it is updated. */
 int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
                        aoe_error *err);
 

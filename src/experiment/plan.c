@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory plans of runs.
+ * Computes the memory that runs are expected to use.
  */
 #include "experiment/plan.h"
 
@@ -10,19 +10,20 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-#define PROCESS_BYTES ((size_t)32 << 20) /* of a process, in addition to the plan */
+#define PROCESS_BYTES ((size_t)32 << 20) /* bytes that a process needs in addition to the plan */
 
+/* A result. */
 typedef struct entry {
-    char *key; /* owned; everything that the memory depends on */
-    size_t bytes;
+    char *key;    /* all options that the memory depends on, as text; owned */
+    size_t bytes; /* memory of the process */
 } entry;
 
 struct aoei_plans {
-    entry *entry; /* [n] owned */
-    size_t n, capacity;
-    char *texts_key;          /* owned; tokenizer and training files that the next two were measured for */
-    size_t longest;           /* most tokens in a text */
-    size_t texts_per_example; /* 2 or 3 */
+    entry *entry;       /* [n] results; owned */
+    size_t n, capacity; /* number of results; number of elements allocated */
+    char *texts_key; /* model, maximum length, prompt and training files for which the next two fields were computed; owned */
+    size_t longest;  /* number of tokens of the longest text */
+    size_t texts_per_example; /* texts per example, 2 or 3 */
 };
 
 int aoei_plans_create(aoei_plans **p, aoe_error *err) {
@@ -40,7 +41,7 @@ void aoei_plans_free(aoei_plans *p) {
     aoei_free(p);
 }
 
-/* The largest number of tokens in a text of a file of pairs; 0 if it is another kind of file. */
+/* Returns the number of tokens of the longest text in a file of pairs; 0 if it is a file of another kind. */
 static size_t most_tokens(const aoe_train_data *d, const aoe_tokenizer *t, const aoe_encode_options *o) {
     aoe_pairs *p = NULL;
     aoe_ids ids = {0};
@@ -64,7 +65,7 @@ static void append_paths(aoei_buffer *key, const aoe_train_options *o) {
         aoei_buffer_printf(key, "|%s", o->data[i].path);
 }
 
-/* Fills longest and texts_per_example for the training files, unless the previous run had the same files. */
+/* Sets longest and texts_per_example for the training files, unless they are already set for these files. */
 static int measure_texts(aoei_plans *p, const aoe_train_options *o, const aoe_model *m, aoe_error *err) {
     aoe_model_info info;
     aoei_buffer key = {0};
@@ -134,7 +135,7 @@ static int plan_model(aoei_plans *p, const aoe_train_options *o, const aoe_model
     return 0;
 }
 
-/* Opens the model on one thread, so that no thread is left when the runs are forked. */
+/* Computes the memory. The model is opened with one thread, so that no other threads exist when the runs are forked. */
 static int make_plan(aoei_plans *p, const aoe_train_options *o, int has_dev, int evaluates_only, size_t *bytes,
                      aoe_error *err) {
     aoe_context_options one;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The memory that a run is expected to use: the plan of aoe_model_plan for its batch size and the text with the most tokens in
- * its training files. Only files of pairs are read for that; other files count as texts of the maximum length, three per
- * example. The memory of a teacher is not counted.
+ * The memory that a run is expected to use: the result of aoe_model_plan for its batch size and the number of tokens of the
+ * longest text in its training files. Only files of labeled pairs are read to find this number; examples of other files count
+ * as three texts of the maximum length. The memory of a teacher is not included.
  */
 #ifndef AOEI_EXPERIMENT_PLAN_H
 #define AOEI_EXPERIMENT_PLAN_H
@@ -10,13 +10,13 @@
 
 #include "aoe_train.h"
 
-typedef struct aoei_plans aoei_plans; /* plans made so far, so that equal ones are computed once */
+typedef struct aoei_plans aoei_plans; /* results computed so far, so that equal plans are computed once */
 
 int aoei_plans_create(aoei_plans **p, aoe_error *err);
-void aoei_plans_free(aoei_plans *p); /* NULL accepted */
+void aoei_plans_free(aoei_plans *p); /* accepts NULL */
 
-/* *bytes: memory of a process that trains with these options, or with evaluates_only opens the start model and evaluates
- * it. has_dev: the run evaluates on a dev set. Errors: those of aoe_model_open and aoe_model_plan. */
+/* Sets *bytes to the memory of a process that trains with these options or, if evaluates_only is 1, that opens the initial
+ * model and evaluates it. has_dev: 1 if the run evaluates on a dev set. Errors: those of aoe_model_open and aoe_model_plan. */
 int aoei_plan_memory(aoei_plans *p, const aoe_train_options *o, int has_dev, int evaluates_only, size_t *bytes, aoe_error *err);
 
 #endif

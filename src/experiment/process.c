@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Child processes. Each child has a pipe to the parent, through which it reports progress and its error; the end of
- * file tells the parent that the child has ended. Messages are shorter than PIPE_BUF, so each is written whole.
+ * Child processes. Each child has a pipe to the parent, through which it reports its progress and its error. The end of file
+ * tells the parent that the child has ended. Messages are shorter than PIPE_BUF, so each is written atomically.
  */
 #include "experiment/process.h"
 
@@ -19,45 +19,48 @@
 #include "base/error.h"
 
 #define TICK_MILLISECONDS 200
-#define REPORT_SECONDS    0.1 /* between two reports of progress */
+#define REPORT_SECONDS    0.1 /* minimum seconds between two reports of progress */
 
+/* A message from a child to the parent. */
 typedef struct report {
-    double done;     /* fraction of the job */
-    aoe_error error; /* code 0: none */
+    double done;     /* finished fraction of the job */
+    aoe_error error; /* error of the job; code 0: none */
 } report;
 
 struct aoei_child {
-    int fd;          /* of the pipe */
-    double reported; /* time of the newest report */
+    int fd;          /* write end of the pipe */
+    double reported; /* time of the newest report, in seconds */
 };
 
+/* A running child. */
 typedef struct process {
-    pid_t pid;
-    int fd; /* of the pipe, read end */
-    size_t job;
-    double start;  /* seconds */
-    report newest; /* received so far */
+    pid_t pid;     /* process id */
+    int fd;        /* read end of the pipe */
+    size_t job;    /* index of the job */
+    double start;  /* time when it was started, in seconds */
+    report newest; /* newest report received */
 } process;
 
+/* State of aoei_processes_run. */
 typedef struct scheduler {
-    const aoei_processes *p;
-    process *running;   /* [n_running] owned */
-    struct pollfd *fds; /* [n_running] owned */
-    size_t n_running;
-    size_t memory;    /* of the running jobs */
-    size_t next;      /* job to start */
-    int stop;         /* 1: no further job is started, and the running ones were told */
-    int code;         /* first error */
-    aoe_error *error; /* of the caller */
+    const aoei_processes *p; /* jobs, limits and callbacks; borrowed */
+    process *running;        /* [n_running] running children; owned */
+    struct pollfd *fds;      /* [n_running] arguments of poll; owned */
+    size_t n_running;        /* number of running children */
+    size_t memory;           /* bytes that the running jobs are expected to use */
+    size_t next;             /* index of the next job to start */
+    int stop;                /* 1: no further job is started, and the running jobs were asked to stop */
+    int code;                /* code of the first error; 0: none */
+    aoe_error *error;        /* the caller's error; borrowed */
 } scheduler;
 
-/* ---- in the child */
+/* ---- functions for the child */
 
 static volatile sig_atomic_t stop_requested;
 
 static void on_stop(int number) {
     stop_requested = 1;
-    signal(number, SIG_DFL); /* a second signal ends the process */
+    signal(number, SIG_DFL); /* a second signal ends the process immediately */
 }
 
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -83,7 +86,7 @@ void aoei_child_progress(aoei_child *c, double done) {
     if (now - c->reported < REPORT_SECONDS)
         return;
     c->reported = now;
-    if (write(c->fd, &r, sizeof r) < 0) /* the pipe is full, or the parent is gone: the next report will do */
+    if (write(c->fd, &r, sizeof r) < 0) /* the pipe is full or the parent has ended; a lost progress report does no harm */
         return;
 }
 
@@ -97,7 +100,7 @@ static int redirect(const char *log) {
     return in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0;
 }
 
-/* The life of a child. before: the signal mask to restore. */
+/* Runs job i in the child and ends the process. fd: write end of the pipe. before: signal mask to restore. */
 static void live(const scheduler *s, size_t i, int fd, pid_t parent, const sigset_t *before) {
     const aoei_job *job = &s->p->job[i];
     aoei_child child = {.fd = fd};
@@ -120,13 +123,13 @@ static void live(const scheduler *s, size_t i, int fd, pid_t parent, const sigse
     } else {
         last.error = (aoe_error){0};
     }
-    fcntl(fd, F_SETFL, 0); /* the last report may wait for the parent */
+    fcntl(fd, F_SETFL, 0); /* makes write wait until the parent has space for the last report */
     if (write(fd, &last, sizeof last) < 0)
         code = AOE_EIO;
     _exit(code != 0);
 }
 
-/* ---- in the parent */
+/* ---- functions for the parent */
 
 static int fail(scheduler *s, const char *what) {
     if (!s->code)
@@ -134,7 +137,7 @@ static int fail(scheduler *s, const char *what) {
     return s->code;
 }
 
-/* Signals are blocked until the child has handlers of its own: none that is sent to it is lost. */
+/* Starts job i. Signals are blocked until the child has its own handlers, so that no signal sent to the child is lost. */
 static int start(scheduler *s, size_t i) {
     const pid_t parent = getpid();
     sigset_t blocked, before;
@@ -156,13 +159,13 @@ static int start(scheduler *s, size_t i) {
         close(ends[0]);
         return fail(s, "fork; use fewer options.jobs or end other programs");
     }
-    setpgid(pid, pid); /* parent or child, whichever runs first */
+    setpgid(pid, pid); /* called by parent and child, because either may run first */
     s->running[s->n_running++] = (process){.pid = pid, .fd = ends[0], .job = i, .start = aoei_now()};
     s->memory += s->p->job[i].memory;
     return 0;
 }
 
-/* Starts the jobs for which there is capacity. Jobs keep their order: one that does not fit blocks those after it. */
+/* Starts jobs while the limits allow it. Jobs keep their order: a job that does not fit delays all later jobs. */
 static int start_jobs(scheduler *s) {
     const aoei_processes *p = s->p;
     while (!s->stop && s->n_running < p->at_once && s->next < p->n) {
@@ -189,7 +192,7 @@ static void stop_jobs(scheduler *s) {
         kill(s->running[k].pid, SIGTERM);
 }
 
-/* Reads what a child has reported. Returns 1 at the end of file: the child has ended. */
+/* Reads the reports of a child. Returns 1 at the end of file, which means that the child has ended. */
 static int read_reports(process *c) {
     report r;
     for (;;) {
@@ -203,7 +206,7 @@ static int read_reports(process *c) {
     }
 }
 
-/* The error of a child that ended without reporting one. */
+/* Sets *err for a child that ended without reporting an error. */
 static void explain_status(int status, const char *log, aoe_error *err) {
     if (WIFSIGNALED(status))
         aoei_fail(err, AOE_EIO, "the process was ended by signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
@@ -230,7 +233,7 @@ static void remove_process(scheduler *s, size_t k) {
     p->ended(p->user, c.job, &end);
 }
 
-/* Waits for reports, a signal or the next tick. Returns whether a child has ended. */
+/* Waits for reports, the end of a child, or the next tick. Returns 1 if a child has ended. */
 static int wait_for_reports(scheduler *s) {
     int ended = 0;
     for (size_t k = 0; k < s->n_running; k++)

@@ -19,11 +19,12 @@
 #include "base/path.h"
 #include "experiment/describe.h"
 
-enum { NAME_LENGTH = 100 /* longest name of a directory without the hash, bytes */ };
+enum { NAME_LENGTH = 100 /* maximum bytes of a directory name without the hash */ };
 
 /* ---- create */
 
-/* A name that every file system accepts: other characters become '_', and a hash keeps changed or cut names distinct. */
+/* Returns a directory name that every file system accepts, owned by the caller. Other characters are replaced by '_'. If
+ * characters were replaced or cut, a hash is appended, so that names remain distinct. */
 static char *directory_name(const char *text) {
     aoei_buffer name = {0};
     const size_t length = strlen(text);
@@ -226,7 +227,7 @@ int aoei_trial_write_pairs(const aoe_experiment_options *o, const aoei_trial *t,
     return code;
 }
 
-/* A line "cosine TAB gold". Returns the start of the next line, or NULL if it is malformed. */
+/* Reads a line "cosine TAB gold". Returns the start of the next line, or NULL if the line is malformed. */
 static const char *read_pair(const char *line, double *cosine, double *gold) {
     char *end;
     *cosine = strtod(line, &end);

@@ -2,10 +2,10 @@
  * A trial: the run of one configuration with one seed, and its files in the directory of the experiment:
  *
  *   OUTPUT/runs/NAME/record.json   result, options and input hashes of a finished trial; written last
- *   OUTPUT/runs/NAME/model         the trained model, while it is kept
+ *   OUTPUT/runs/NAME/model         the trained model, if it is kept
  *   OUTPUT/runs/NAME/train.jsonl   evaluations during training
  *   OUTPUT/runs/NAME/errors.txt    warnings and errors
- *   OUTPUT/runs/NAME/scores-N.tsv  cosine and gold score of each pair of the N-th evaluation file
+ *   OUTPUT/runs/NAME/scores-N.tsv  cosine and gold score of each pair of evaluation file N, counted from 1
  */
 #ifndef AOEI_EXPERIMENT_TRIAL_H
 #define AOEI_EXPERIMENT_TRIAL_H
@@ -15,42 +15,46 @@
 #include "aoe_train.h"
 
 typedef struct aoei_trial {
-    const aoe_configuration *configuration; /* borrowed */
-    uint64_t seed;
-    int by_file;     /* 1: the record has a score for each evaluation file ("scores"), 0: one score ("score") */
-    char *name;      /* owned; name of the directory */
-    char *label;     /* owned; name in messages */
-    json_t *key;     /* owned; first members of the record: the configuration and the seed */
-    json_t *options; /* owned; description of the training options */
-    json_t *files;   /* owned; hashes of the input files, by path */
-    json_t *record;  /* owned; NULL: not finished */
-    size_t memory;   /* bytes the run is expected to use */
+    const aoe_configuration *configuration; /* configuration; borrowed */
+    uint64_t seed;                          /* seed of the training run */
+    int by_file;     /* 1: the record has one score per evaluation file ("scores"); 0: it has one score ("score") */
+    char *name;      /* name of the directory; owned */
+    char *label;     /* name in messages; owned */
+    json_t *key;     /* first members of the record: configuration and seed; owned */
+    json_t *options; /* description of the training options (describe.h); owned */
+    json_t *files;   /* hashes of the input files, by path; owned */
+    json_t *record;  /* record; NULL: the trial is not finished; owned */
+    size_t memory;   /* bytes that the run is expected to use */
 } aoei_trial;
 
-/* by_file 0: the key is {"point": configuration's values, "seed": seed}; by_file 1: {"arm": name, "seed": seed}.
- * *t is to be freed also on failure. Errors: AOE_EARG (values that are not a JSON object), AOE_ENOMEM. */
+/* Creates a trial. The key is {"point": values of the configuration, "seed": seed} if by_file is 0, and {"arm": name, "seed":
+ * seed} if it is 1. The caller frees *t, even if the function fails. Errors: AOE_EARG (the values are not a JSON object),
+ * AOE_ENOMEM. */
 int aoei_trial_create(aoei_trial *t, const aoe_configuration *c, uint64_t seed, int by_file, aoe_error *err);
-void aoei_trial_free(aoei_trial *t); /* accepts a zeroed one */
+void aoei_trial_free(aoei_trial *t); /* accepts a zeroed struct */
 
-/* OUTPUT/runs/NAME/rest, or OUTPUT/runs/NAME for an empty rest; aoei_free. NULL: no memory. */
+/* Returns the path OUTPUT/runs/NAME/rest, or OUTPUT/runs/NAME if rest is empty; owned by the caller (aoei_free). NULL if
+ * memory runs out. */
 char *aoei_trial_path(const aoe_experiment_options *o, const aoei_trial *t, const char *rest);
 
-/* Number of scores of a trial: evaluation files, or 1 for the best score on the dev set. */
+/* Returns the number of scores of a trial: the number of evaluation files, or 1 (the best score on the dev set) if there are
+ * none. */
 size_t aoei_trial_scores(const aoe_experiment_options *o);
-/* Score number i; NaN if it is undefined or the trial is not finished. */
+/* Returns score i; NaN if it is undefined or the trial is not finished. */
 double aoei_trial_score(const aoe_experiment_options *o, const aoei_trial *t, size_t i);
 
-/* score: [aoei_trial_scores(o)]; NaN is recorded as null. */
+/* Writes the record. score: [aoei_trial_scores(o)]; NaN is recorded as null. seconds: duration of the run. */
 int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score, double seconds,
                             aoe_error *err);
-/* Reads the record if there is one, and checks that it belongs to these options and input files.
- * Errors: AOE_EFORMAT (damaged file), AOE_EARG (other options or input files), I/O. */
+/* Reads the record if it exists, and checks that it belongs to these options and input files. Errors: AOE_EFORMAT (damaged
+ * file), AOE_EARG (other options or input files), I/O. */
 int aoei_trial_read_record(const aoe_experiment_options *o, aoei_trial *t, aoe_error *err);
 
-/* cosine, gold: [n], of evaluation file number `file`. */
+/* Writes the cosines and gold scores of the pairs of evaluation file o->files[file]. cosine, gold: [n]. */
 int aoei_trial_write_pairs(const aoe_experiment_options *o, const aoei_trial *t, size_t file, const double *cosine,
                            const double *gold, size_t n, aoe_error *err);
-/* *cosine, *gold: [*n]; aoei_free. */
+/* Reads the cosines and gold scores of the pairs of evaluation file o->files[file]. Sets *cosine and *gold to arrays [*n],
+ * owned by the caller (aoei_free). */
 int aoei_trial_read_pairs(const aoe_experiment_options *o, const aoei_trial *t, size_t file, double **cosine, double **gold,
                           size_t *n, aoe_error *err);
 

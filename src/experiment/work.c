@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training and evaluation of a trial, in the child process.
+ * Trains and evaluates the model of a trial, in the child process.
  */
 #include "experiment/work.h"
 
@@ -15,18 +15,19 @@
 #include "base/json.h"
 #include "base/path.h"
 
+/* State of aoei_trial_work. */
 typedef struct work {
-    const aoe_experiment_options *o;
-    const aoei_trial *t;
-    aoei_child *child;
-    aoe_context *ctx; /* owned; created in the child */
-    aoe_dev_set *dev; /* owned; NULL: no dev set */
-    FILE *log;        /* owned; train.jsonl */
-    double *score;    /* [scores] owned */
-    double dev_score; /* best score on the dev set; NaN without one */
-    size_t file;      /* evaluation file in progress */
-    int write_code;   /* of the scored pairs */
-    aoe_error *error; /* borrowed */
+    const aoe_experiment_options *o; /* borrowed */
+    const aoei_trial *t;             /* borrowed */
+    aoei_child *child;               /* connection to the parent; borrowed */
+    aoe_context *ctx;                /* threads and log of the child; owned */
+    aoe_dev_set *dev;                /* dev set; NULL: none; owned */
+    FILE *log;                       /* train.jsonl; NULL: it cannot be written; owned */
+    double *score;                   /* [aoei_trial_scores(o)] scores; owned */
+    double dev_score;                /* best score on the dev set; NaN without one */
+    size_t file;                     /* index of the evaluation file in progress */
+    int write_code;                  /* error code of writing the scored pairs; 0: none */
+    aoe_error *error;                /* error of the caller; borrowed */
 } work;
 
 static void on_log(void *user, aoe_log_level level, const char *message) {
@@ -42,7 +43,8 @@ static json_t *real(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-/* Appends an evaluation, or the end of the training, to train.jsonl. A failed write is no reason to end the run. */
+/* Appends an evaluation, or the end of the training, to train.jsonl. Errors of writing are ignored, because the file is only
+ * informative. */
 static void log_event(const work *w, const aoe_train_event *e) {
     const int done = e->kind == AOE_TRAIN_DONE;
     json_t *o = json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", done ? "done" : "eval", "step", (json_int_t)e->step,
@@ -71,7 +73,8 @@ static int on_event(void *user, const aoe_train_event *e) {
     return aoei_child_stopped();
 }
 
-/* 1: an interrupted training can be resumed from OUTPUT/checkpoints. */
+/* Returns 1 if there is a checkpoint in OUTPUT/checkpoints from which an interrupted training can be resumed. output:
+ * OUTPUT. */
 static int has_checkpoint(const char *output) {
     char *dir = aoei_path_join(output, "checkpoints"), **names;
     size_t n;
@@ -114,7 +117,7 @@ static int train(work *w, const char *output, aoe_error *err) {
 
 /* ---- evaluation */
 
-/* The result of a whole file or folder: keeps the pairs and their correlation. */
+/* Stores the correlation of a whole file or folder, and writes its scored pairs. */
 static void on_result(void *user, const aoe_sts_result *r) {
     work *w = user;
     if ((r->row != AOE_STS_FILE && r->row != AOE_STS_FOLDER) || w->write_code)
@@ -123,12 +126,12 @@ static void on_result(void *user, const aoe_sts_result *r) {
     w->write_code = aoei_trial_write_pairs(w->o, w->t, w->file, r->cosine, r->gold, r->pairs, w->error);
 }
 
-/* Evaluates the trained model, or for an untrained configuration the start model with its options. */
+/* Evaluates the trained model or, for an untrained configuration, the initial model with its options. */
 static int evaluate_files(work *w, const char *output, aoe_error *err) {
     const aoe_configuration *c = w->t->configuration;
     aoe_embedder_options options;
     aoe_sts_options sts;
-    aoe_model_options stored; /* of a trained model: the other options are saved with it */
+    aoe_model_options stored; /* options for a trained model; its other options are stored in its directory */
     aoe_model *m = NULL;
     aoe_embedder *e = NULL;
     aoe_model_options_defaults(&stored);
@@ -153,7 +156,7 @@ static int evaluate_files(work *w, const char *output, aoe_error *err) {
     return code;
 }
 
-/* ---- both */
+/* ---- training and evaluation */
 
 static int run(work *w, const char *output, size_t threads, aoe_error *err) {
     const double start = aoei_now();
@@ -165,7 +168,7 @@ static int run(work *w, const char *output, size_t threads, aoe_error *err) {
     if (!code && !w->t->configuration->untrained)
         code = train(w, output, err);
     if (!code && w->o->n_files) {
-        aoei_child_stop_at_once(); /* the model is saved; evaluation has no checkpoint */
+        aoei_child_stop_at_once(); /* the model is saved, and an evaluation has no state to save */
         code = evaluate_files(w, output, err);
     } else if (!code) {
         w->score[0] = w->dev_score;
