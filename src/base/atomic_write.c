@@ -152,7 +152,7 @@ static int open_in_place(aoei_writer *w, aoe_error *err) {
     return w->file ? 0 : aoei_fail_errno(err, errno, "cannot write %s", w->path);
 }
 
-static int open_writer(aoei_writer *w, const char *path, int in_place, aoe_error *err) {
+static int open_writer(aoei_writer *w, const char *path, int allow_in_place, aoe_error *err) {
     *w = (aoei_writer){.path = aoei_strdup(path)};
     struct stat st;
     int code = w->path ? aoei_follow_links(&w->target, path, err) : aoei_fail_nomem(err, strlen(path) + 1);
@@ -162,7 +162,7 @@ static int open_writer(aoei_writer *w, const char *path, int in_place, aoe_error
             code = aoei_fail(err, AOE_EARG, "cannot write %s: it is a directory; give the path of a file", path);
         else if (!exists || S_ISREG(st.st_mode))
             code = open_temp_file(w, exists ? &st : NULL, err);
-        else if (in_place)
+        else if (allow_in_place)
             code = open_in_place(w, err);
         else
             code = aoei_fail(err, AOE_EARG, "cannot write %s: it is not a regular file; choose another name", path);

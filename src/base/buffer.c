@@ -12,7 +12,7 @@
 #include "aoe.h"
 #include "base/alloc.h"
 
-static int give_up(aoei_buffer *b) {
+static int set_failed(aoei_buffer *b) {
     b->failed = 1;
     return AOE_ENOMEM;
 }
@@ -20,7 +20,7 @@ static int give_up(aoei_buffer *b) {
 int aoei_buffer_reserve(aoei_buffer *b, size_t more) {
     size_t need;
     if (b->failed || aoei_add_size(b->len, more, &need) || aoei_add_size(need, 1, &need))
-        return give_up(b);
+        return set_failed(b);
     if (need <= b->capacity)
         return 0;
     size_t capacity = b->capacity > SIZE_MAX / 2 ? need : b->capacity * 2;
@@ -28,7 +28,7 @@ int aoei_buffer_reserve(aoei_buffer *b, size_t more) {
         capacity = need < 64 ? 64 : need;
     char *data = aoei_realloc(b->data, capacity);
     if (!data)
-        return give_up(b);
+        return set_failed(b);
     b->data = data;
     b->capacity = capacity;
     b->data[b->len] = 0;
@@ -55,7 +55,7 @@ int aoei_buffer_printf(aoei_buffer *b, const char *fmt, ...) {
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    int code = n < 0 ? give_up(b) : aoei_buffer_reserve(b, (size_t)n);
+    int code = n < 0 ? set_failed(b) : aoei_buffer_reserve(b, (size_t)n);
     if (code == 0) {
         vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;

@@ -9,10 +9,9 @@
 #define AOEI_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define AOEI_UNUSED            __attribute__((unused))
-#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* the data is read soon: load it into the second-level cache */
-#define AOEI_TARGET(isa)                                                                                                       \
-    __attribute__((target(isa)))      /* compiles one function for instructions above the baseline; for code outside kernels/ */
-#define AOEI_TYPE_OF(x) __typeof__(x) /* the type of a function that is loaded by name */
+#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* loads the cache line at p into the second-level cache */
+#define AOEI_TARGET(isa)       __attribute__((target(isa)))  /* a function that uses instruction set isa */
+#define AOEI_TYPE_OF(x)        __typeof__(x)                 /* type of x, for functions that are loaded with dlsym */
 #else
 #define AOEI_PRINTF(fmt, args)
 #define AOEI_LIKELY(x)   (x)

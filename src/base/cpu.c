@@ -56,7 +56,7 @@ static int has(unsigned int word, unsigned int bits) {
 
 /* Requests Linux's permission to use the tile registers, which holds for the whole process. The permission makes signal
  * frames larger, so it is requested only when the tier is used. */
-static void ask_for_amx(void) {
+static void request_amx(void) {
     amx_granted = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
@@ -114,7 +114,7 @@ static aoei_tier find_tier(void) {
 
 static void find_model(void) {}
 
-static void ask_for_amx(void) {}
+static void request_amx(void) {}
 
 #endif
 
@@ -200,7 +200,7 @@ static aoei_tier tier_up_to(aoei_tier wanted) {
     const aoei_tier tier = wanted < detected ? wanted : detected;
     if (tier < AOEI_TIER_AMX)
         return tier;
-    pthread_once(&amx_once, ask_for_amx);
+    pthread_once(&amx_once, request_amx);
     return amx_granted ? tier : AOEI_TIER_AVX512BF16;
 }
 

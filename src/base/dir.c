@@ -28,7 +28,7 @@ int aoei_sync_dir(const char *path, aoe_error *err) {
     /* some file systems cannot sync a directory, which is not an error */
     if (errnum == 0 || errnum == EINVAL || errnum == ENOTSUP)
         return 0;
-    return aoei_fail_errno(err, errnum, "cannot write the directory %s", path);
+    return aoei_fail_errno(err, errnum, "cannot sync the directory %s to disk", path);
 }
 
 int aoei_sync_parent(const char *path, aoe_error *err) {

@@ -204,7 +204,7 @@ static int diagonal(work *x, aoe_error *err) {
             if (sweeps == MAX_SWEEPS)
                 return aoei_fail(
                     err, AOE_ENUMERIC,
-                    "the eigenvalues of a %zu x %zu matrix did not converge; check that its values are finite and not too large",
+                    "the computation of the eigenvalues of a %zu x %zu matrix did not converge; check that the values of the matrix are not too large",
                     x->n, x->n);
             sweep(x, l, m);
         }

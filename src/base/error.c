@@ -51,7 +51,7 @@ void aoei_format_line(char *text, size_t size, const char *fmt, va_list args) {
 }
 
 /* Stores the code and the formatted message in err, unless it is NULL. Returns the code. */
-static int store(aoe_error *err, int code, const char text[sizeof((aoe_error *)0)->message]) {
+static int store_message(aoe_error *err, int code, const char text[sizeof((aoe_error *)0)->message]) {
     if (err) {
         err->code = code;
         memcpy(err->message, text, sizeof err->message);
@@ -68,7 +68,7 @@ int aoei_fail(aoe_error *err, int code, const char *fmt, ...) {
     va_start(args, fmt);
     aoei_format_line(text, sizeof text, fmt, args);
     va_end(args);
-    return store(err, code, text);
+    return store_message(err, code, text);
 }
 
 static int code_of_errno(int errnum) {
@@ -126,7 +126,7 @@ int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) {
     aoei_format_line(text, sizeof text - tail_len, fmt, args);
     va_end(args);
     memcpy(text + strlen(text), tail, tail_len + 1);
-    return store(err, code, text);
+    return store_message(err, code, text);
 }
 
 int aoei_fail_nomem(aoe_error *err, size_t bytes) {

@@ -43,12 +43,12 @@ static void *allocate(size_t bytes) {
     return aoei_malloc(bytes);
 }
 
-static void route_memory(void) {
+static void set_allocator(void) {
     json_set_alloc_funcs(allocate, aoei_free);
 }
 
 void aoei_json_init(void) {
-    pthread_once(&once, route_memory);
+    pthread_once(&once, set_allocator);
 }
 
 /* Returns 1 if v is a real whose value is an integer of at most 2^53 in magnitude. */
@@ -89,13 +89,13 @@ typedef struct input {
     size_t len;
 } input;
 
-static size_t feed(void *buffer, size_t room, void *arg) {
+static size_t feed(void *buffer, size_t size, void *arg) {
     input *in = arg;
     size_t n = in->len < CHUNK ? in->len : CHUNK;
     if (out_of_memory || n == 0)
         return 0;
-    if (n > room)
-        n = room;
+    if (n > size)
+        n = size;
     memcpy(buffer, in->data, n);
     in->data += n;
     in->len -= n;
@@ -162,7 +162,7 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
 /* Formats the real number at the start of s with the fewest digits from which the same value is read back, in jansson's
  * notation (1.0, 1e-5). Returns its length. "%.15g" drops trailing zeros, so 15 digits already give the shortest form, except
  * for subnormal numbers. */
-static size_t spell_real(char out[40], const char *s) {
+static size_t format_real(char out[40], const char *s) {
     const double x = strtod(s, NULL);
     char text[32];
     for (int digits = fabs(x) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
@@ -194,7 +194,7 @@ static void shorten_reals(char *text) {
         if (len && *s != '"')
             len += s[len] == 'e' ? 1 + strspn(s + len + 1, "-0123456789") : 0;
         n = len = len ? len : 1;
-        if (*s != '"' && (memchr(s, '.', len) || (len > 1 && memchr(s, 'e', len))) && spell_real(real, s) <= len) {
+        if (*s != '"' && (memchr(s, '.', len) || (len > 1 && memchr(s, 'e', len))) && format_real(real, s) <= len) {
             from = real;
             n = strlen(real);
         }
@@ -235,7 +235,7 @@ int aoei_json_save(const json_t *root, const char *path, aoe_error *err) {
     return code;
 }
 
-static int wrong(aoe_error *err, const char *file, const char *key, const char *what) {
+static int fail_wrong_type(aoe_error *err, const char *file, const char *key, const char *what) {
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %s; correct the value", file, key, what);
 }
 
@@ -254,7 +254,7 @@ int aoei_json_size(const json_t *o, const char *key, size_t *out, const char *fi
     else if (is_exact_integer(v) && json_real_value(v) >= 0)
         *out = (size_t)json_real_value(v);
     else
-        return wrong(err, file, key, "a non-negative integer");
+        return fail_wrong_type(err, file, key, "a non-negative integer");
     return 0;
 }
 
@@ -269,7 +269,7 @@ int aoei_json_double(const json_t *o, const char *key, double *out, const char *
     if (!v)
         return 0;
     if (!json_is_number(v))
-        return wrong(err, file, key, "a number");
+        return fail_wrong_type(err, file, key, "a number");
     *out = json_number_value(v);
     return 0;
 }
@@ -279,7 +279,7 @@ int aoei_json_bool(const json_t *o, const char *key, int *out, const char *file,
     if (!v)
         return 0;
     if (!json_is_boolean(v))
-        return wrong(err, file, key, "true or false");
+        return fail_wrong_type(err, file, key, "true or false");
     *out = json_is_true(v);
     return 0;
 }
@@ -289,9 +289,9 @@ int aoei_json_string(const json_t *o, const char *key, const char **out, size_t 
     if (!v)
         return 0;
     if (!json_is_string(v))
-        return wrong(err, file, key, "a string");
+        return fail_wrong_type(err, file, key, "a string");
     if (!len && strlen(json_string_value(v)) != json_string_length(v))
-        return wrong(err, file, key, "a string without NUL");
+        return fail_wrong_type(err, file, key, "a string without NUL");
     *out = json_string_value(v);
     if (len)
         *len = json_string_length(v);

@@ -14,10 +14,11 @@ int aoei_options_copy(void *full, size_t size, const void *given, const char *fu
     if (given_size < sizeof given_size)
         return aoei_fail(err, AOE_EARG, "%s: struct_size of %s is not set; call %s_defaults first", function, type, type);
     if (given_size > size)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: %s has %zu bytes, but this library knows %zu; the program was compiled with another version of "
-                         "the headers",
-                         function, type, given_size, size);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: %s has %zu bytes, but this library supports at most %zu; compile the program with the headers of this "
+            "library version",
+            function, type, given_size, size);
     memcpy(full, given, given_size);
     memcpy(full, &size, sizeof size);
     return 0;

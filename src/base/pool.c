@@ -47,7 +47,7 @@ struct aoei_pool {
     size_t threads;                              /* number of threads, caller included */
     size_t started;                              /* number of workers that were started */
     worker **workers;                            /* [started] workers, owned */
-    int spins;                                   /* number of spins before sleeping; 0: sleep immediately */
+    int may_spin;                                /* 1: threads spin before they sleep; 0: they sleep immediately */
     pthread_mutex_t submit;                      /* held by the thread whose call of aoei_parallel_for runs */
     pthread_mutex_t mutex;                       /* protects sleepers, wake and done */
     pthread_cond_t wake;                         /* signaled when a new job starts or the pool stops */
@@ -61,11 +61,11 @@ static _Thread_local struct {
     size_t worker;
 } current;
 
-static int is_new(uint64_t state, uint64_t seen) {
+static int is_new_job(uint64_t state, uint64_t seen) {
     return (state & (JOB_MASK | STOP)) != seen;
 }
 
-static int is_empty(uint64_t state, uint64_t unused) {
+static int no_worker_inside(uint64_t state, uint64_t unused) {
     (void)unused;
     return (state & INSIDE) == 0;
 }
@@ -73,7 +73,7 @@ static int is_empty(uint64_t state, uint64_t unused) {
 /* Spins until ready(state, arg) is true or SPIN_SECONDS have passed. Returns the state read last. */
 static inline uint64_t spin(const aoei_pool *p, int (*ready)(uint64_t, uint64_t), uint64_t arg) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_acquire);
-    if (!p->spins || ready(state, arg))
+    if (!p->may_spin || ready(state, arg))
         return state;
     double until = aoei_now() + SPIN_SECONDS;
     do {
@@ -98,14 +98,14 @@ static void run_tasks(aoei_pool *p, size_t index) {
 
 /* Waits until the job number differs from that of state `seen`, or the pool stops. Returns the new state. */
 static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
-    uint64_t state = spin(p, is_new, seen);
-    if (is_new(state, seen))
+    uint64_t state = spin(p, is_new_job, seen);
+    if (is_new_job(state, seen))
         return state;
     pthread_mutex_lock(&p->mutex);
     p->sleepers++;
     for (;;) {
         state = atomic_load_explicit(&p->state, memory_order_acquire);
-        if (is_new(state, seen))
+        if (is_new_job(state, seen))
             break;
         pthread_cond_wait(&p->wake, &p->mutex);
     }
@@ -168,10 +168,10 @@ static void announce(aoei_pool *p, uint64_t flags, size_t helpers) {
 /* Closes the job and waits until every worker that joined it has left. */
 static void finish_job(aoei_pool *p) {
     uint64_t state = atomic_fetch_and_explicit(&p->state, ~OPEN, memory_order_acq_rel);
-    if (is_empty(state, 0) || is_empty(spin(p, is_empty, 0), 0))
+    if (no_worker_inside(state, 0) || no_worker_inside(spin(p, no_worker_inside, 0), 0))
         return;
     pthread_mutex_lock(&p->mutex);
-    while (!is_empty(atomic_load_explicit(&p->state, memory_order_acquire), 0))
+    while (!no_worker_inside(atomic_load_explicit(&p->state, memory_order_acquire), 0))
         pthread_cond_wait(&p->done, &p->mutex);
     pthread_mutex_unlock(&p->mutex);
 }
@@ -263,7 +263,7 @@ int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err) {
         return aoei_fail_nomem(err, sizeof *p);
     memset(p, 0, sizeof *p);
     p->threads = threads;
-    p->spins = threads <= cpus;
+    p->may_spin = threads <= cpus;
     init_locks(p);
     int code = 0;
     p->workers = aoei_calloc(threads, sizeof(worker *));
