@@ -24,38 +24,41 @@
 
 enum { MAX_SENTENCES = 1000, SIDES = 2, NO_CALL = 0 };
 
+/* What a call requests: sentences with the same meaning as the input, or with the opposite meaning. */
 typedef enum side { POSITIVE, NEGATIVE } side;
 
+/* Whether a sentence is written, or why not: a copy of the input, a repetition, both a positive and a negative. */
 typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
 
-/* A sentence in a response about one text. */
+/* A sentence that a response contains. */
 typedef struct sentence {
-    size_t begin, len;   /* position of the sentence in job.bytes */
-    size_t key, key_len; /* position of the sentence's key for comparisons in job.bytes */
-    size_t model;
-    side of;
+    size_t begin, len;   /* offset in job.bytes, and length, of the sentence */
+    size_t key, key_len; /* offset in job.bytes, and length, of the sentence's key for comparisons */
+    size_t model;        /* index of the model */
+    side of;             /* side of the request */
     fate fate;
 } sentence;
 
 typedef struct input {
-    aoe_text text; /* the input; its bytes are in job.files */
-    const char *file;
-    size_t line;
+    aoe_text text;    /* input text; points into job.file */
+    const char *file; /* file name, for messages */
+    size_t line;      /* line number, for messages */
 } input;
 
 typedef struct job {
     const aoe_annotate_options *o;
     aoe_annotate_result *result;
     aoei_examples *file; /* [o->n_files] input files, owned */
-    aoei_distinct keys;  /* inputs with normalized white space */
+    aoei_distinct keys;  /* distinct inputs, with normalized white space */
     input *input;        /* [keys.n] inputs, owned */
     size_t capacity;
-    size_t *call; /* [keys.n, n_models, SIDES] number + 1 of each call, or NO_CALL; owned */
+    size_t *call; /* [keys.n, n_models, SIDES] index of each call plus 1, or NO_CALL; owned */
     aoei_chat_calls *calls;
-    aoei_sentences list;
-    sentence *found; /* [n_found] sentences found for the current text, owned */
+    aoei_sentences list; /* sentences of one response */
+    sentence *found;     /* [n_found] sentences of all responses for the current input, owned; found[0] is the input */
     size_t n_found, found_capacity;
-    aoei_buffer bytes, key;
+    aoei_buffer bytes; /* bytes of the sentences in `found` and of their keys */
+    aoei_buffer key;   /* workspace: key of a text */
     aoei_text_key_scratch scratch;
     aoei_table_writer writer;
 } job;
@@ -141,7 +144,7 @@ static size_t call_index(const job *j, size_t text, size_t model, side s) {
 }
 
 static int add_call(job *j, size_t text, size_t model, side s, aoei_buffer *prompt, aoe_error *err) {
-    enum { LIST_TOKENS = 6 }; /* tokens for the number, the quotes and the line end of a sentence */
+    enum { LIST_TOKENS = 6 }; /* number of tokens for the number, the quotes and the line end of a sentence */
     const aoei_prompt_values v = {.size = wanted(j->o, s), .text1 = j->input[text].text};
     size_t number;
     aoei_buffer_clear(prompt);
@@ -210,7 +213,7 @@ static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err)
     return rc;
 }
 
-/* Decides which sentences are kept. found[0] is the input itself. */
+/* Sets the fate of every sentence. */
 static void select_sentences(job *j) {
     for (size_t i = 1; i < j->n_found; i++) {
         sentence *s = &j->found[i];
@@ -254,7 +257,7 @@ static int write_pairs(job *j, const input *in, aoe_error *err) {
     return rc;
 }
 
-/* The n-th kept sentence of a model and side; NULL if there are fewer. */
+/* Returns the n-th kept sentence (counted from 0) of a model and side; NULL if there are fewer. */
 static const sentence *nth(const job *j, size_t model, side of, size_t n) {
     for (size_t i = 1; i < j->n_found; i++) {
         const sentence *s = &j->found[i];
@@ -264,8 +267,8 @@ static const sentence *nth(const job *j, size_t model, side of, size_t n) {
     return NULL;
 }
 
-/* Writes triplets. For each model, positives are paired with negatives. The shorter list is repeated until every sentence is
- * in a row. */
+/* Writes triplets. For each model, positives are combined with negatives. The shorter list is repeated until every sentence is
+ * in a triplet. */
 static int write_triplets(job *j, const input *in, aoe_error *err) {
     int rc = 0;
     for (size_t m = 0; m < j->o->chat.n_models; m++) {

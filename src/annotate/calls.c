@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The calls of a job. Calls that the cache cannot answer are assigned to threads in order. With a spending limit, a call
- * starts only in its turn, and only if the limit permits its maximum cost in addition to the recorded spending and the
- * maximum cost of all running calls with all their remaining attempts. An unusable response is recorded with its maximum
- * cost; the call is retried when all earlier calls have ended, if the limit permits. The set of calls and attempts therefore
- * depends on the responses and not on their timing: a later call starts only if the limit permits all attempts of the
- * earlier calls.
+ * The calls of a job. Calls that the cache cannot answer (open calls) are assigned to threads in order. With a spending limit,
+ * a call starts only after all earlier calls have started, and only if the limit permits its maximum cost in addition to the
+ * recorded spending and the maximum cost of all running calls with all their remaining attempts. An unusable response is
+ * recorded with its maximum cost; the call is retried when all earlier calls have ended, if the limit permits. The set of calls
+ * and attempts therefore depends on the responses and not on their timing: a later call starts only if the limit permits all
+ * attempts of the earlier calls.
  */
 #include "annotate/calls.h"
 
@@ -28,16 +28,17 @@
 
 enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20, ATTEMPTS = 6 };
 
+/* State of a call: without a response; response from the cache; response from the endpoint; failed. */
 typedef enum call_state { CALL_OPEN, CALL_KEPT, CALL_ASKED, CALL_FAILED } call_state;
 
 typedef struct call {
-    size_t model;
-    size_t prompt_tokens, expected; /* estimated tokens of the prompt; expected tokens of the response */
+    size_t model;                   /* index of the model */
+    size_t prompt_tokens, expected; /* estimated numbers of tokens of the prompt and of the response */
     size_t body;                    /* offset of the request body in the key of the call */
     size_t unusable;                /* number of unusable responses, each recorded with its maximum cost */
     call_state state;
-    int ended;
-    aoei_chat_reply reply; /* response of a call in state KEPT or ASKED, owned */
+    int ended;             /* 1: no further attempt follows */
+    aoei_chat_reply reply; /* response in state CALL_KEPT or CALL_ASKED, owned */
 } call;
 
 typedef struct endpoint {
@@ -48,25 +49,25 @@ typedef struct endpoint {
 struct aoei_chat_calls {
     const aoe_chat_options *o;
     size_t attempts;    /* maximum number of attempts per call */
-    double limit;       /* maximum tokens per response; 0: unknown */
+    double limit;       /* maximum number of tokens per response; 0: unknown */
     aoei_store *store;  /* cache, owned; NULL: dry run without a cache */
     aoei_distinct keys; /* key of each call: URL, line end, body */
     call *call;         /* [keys.n] calls, owned */
     size_t capacity;
     endpoint *endpoint; /* [n_models] endpoints, owned */
     aoei_http **http;   /* [concurrency] HTTP clients, owned */
-    size_t *open;       /* [n_open] calls that the cache cannot answer, owned */
+    size_t *open;       /* [n_open] indices of the open calls, owned */
     size_t n_open;
-    aoei_mutex lock; /* protects the fields below and o->progress */
-    size_t done, failures_in_a_row, failed;
+    aoei_mutex lock;                        /* protects the fields below and o->progress */
+    size_t done, failures_in_a_row, failed; /* numbers of calls that ended, that failed in succession, and that failed */
     size_t turn;    /* index in `open` of the first call that has not started; used with a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
     size_t running; /* number of running calls */
-    double prompt_tokens, completion_tokens, cost; /* recorded spending: tokens and cost */
-    double pending_tokens, pending_cost;           /* maximum tokens and cost of all remaining attempts of the running calls */
+    double prompt_tokens, completion_tokens, cost; /* recorded spending: numbers of tokens, and cost */
+    double pending_tokens, pending_cost;           /* maximum spending of all remaining attempts of the running calls */
     int stopped;                                   /* 1: the caller requested cancellation */
     int spent;                                     /* 1: the next call could exceed the spending limit */
-    int failed_for_good;                           /* 1: an error concerns all calls, so no further call is sent */
+    int failed_for_good;                           /* 1: an error affects all calls, so no further call is sent */
     size_t first_failed;                           /* index in `open` of the first failed call, whose error is in err */
     aoe_error err;
 };
@@ -97,7 +98,7 @@ static int is_bounded(const aoe_chat_options *o) {
     return o->max_cost > 0 || o->max_total_tokens > 0;
 }
 
-/* Computes the token limit of a request after options.request is merged into it. */
+/* Sets *limit to the token limit of a response, after options.request is merged into the request, and checks it. */
 static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err) {
     const aoei_chat_settings s = settings_of(o, 0);
     aoei_chat_limits l;
@@ -140,7 +141,7 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
 
 /* ---- progress */
 
-/* Calls the progress callback and checks whether to continue. The caller holds the lock. */
+/* Calls the progress callback, which may request cancellation. The caller holds the lock. */
 static void tell(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
     const aoe_chat_progress p = {.state = state,
                                  .done = c->done,
@@ -177,7 +178,8 @@ static int stop_waiting(void *user) {
     return over;
 }
 
-/* An aoei_stop_fn for running requests: they are completed, because they are already paid for. Only the callback can cancel. */
+/* An aoei_stop_fn for running requests, which are always completed, because the endpoint charges for them. It only calls the
+ * progress callback. */
 static int never_stop(void *user) {
     (void)stop_waiting(user);
     return 0;
@@ -325,7 +327,7 @@ static double most_cost(const aoei_chat_calls *c, const call *x) {
     return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
-/* 1 if the limits permit one attempt of the call, in addition to the recorded spending and the pending amounts. */
+/* Returns 1 if the limits permit one attempt of the call in addition to the recorded spending and the pending amounts. */
 static int fits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
     const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + most_tokens(c, x);
     const double cost = c->cost + pending_cost + most_cost(c, x);
@@ -341,7 +343,7 @@ static double tries_left(const aoei_chat_calls *c, const call *x) {
     return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
 }
 
-/* Decides whether the i-th open call may start: 1: yes; 0: no; -1: wait until other calls have ended. */
+/* Returns 1 if the i-th open call may start; 0 if it must not be sent; -1 if it must wait until other calls have ended. */
 static int may_begin(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (is_over(c))
@@ -355,7 +357,8 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Decides whether the i-th open call may be retried. Later calls started only if the limits also permit this attempt. */
+/* Returns 1 if the i-th open call may be retried; 0 if not; -1 if it must wait until other calls have ended. Later calls
+ * started only if the limits also permit this attempt. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (!is_bounded(c->o) || is_over(c) || tries_left(c, x) <= 0)
@@ -367,7 +370,7 @@ static int may_retry(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Waits until the rule returns 1 (yes) or 0 (no) for the i-th open call. */
+/* Waits until `rule` (may_begin or may_retry) returns 1 or 0 for the i-th open call, and returns it. */
 static int await(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
     const struct timespec moment = {0, 2000000};
     for (;;) {
@@ -406,7 +409,7 @@ static void record_unusable(aoei_chat_calls *c, call *x) {
 static void record(aoei_chat_calls *c, call *x, int answered) {
     reserve_spending(c, x, -tries_left(c, x));
     if (!--c->running)
-        c->pending_tokens = c->pending_cost = 0; /* removes rounding errors */
+        c->pending_tokens = c->pending_cost = 0; /* both are 0 now except for rounding errors */
     c->done++;
     x->ended = 1;
     while (c->front < c->n_open && c->call[c->open[c->front]].ended)
@@ -421,6 +424,7 @@ static void record(aoei_chat_calls *c, call *x, int answered) {
 
 /* ---- one call */
 
+/* The open call that a thread runs. */
 typedef struct task {
     aoei_chat_calls *c;
     size_t index; /* index of the call in c->open */
@@ -451,7 +455,7 @@ static aoei_verdict judge(void *user, const aoei_http_response *r) {
     return AOEI_VERDICT_BY_STATUS;
 }
 
-/* Interprets a response with a status other than 200. Returns AOE_OK if the model declined, which counts as a response;
+/* Handles a response with a status other than 200. Returns AOE_OK if the content filter declined, which counts as a response;
  * AOE_EFORMAT if only this call fails; another error if all calls would fail. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
@@ -460,7 +464,7 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
     aoei_chat_error_read(&e, (aoe_text){r->body.data, r->body.len}, m->key);
     (void)aoei_url_display(c->endpoint[x->model].url, shown);
     if (r->status == 401 ||
-        r->status == 403) /* the message of the endpoint is not shown, because it often contains a part of the key */
+        r->status == 403) /* the endpoint's message is not shown, because it often contains a part of the key */
         return aoei_fail(err, AOE_EIO,
                          "%s: the endpoint returned status %d: it %s for model %s; check the environment variable with the key",
                          shown, r->status, m->key ? "rejects the API key" : "requires an API key", m->name);
@@ -488,7 +492,7 @@ static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err)
     return rc;
 }
 
-/* Sends a call. *fatal is 1 if the error concerns all calls. */
+/* Sends the i-th open call and stores the response in the cache. Sets *fatal to 1 if an error affects all calls. */
 static int ask(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_error *err) {
     static const char *const headers[] = {"Content-Type: application/json", "Accept: application/json, text/event-stream"};
     call *x = &c->call[c->open[i]];
@@ -526,7 +530,7 @@ static int ask(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_erro
     return rc;
 }
 
-/* Task i of the thread pool: makes the i-th open call. */
+/* Task i of the thread pool: runs the i-th open call. */
 static void run_call(void *arg, size_t i, size_t worker) {
     aoei_chat_calls *c = arg;
     call *x = &c->call[c->open[i]];
@@ -586,7 +590,7 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     return rc;
 }
 
-/* Reports failed and missing calls at the end of the run. */
+/* Returns the error of the run: cancelled, or failed calls. */
 static int report_failures(const aoei_chat_calls *c, aoe_error *err) {
     if (c->stopped)
         return aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller");

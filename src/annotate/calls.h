@@ -15,14 +15,15 @@ typedef struct aoei_chat_calls aoei_chat_calls;
 /* Checks the options and opens the cache. o and everything it points to must remain valid until the calls are destroyed. */
 int aoei_chat_calls_create(aoei_chat_calls **c, const aoe_chat_options *o, aoe_error *err);
 void aoei_chat_calls_destroy(aoei_chat_calls *c); /* accepts NULL */
-/* Adds a call. *number identifies it; equal calls get the same number. expected: expected tokens of the response, for
- * estimates. */
+/* Adds a call with a prompt for the model with index `model` and sets *number to the call's index. Equal calls have one index.
+ * expected: expected number of tokens of the response, for estimates of the cost. */
 int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_t expected, size_t *number, aoe_error *err);
-/* Sends the requests that the cache cannot answer. With dry_run, only estimates their cost. Errors: those of aoe_annotate. */
+/* Sends the requests that the cache cannot answer. With options.dry_run, sends nothing and passes the prompts to
+ * options.prompt. Errors: as for aoe_annotate. */
 int aoei_chat_calls_run(aoei_chat_calls *c, aoe_error *err);
-/* The response of a call; NULL: none. */
+/* Returns the response of the call with index `number`; NULL if there is none. */
 const aoei_chat_reply *aoei_chat_calls_reply(const aoei_chat_calls *c, size_t number);
-/* Sets the counts of the calls so far. The caller counts `refused` and `unreadable`. */
+/* Sets *r to the counts of the calls so far, except `refused` and `unreadable`, which the caller counts. */
 void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r);
 
 #endif

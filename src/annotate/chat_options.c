@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks that the jobs with chat models share.
+ * Option defaults and checks shared by aoe_annotate and aoe_score.
  */
 #include "annotate/chat_options.h"
 

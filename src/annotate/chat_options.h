@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Checks that the jobs with chat models share.
+ * Option defaults and checks shared by aoe_annotate and aoe_score.
  */
 #ifndef AOEI_ANNOTATE_CHAT_OPTIONS_H
 #define AOEI_ANNOTATE_CHAT_OPTIONS_H
 
 #include "aoe.h"
 
-/* Checks that the output format can represent a text, before any request costs money. Errors: AOE_EFORMAT with file and
- * line. */
+/* Checks that the format of the output file can represent a text: TSV cannot contain TABs and line ends. Called before any
+ * request costs money. output: name of the output file, NULL: no check; file, line: position of the text for the message.
+ * Errors: AOE_EFORMAT. */
 int aoei_check_tsv_text(aoe_text text, const char *output, const char *file, size_t line, aoe_error *err);
 
 #endif

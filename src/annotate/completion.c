@@ -28,7 +28,8 @@ static int append_content(aoei_buffer *out, const json_t *content) {
     return append_string(out, content);
 }
 
-/* Reads the message of a choice, or a part of the message in a stream. *ended is 1 if the model reports its end. */
+/* Reads the message of a choice, or in a stream a part of the message. `message`: key of the message. Sets *ended to 1 if the
+ * message is complete. */
 static int read_choice(aoei_chat_reply *r, const json_t *choice, const char *message, int *ended) {
     const json_t *m = json_object_get(choice, message), *refusal = json_object_get(m, "refusal");
     const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
@@ -78,7 +79,7 @@ static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     return rc;
 }
 
-/* Reads one event of a stream. *ended is 1 if the model reports its end. */
+/* Reads one event of a stream. Sets *ended to 1 if the message is complete. */
 static int read_event(aoei_chat_reply *r, aoe_text data, int *ended, aoe_error *err) {
     json_t *root;
     int rc = aoei_json_parse(&root, data.data, data.len, NAME, err);
@@ -125,14 +126,14 @@ void aoei_chat_reply_free(aoei_chat_reply *r) {
     *r = (aoei_chat_reply){.prompt_tokens = -1};
 }
 
-/* ---- answers in the cache */
+/* ---- responses in the cache */
 
 static int append_piece(const char *data, size_t len, void *out) {
     return aoei_buffer_append(out, data, len);
 }
 
-/* Appends the JSON text of root and releases root. jansson ignores some errors of its output callback, so the buffer stores
- * them. */
+/* Appends the JSON text of root and releases root. jansson ignores some errors of its output callback, so out->failed is
+ * checked. */
 static int append_json(aoei_buffer *out, json_t *root) {
     const int bad =
         !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
@@ -238,7 +239,7 @@ int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_
 
 /* ---- errors and estimates */
 
-/* Copies s without the secret. It is redacted before it is truncated, because a truncated secret would not be found. */
+/* Copies s with the secret redacted. s is truncated only afterwards, because a truncated secret would not be found. */
 static void copy_redacted(char *out, size_t size, const char *s, const char *secret) {
     aoei_buffer b = {0};
     if (s && !aoei_buffer_append(&b, s, strlen(s))) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The JSON of /v1/chat/completions: requests, and responses, which arrive as JSON or as a stream of events. This unit does
- * not access the network and does not parse the text that the model wrote.
+ * Requests and responses of the API /v1/chat/completions. A response is one JSON object or a stream of server-sent events.
+ * These functions do not access the network and do not parse the text that the model wrote.
  */
 #ifndef AOEI_ANNOTATE_COMPLETION_H
 #define AOEI_ANNOTATE_COMPLETION_H
@@ -14,12 +14,12 @@ typedef struct aoei_chat_reply {
     aoei_buffer content;       /* text of the model; if the model declined, its explanation */
     int refused;               /* 1: the model or the endpoint's content filter declined */
     int truncated;             /* 1: the text ends at the token limit (finish_reason "length") */
-    int64_t prompt_tokens;     /* tokens of the prompt as reported by the endpoint; -1: not reported */
-    int64_t completion_tokens; /* tokens of the response as reported by the endpoint; -1: not reported */
+    int64_t prompt_tokens;     /* number of tokens of the prompt as reported by the endpoint; -1: not reported */
+    int64_t completion_tokens; /* number of tokens of the response as reported by the endpoint; -1: not reported */
 } aoei_chat_reply;
 
-/* Reads the body of a response with status 200 into r and replaces its contents. Zero r before the first call. Errors:
- * AOE_EFORMAT (not a response of this API, or incomplete), AOE_ENOMEM. */
+/* Reads the body of a response with status 200 into *r, which is zeroed before the first call, and replaces its contents.
+ * Errors: AOE_EFORMAT (not a response of this API, or incomplete), AOE_ENOMEM. */
 int aoei_chat_reply_read(aoei_chat_reply *r, aoe_text body, aoe_error *err);
 void aoei_chat_reply_free(aoei_chat_reply *r); /* accepts a zeroed struct */
 
@@ -28,32 +28,31 @@ int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out);
 int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err);
 
 typedef struct aoei_chat_settings {
-    const char *model;
+    const char *model;  /* name of the model */
     const char *system; /* system message; NULL or "": none */
-    double temperature; /* NaN: not sent */
-    size_t max_tokens;  /* 0: not sent */
-    const char *more;   /* JSON object merged into the body; null removes a key; NULL: none */
+    double temperature; /* sampling temperature; NaN: not sent */
+    size_t max_tokens;  /* maximum number of tokens of the response; 0: not sent */
+    const char *more;   /* JSON object whose keys replace keys of the body; the value null removes a key; NULL: none */
 } aoei_chat_settings;
 
 /* Appends the body of a request to out. Equal settings and prompts give equal bytes. Errors: AOE_EARG (`more` is not a JSON
  * object), AOE_ENOMEM. */
 int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text prompt, aoe_error *err);
 
-/* Limits on the responses to a request with certain settings. */
+/* Limits that a request contains. */
 typedef struct aoei_chat_limits {
-    /* maximum tokens of a response: the larger of max_tokens and max_completion_tokens; 0: no limit is sent */
-    double tokens;
-    double answers; /* responses per request: n or best_of; default: 1 */
+    double tokens;  /* maximum number of tokens of a response, the larger of max_tokens and max_completion_tokens; 0: none */
+    double answers; /* number of responses per request, the larger of n and best_of; 1 if both are missing */
 } aoei_chat_limits;
-/* Computes the limits that a request with these settings sends. Errors: those of aoei_chat_request. */
+/* Computes the limits that a request with these settings contains. Errors: as for aoei_chat_request. */
 int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err);
 
-/* Message and code of an error response ({"error": {"message", "code", "type"}}), truncated to fit; each is "" if missing.
- * The secret (may be NULL) is redacted. */
+/* Message and code of an error response ({"error": {"message", "code", "type"}}), truncated to fit; "" if missing. */
 typedef struct aoei_chat_error {
     char message[256];
     char code[64];
 } aoei_chat_error;
+/* Reads the body of an error response. The secret (may be NULL) is redacted. */
 void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret);
 
 /* Estimates the number of tokens of a text: 1/4 per ASCII letter, 1 per other character. */

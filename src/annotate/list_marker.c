@@ -19,7 +19,7 @@ static uint32_t first_of(aoe_text s, size_t *bytes) {
     return *bytes ? cp : 0;
 }
 
-/* Value of a digit in the scripts that models use in lists; -1: not a digit. */
+/* Returns the value of a digit of the scripts that models use in lists; -1 if it is not a digit. */
 static int digit_of(uint32_t cp) {
     static const uint32_t zero[] = {'0',   0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6,  0xB66,  0xBE6,
                                     0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0xFF10};
@@ -29,7 +29,7 @@ static int digit_of(uint32_t cp) {
     return -1;
 }
 
-/* Value of a character that stands for a whole number: ①, ❶, ⑴, ⒈ ...; 0: none. */
+/* Returns the value of a character that represents a number, such as ①, ❶, ⑴ or ⒈; 0 for other characters. */
 static size_t enclosed_number(uint32_t cp) {
     static const struct {
         uint32_t first;
@@ -41,7 +41,7 @@ static size_t enclosed_number(uint32_t cp) {
     return 0;
 }
 
-/* Reads the Chinese numerals 一 to 九十九. */
+/* Reads a Chinese numeral from 一 to 九十九. Returns its length; 0 if there is none. */
 static size_t chinese_numeral(aoe_text s, size_t *number) {
     static const uint32_t digits[] = {0x4E00, 0x4E8C, 0x4E09, 0x56DB, 0x4E94, 0x516D, 0x4E03, 0x516B, 0x4E5D};
     size_t bytes, used = 0, units = 0, tens = 0;
@@ -77,7 +77,7 @@ size_t aoei_marker_numeral(aoe_text s, size_t *number) {
     return chinese_numeral(s, number);
 }
 
-/* Reads Roman numerals i to xxxix in one case, or a single letter. */
+/* Reads a Roman numeral from i to xxxix in upper or lower case, or a single letter. Returns its length; 0 if there is none. */
 static size_t letter_numeral(aoe_text s, aoei_marker *m) {
     static const char values[] = "ivx";
     const int upper = s.len && s.data[0] >= 'A' && s.data[0] <= 'Z';
@@ -129,7 +129,8 @@ static size_t skip_bold(aoe_text s) {
     return skip_text(s, bold);
 }
 
-/* Length of the separator after a number; 0: none. *tight is 1 if the text may follow without a space. */
+/* Returns the length of the separator after a number; 0 if there is none. Sets *tight to 1 if the text of the item may follow
+ * the separator without a space, and *bare to 1 if there is no separator but a space or the end of the line. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",
                                        "\xEF\xBC\x9A", "\xEF\xBC\x89", NULL}; /* 、．。：） */
@@ -149,15 +150,16 @@ static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     return n;
 }
 
-/* 1 if the text of an item may begin directly after a separator that normally needs a space. Another digit ("3.5") and a
- * time such as 3:05 are excluded. */
+/* Returns 1 if s may be the text of an item directly after a separator that normally needs a space. A digit may not follow,
+ * because "3.5" and "3:05" are not markers. */
 static int may_follow(aoe_text s) {
     size_t bytes;
     const uint32_t cp = first_of(s, &bytes);
     return !cp || digit_of(cp) < 0;
 }
 
-/* Length of a label of up to four words before a number ("Synonymous sentence #", "第"); 0: none. */
+/* Returns the length of a label of up to four words before a number, such as "Synonymous sentence #" or "第"; 0 if there is
+ * none. */
 static size_t skip_label(aoe_text s) {
     size_t used = 0, words = 0, bytes;
     int in_word = 0, letters = 0;
@@ -227,7 +229,8 @@ static size_t opening_bytes(aoe_text s, const char **closing) {
     return 0;
 }
 
-/* Reads the number after an optional label. Returns its length and sets the kind in m; 0: none. */
+/* Reads a number with an optional label before it, and sets the kind and number of *m. Returns the length of both; 0 if there
+ * is none. */
 static size_t read_number(aoe_text s, aoei_marker *m) {
     static const char *const counters[] = {"\xE5\x8F\xA5", "\xE4\xB8\xAA", "\xE6\x9D\xA1", NULL}; /* 句 个 条 */
     static const char *const keycap[] = {"\xEF\xB8\x8F\xE2\x83\xA3", "\xE2\x83\xA3", NULL};
@@ -245,7 +248,7 @@ static size_t read_number(aoe_text s, aoei_marker *m) {
     return n;
 }
 
-/* Reads a number with its label and separator. The kind is AOEI_MARKER_NONE if no separator follows. */
+/* Reads a marker with a number: brackets, label, number and separator. The kind is AOEI_MARKER_NONE if there is none. */
 static aoei_marker read_numbered(aoe_text s) {
     const aoei_marker none = {AOEI_MARKER_NONE, 0, 0, 0};
     const char *closing;

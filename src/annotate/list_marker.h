@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Markers at the start of list items: "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the numerals of many
- * scripts. This unit reads one line; parse_sentences.c decides which lines form a list.
+ * scripts. The functions read one line; parse_sentences.c decides which lines form a list.
  */
 #ifndef AOEI_ANNOTATE_LIST_MARKER_H
 #define AOEI_ANNOTATE_LIST_MARKER_H
@@ -21,8 +21,8 @@ typedef enum aoei_marker_kind {
 
 typedef struct aoei_marker {
     aoei_marker_kind kind;
-    size_t number; /* position in the list according to the marker; 0 for bullets */
-    size_t letter; /* ROMAN only: position if the marker is read as a letter; 0: not a letter */
+    size_t number; /* position in the list that the marker states; 0 for bullets */
+    size_t letter; /* AOEI_MARKER_ROMAN: position if the marker is read as a letter; 0: it is not a single letter */
     size_t bytes;  /* length of the marker: bytes before the text of the item */
 } aoei_marker;
 
@@ -30,7 +30,7 @@ typedef struct aoei_marker {
 aoei_marker aoei_marker_read(aoe_text line);
 
 /* Reads a number of up to three digits at the start of s: digits of any script, circled digits or Chinese numerals. Returns
- * its length in bytes; 0: none. */
+ * its length in bytes; 0 if there is none. */
 size_t aoei_marker_numeral(aoe_text s, size_t *number);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "annotate/reply_text.h"
 
-/* Length of an opening quote at s; 0: none. *close is set to the matching closing quote. */
+/* Returns the length of an opening quote at s and sets *close to the matching closing quote; 0 if there is none. */
 static size_t open_quote(aoe_text s, const char **close) {
     static const char *const quotes[][2] = {{"\"", "\""},
                                             {"'", "'"},
@@ -30,7 +30,7 @@ static size_t spaces(aoe_text s) {
     return n;
 }
 
-/* 1 if a closing quote before `after` ends a string, judging by the characters that follow. */
+/* Returns 1 if a closing quote ends a string, given the text after the quote. */
 static int ends_string(aoe_text after) {
     const aoe_text s = aoei_text_skip(after, spaces(after));
     return !s.len || memchr(",:]};)", s.data[0], 6) != NULL || (spaces(after) && memchr(after.data, '\n', spaces(after))) ||
@@ -80,7 +80,7 @@ static size_t unescape(aoei_buffer *out, aoe_text s) {
     return used;
 }
 
-/* Reads the string that starts at s with a quote into out. Returns its length including both quotes; 0: it is not
+/* Reads the string that starts at s with a quote into out. Returns its length including both quotes; 0 if it is not
  * terminated. */
 static size_t read_string(aoei_buffer *out, aoe_text s) {
     const char *close = NULL;
@@ -117,6 +117,7 @@ const char *aoei_json_list_find(aoe_text plain) {
     return NULL;
 }
 
+/* Class of an object's key: other keys; keys of requested sentences; keys of values that are never sentences. */
 typedef enum key_class { KEY_NONE, KEY_ANSWER, KEY_OTHER } key_class;
 
 static key_class class_of(aoe_text key) {
@@ -132,7 +133,8 @@ static key_class class_of(aoe_text key) {
     return aoei_text_contains_any(key, answers) ? KEY_ANSWER : KEY_NONE;
 }
 
-/* Scans the text once. Adds the strings of one class or, if count is not NULL, only counts the strings of class KEY_ANSWER. */
+/* Scans the strings of the text. Adds those whose key has the class `wanted`, or, if count is not NULL, only counts the strings
+ * whose key has the class KEY_ANSWER. */
 static int scan(aoei_sentences *l, aoe_text json, key_class wanted, size_t *count) {
     aoei_buffer string = {0};
     key_class key = KEY_NONE;

@@ -8,7 +8,7 @@
 
 #include "annotate/sentences.h"
 
-/* The position in a plain text where an array or object of strings begins; NULL: none. */
+/* Returns the position in a plain text at which an array or object of strings begins; NULL if there is none. */
 const char *aoei_json_list_find(aoe_text plain);
 /* Adds the strings that are the requested sentences. If there are strings with keys such as "sentence" or "output", only
  * these are added. Strings with keys such as "input", "type" or "explanation" are never added. An unterminated string is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Parses scores. Every number in the response gets a rank from its context: named as the final score, named as a score, a
- * fraction of the maximum, or any other number. The numbers with the best rank must be equal.
+ * Parses scores. The context of a number in the response determines its rank. From highest to lowest, the number is called the
+ * final score; is called a score or followed by a suffix such as "/5" or "out of 5"; or is any other number. All numbers of the
+ * highest rank that occurs must be equal.
  */
 #include "annotate/parse_score.h"
 
@@ -14,10 +15,10 @@
 typedef enum rank { RANK_NONE, RANK_PLAIN, RANK_NAMED, RANK_FINAL } rank;
 
 typedef struct search {
-    unsigned most;
-    rank best;
-    double value;
-    int several; /* 1: different numbers have the best rank */
+    unsigned most; /* maximum score */
+    rank best;     /* highest rank so far */
+    double value;  /* number with this rank */
+    int several;   /* 1: different numbers have this rank */
 } search;
 
 static void offer(search *s, rank r, double value) {
@@ -39,7 +40,8 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & '\x80');
 }
 
-/* Reads a decimal number with up to 3 digits before and after a point (or a comma without a space). Returns its length. */
+/* Reads a decimal number with up to 3 digits before and up to 6 digits after a point (or a comma). Returns its length; 0 if
+ * there is none. */
 static size_t read_decimal(aoe_text s, double *value) {
     char digits[16];
     size_t n = 0, whole = 0, fraction = 0;
@@ -68,7 +70,7 @@ static size_t read_decimal(aoe_text s, double *value) {
     return used;
 }
 
-/* The text before a number, without trailing spaces, emphasis, quotes, "=" and similar marks. */
+/* Returns the text before a number without trailing spaces, emphasis, quotes, "=" and similar marks. */
 static aoe_text bare_before(aoe_text s) {
     while (s.len && strchr(" *_\"'`=:~[{(<>\n", s.data[s.len - 1]))
         s.len--;
@@ -84,7 +86,8 @@ static int ends_with_any(aoe_text s, const char *const *list) {
     return 0;
 }
 
-/* 1 if the number is not a score but the number of a sentence or a part of a scale. */
+/* Returns 1 if the text before a number shows that it is not a score but, for example, the number of a sentence or an end of a
+ * scale. */
 static int is_other(aoe_text before) {
     static const char *const counted[] = {"sentence", "sentences", "text",  "pair", "step", "s",     "example", "between",
                                           "from",     "scale of",  "scale", "than", "over", "above", "below",   "under",
@@ -92,7 +95,7 @@ static int is_other(aoe_text before) {
     return ends_with_any(bare_before(before), counted);
 }
 
-/* The words before a number, up to the start of the sentence or line. */
+/* Returns the last 60 bytes before a number, at most from the start of the sentence or line. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
     const aoe_text s = bare_before(before);
@@ -125,7 +128,8 @@ static rank rank_of(aoe_text before) {
     return aoei_text_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
 }
 
-/* Reads a number word that is a separate word at s. Returns its length. */
+/* Reads a number written as a word ("three", "four and a half") at the start of s; it must be a whole word. Returns its length;
+ * 0 if there is none. */
 static size_t read_word(aoe_text s, double *value) {
     static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -142,8 +146,8 @@ static size_t read_word(aoe_text s, double *value) {
     return 0;
 }
 
-/* Interprets the text after a number. Returns 1 for "out of MAX" or "/MAX"; 0 for unrelated text; -1 for another scale, a
- * range or a unit. *bytes is set to the length of the text. */
+/* Classifies the text after a number. Returns 1 for "out of MAX" or "/MAX"; -1 for another scale, a range or a percent sign; 0
+ * for other text. Sets *bytes to the length of a suffix such as "out of 5", otherwise to 0. */
 static int scale_after(aoe_text s, unsigned most, size_t *bytes) {
     static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
     static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
@@ -176,7 +180,7 @@ static int scale_after(aoe_text s, unsigned most, size_t *bytes) {
     return aoei_text_starts_with(rest, "%") || aoei_text_starts_with(rest, "percent") ? -1 : 0;
 }
 
-/* Length of the sequence of digits or letters at the start of s ("1999", "someone"); 1 for any other character. */
+/* Returns the length of the sequence of digits or letters at the start of s ("1999", "someone"); 1 for any other character. */
 static size_t run_bytes(aoe_text s) {
     size_t n = 0;
     while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
@@ -184,7 +188,7 @@ static size_t run_bytes(aoe_text s) {
     return n ? n : 1;
 }
 
-/* 1 if the words before the number mean that it is not the score. */
+/* Returns 1 if the words before the number contain a negation, as in "I would not give it a 4". */
 static int is_denied(aoe_text before) {
     static const char *const denials[] = {" not ", "n't ", "n\xE2\x80\x99t ", " never ", " cannot ", " neither ", NULL};
     static const char *const turns[] = {" so ",    " but ",  " and ",       " because ", " since ",
@@ -198,7 +202,7 @@ static int is_denied(aoe_text before) {
     return aoei_text_contains_any(aoei_text_skip(words, begin), denials);
 }
 
-/* 1 if the response starts with this number and the following text only explains it: "4 (one has 3 dogs)". */
+/* Returns 1 if the response starts with this number and the following text only explains it, as in "4 (one has 3 dogs)". */
 static int is_leading(aoe_text before, aoe_text after) {
     static const char *const doubts[] = {"or ", "maybe", "perhaps", "possibly", NULL};
     size_t n = 0;
@@ -216,7 +220,7 @@ static int is_leading(aoe_text before, aoe_text after) {
     return 0;
 }
 
-/* 1 if a number word may be a score and does not count something ("these two sentences"). */
+/* Returns 1 if a number word may be a score, because it does not count something as in "these two sentences". */
 static int is_word_position(aoe_text before, aoe_text rest, rank r) {
     static const char *const pointing[] = {"the", "these", "those", "both", NULL};
     if (!aoei_text_has_word(before) && !aoei_text_has_word(rest))
@@ -252,7 +256,7 @@ static size_t look_at(search *s, aoe_text text, size_t i) {
     return n + suffix;
 }
 
-/* Length of a description of the scale at s ("on a scale of 0 to 5", "0-5"); 0: none. */
+/* Returns the length of a description of the scale at s ("0 to 5", "0-5"); 0 if there is none. */
 static size_t told_scale(aoe_text s, unsigned most) {
     static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ", NULL};
     double low, high;

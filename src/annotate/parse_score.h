@@ -10,7 +10,7 @@
 typedef enum aoei_score_outcome {
     AOEI_SCORE_FOUND,
     AOEI_SCORE_REFUSED,  /* the model declined */
-    AOEI_SCORE_AMBIGUOUS /* no number, several numbers, a range, another scale, or a number outside 0 to `most` */
+    AOEI_SCORE_AMBIGUOUS /* no number, several numbers, a range, another scale, or a number that is not between 0 and `most` */
 } aoei_score_outcome;
 
 /* Parses a response. most: the maximum score (for example 5), an integer up to 9. *score is set if a score is found. Returns

@@ -14,19 +14,19 @@
 #include "annotate/reply_text.h"
 
 typedef struct line {
-    aoe_text text; /* text of the line without white space at both ends */
-    size_t indent; /* number of leading spaces */
-    aoei_marker marker;
+    aoe_text text;      /* text of the line without white space at both ends */
+    size_t indent;      /* number of leading spaces */
+    aoei_marker marker; /* marker at the start of the text */
 } line;
 
 typedef struct lines {
     line *line; /* [n] lines that are not blank, owned */
     size_t n, capacity;
     const char *end; /* end of the text */
-    int truncated;
+    int truncated;   /* 1: the response was truncated at the token limit */
 } lines;
 
-/* 1 if an item 2 occurs in the text or starts the next line. */
+/* Returns 1 if an item with the number 2 occurs in the text or starts the next line. */
 static int has_second(const lines *l, size_t i, aoe_text text) {
     if (i + 1 < l->n)
         return l->line[i + 1].marker.kind == AOEI_MARKER_NUMBER && l->line[i + 1].marker.number == 2;
@@ -37,7 +37,7 @@ static int has_second(const lines *l, size_t i, aoe_text text) {
     return 0;
 }
 
-/* Splits a first line such as "Yes! 1. A" into two lines if a line "2. B" follows. */
+/* Splits a line such as "Yes! 1. A" into two lines if an item "2. B" follows. */
 static int split_talk(lines *l) {
     for (size_t i = 0; i < l->n; i++) {
         const aoe_text s = l->line[i].text;
@@ -48,7 +48,7 @@ static int split_talk(lines *l) {
             const aoei_marker m = aoei_marker_read(item);
             if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
                 continue;
-            if (!has_second(l, i, item)) /* does not split after a later 1 either */
+            if (!has_second(l, i, item)) /* nor is the line split before a later "1." */
                 break;
             if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
                 return AOE_ENOMEM;
@@ -76,8 +76,8 @@ static int split_lines(lines *l, aoe_text text, int truncated) {
     return l->line ? split_talk(l) : 0;
 }
 
-/* 1 if the response was truncated in this text: it is the last text, has no end of sentence, and the token limit was
- * reached. */
+/* Returns 1 if the response was truncated within this text: the token limit was reached, and the text is at the end of the
+ * response and does not end a sentence. */
 static int is_unfinished(const lines *l, aoe_text text) {
     const aoe_text rest = {text.data + text.len, (size_t)(l->end - (text.data + text.len))};
     return l->truncated && !aoei_text_trim(rest).len && !aoei_text_ends_sentence(text);
@@ -89,7 +89,8 @@ static int add(aoei_sentences *list, const lines *l, aoe_text text) {
 
 /* ---- lines with markers */
 
-/* 1 if the line continues a list of this kind after number `last` (0: the list has not begun). *number is set to its number. */
+/* Returns 1 if the line continues a list of this kind after the number `last` (0: the list has not begun). Sets *number to the
+ * line's number. */
 static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *number) {
     const aoei_marker *m = &x->marker;
     *number = m->number;
@@ -110,8 +111,8 @@ static int is_heading(aoe_text s) {
            aoei_text_starts_with(s, "#") || (aoei_text_starts_with(s, "**") && aoei_text_ends_with(s, "**"));
 }
 
-/* Finds the first line after a list of this kind. A second list starts after a heading and is numbered from the start again;
- * a list with bullets ends at any heading. */
+/* Returns the index of the first line after a list of this kind. The list ends at a heading that is followed by a list with
+ * bullets or by a list whose numbers start again. */
 static size_t list_end(const lines *l, aoei_marker_kind kind) {
     size_t last = 0, number, items = 0, heading = 0;
     for (size_t i = 0; i < l->n; i++) {
@@ -129,7 +130,7 @@ static size_t list_end(const lines *l, aoei_marker_kind kind) {
     return l->n;
 }
 
-/* Counts the lines in a list of this kind, without headings such as "1. Synonyms:". */
+/* Returns the number of items of a list of this kind, without headings such as "1. Synonyms:". */
 static size_t count_list(const lines *l, aoei_marker_kind kind) {
     const size_t end = list_end(l, kind);
     size_t n = 0, last = 0, number;
@@ -144,7 +145,7 @@ static size_t count_list(const lines *l, aoei_marker_kind kind) {
 static aoei_marker_kind choose_kind(const lines *l) {
     static const struct {
         aoei_marker_kind kind;
-        size_t least; /* minimum number of lines; fewer lines may be sentences that begin like a marker */
+        size_t least; /* minimum number of items; fewer lines may be sentences that only begin like a marker */
     } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1},  {AOEI_MARKER_ROMAN, 2},
                  {AOEI_MARKER_LETTER, 2}, {AOEI_MARKER_BULLET, 1}, {AOEI_MARKER_BARE, 2}};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -153,7 +154,7 @@ static aoei_marker_kind choose_kind(const lines *l) {
     return AOEI_MARKER_NONE;
 }
 
-/* Adds "A 2. B 3. C" after marker 1 as three sentences. Without further markers, the whole text is one sentence. */
+/* Adds the text after marker `number`, which may contain further items: "A 2. B 3. C" after marker 1 is three sentences. */
 static int add_inline(aoei_sentences *list, const lines *l, aoe_text text, size_t number) {
     for (size_t i = 1; i < text.len; i++) {
         const aoe_text here = aoei_text_skip(text, i);
@@ -168,7 +169,7 @@ static int add_inline(aoei_sentences *list, const lines *l, aoe_text text, size_
     return add(list, l, text);
 }
 
-/* 1 if the line belongs to the previous item: it is the text of a marker on its own line, or the continuation of a wrapped
+/* Returns 1 if line i belongs to the previous item: the item's marker is alone on its line, or the line continues a wrapped
  * line. */
 static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     if (i >= l->n)
@@ -186,7 +187,7 @@ static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     return !blank && (x->indent > indent || (c >= 'a' && c <= 'z'));
 }
 
-/* Adds the items of the list that choose_kind found. *first is set to its first line. */
+/* Adds the items of the list of this kind and sets *first to the index of its first line. */
 static int add_marked(aoei_sentences *list, const lines *l, aoei_marker_kind kind, size_t *first) {
     const size_t marked = count_list(l, kind), end = list_end(l, kind);
     size_t last = 0, number;
@@ -252,7 +253,7 @@ static int add_table(aoei_sentences *list, const lines *l) {
 
 /* ---- plain lines */
 
-/* Length of the first sentence of s, including closing quotes and brackets. */
+/* Returns the length of the first sentence of s. */
 static size_t sentence_bytes(aoe_text s) {
     static const char *const wide[] = {"\xE3\x80\x82", "\xEF\xBC\x81", "\xEF\xBC\x9F", NULL};
     for (size_t i = 0; i < s.len; i++) {
@@ -265,7 +266,8 @@ static size_t sentence_bytes(aoe_text s) {
     return s.len;
 }
 
-/* Finds a list of strings "A, B, C" in a line, after a label or an announcement with a colon, without a final full stop. */
+/* Returns the part of a line that may be a list of strings ("A", "B", "C"): without a label or announcement that ends with a
+ * colon, and without a final full stop. */
 static aoe_text find_strings(aoe_text s) {
     const char *colon = memmem(s.data, s.len, ": ", 2);
     aoe_text rest = aoei_strip_label(s);
@@ -276,7 +278,8 @@ static aoe_text find_strings(aoe_text s) {
     return rest;
 }
 
-/* Adds a line without structure. Several sentences in a line are added separately only if their number is the requested one. */
+/* Adds a line that is the whole response. If it contains several sentences, they are added only if their number is the
+ * requested number. */
 static int add_line(aoei_sentences *list, const lines *l, aoe_text s) {
     size_t n = 0, strings;
     const aoe_text quoted = find_strings(s);
@@ -312,7 +315,7 @@ static int add_plain(aoei_sentences *list, const lines *l) {
     return rc;
 }
 
-/* 1 if the single sentence of a text without a list is a refusal. A quoted sentence is not a refusal. */
+/* Returns 1 if the only sentence of a text without a list is a refusal. A quoted sentence is not a refusal. */
 static int is_plain_refusal(aoe_text text, aoe_text sentence) {
     static const char *const quotes[] = {"\"", "'", "\xE2\x80\x9C", "\xE2\x80\x98", "\xC2\xAB", "\xE3\x80\x8C", NULL};
     const char *at = memmem(text.data, text.len, sentence.data, sentence.len);
@@ -356,7 +359,7 @@ static int read_lines(aoei_sentences *list, aoei_parse_outcome *outcome, aoe_tex
     return rc;
 }
 
-/* The text before the point where the model continues with another turn, such as "Input: ..." after its answer. */
+/* Returns the text before the point at which the model continues with another turn, such as "Input: ..." after its answer. */
 static aoe_text first_turn(aoe_text text) {
     static const char *const turns[] = {
         "input:",    "input sentence:",        "**input", "user:", "human:", "### input", "### instruction", "### user",

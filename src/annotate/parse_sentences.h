@@ -14,9 +14,9 @@ typedef enum aoei_parse_outcome {
     AOEI_CHAT_NOTHING  /* no sentence was recognized */
 } aoei_parse_outcome;
 
-/* Parses a response. *l: receives at most `most` > 0 sentences and loses its previous contents; zero it before the first
- * call, free it with aoei_sentences_free. truncated: 1: the response was truncated, so an incomplete last sentence is
- * skipped. Returns 0 or AOE_ENOMEM. */
+/* Parses a response. *l, which is zeroed before the first call, receives at most `most` (at least 1) sentences; its
+ * previous contents are removed. If truncated is 1, the response was truncated, so an incomplete last sentence is skipped.
+ * Returns 0 or AOE_ENOMEM. */
 int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t most, int truncated);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Phrases that models use, collected from responses. If a phrase is missing here, the parser returns one sentence too many.
+ * Phrases that models use, collected from responses. A phrase that is missing here can be parsed as a sentence.
  */
 #include "annotate/phrases.h"
 
 #include "annotate/sentences.h"
 #include "annotate/reply_text.h"
 
+/* Beginnings of refusals. */
 static const char *const declines[] = {"i'm sorry",
                                        "i\xE2\x80\x99m sorry",
                                        "i am sorry",
@@ -60,6 +61,7 @@ static const char *const declines[] = {"i'm sorry",
                                        "\xEC\xA3\x84\xEC\x86\xA1",                                     /* 죄송 */
                                        NULL};
 
+/* Phrases that a refusal contains. */
 static const char *const denials[] = {"cannot",
                                       "can't",
                                       "can\xE2\x80\x99t",

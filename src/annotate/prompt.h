@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Prompt templates with the placeholders {size}, {text}, {text1} and {text2}. They are replaced in a single pass, so that
- * braces in a text are preserved. Contains the templates of figure 4 of the AnglE paper and the template for scores.
+ * braces in a text are preserved. The default templates are those of figure 4 of the AnglE paper, and a template for scores.
  */
 #ifndef AOEI_ANNOTATE_PROMPT_H
 #define AOEI_ANNOTATE_PROMPT_H

@@ -111,13 +111,13 @@ int aoei_text_ends_sentence(aoe_text s) {
     return 0;
 }
 
-/* ---- plain */
+/* ---- plain text */
 
 static const char *find(aoe_text s, const char *what) {
     return s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
 }
 
-/* The plain replacement of a character; NULL: it is kept. */
+/* Returns the replacement of a character in plain text; NULL if it is kept. */
 static const char *plain_of(uint32_t cp) {
     if (cp == 0x2028 || cp == 0x2029 || cp == 0x85)
         return "\n";
@@ -132,7 +132,8 @@ static const char *plain_of(uint32_t cp) {
     return NULL;
 }
 
-/* Length of an HTML tag that ends a line or begins an item; 0: none. *with is set to its replacement. */
+/* Returns the length of an HTML tag that ends a line or begins a list item, and sets *with to its replacement; 0 if there is
+ * none. */
 static size_t line_tag(aoe_text s, const char **with) {
     static const struct {
         const char *tag, *with;
@@ -146,7 +147,7 @@ static size_t line_tag(aoe_text s, const char **with) {
     return 0;
 }
 
-/* Length of a model's reasoning (<think> ... </think>) at the start of s; 0: none. */
+/* Returns the length of a model's reasoning (<think> ... </think>) at the start of s; 0 if there is none. */
 static size_t thought(aoe_text s) {
     static const char *const names[][2] = {
         {"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
@@ -158,7 +159,8 @@ static size_t thought(aoe_text s) {
     return 0;
 }
 
-/* Length of a chat template token such as "</s>" or "<|im_end|>" at the start of s; 0: none. *ends is 1 if it ends the turn. */
+/* Returns the length of a chat template token such as "</s>" or "<|im_end|>" at the start of s; 0 if there is none. Sets *ends
+ * to 1 if the token ends the turn. */
 static size_t template_token(aoe_text s, int *ends) {
     static const struct {
         const char *token;
@@ -180,7 +182,7 @@ static size_t template_token(aoe_text s, int *ends) {
 }
 
 int aoei_reply_plain(aoei_buffer *out, aoe_text s) {
-    int begun = 0, ends;                    /* 1: the output is not empty */
+    int begun = 0, ends;                    /* begun: 1 if visible text was written */
     const char *late = find(s, "</think>"); /* some servers send only the closing tag */
     const char *early = find(s, "<think>");
     if (late && (!early || early > late))

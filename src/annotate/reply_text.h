@@ -12,7 +12,7 @@
 
 aoe_text aoei_text_trim(aoe_text s);                       /* the text without ASCII white space at both ends */
 aoe_text aoei_text_skip(aoe_text s, size_t bytes);         /* the text without its first `bytes` bytes */
-int aoei_text_starts_with(aoe_text s, const char *prefix); /* 1 if s begins with prefix */
+int aoei_text_starts_with(aoe_text s, const char *prefix); /* returns 1 if s begins with prefix */
 int aoei_text_ends_with(aoe_text s, const char *suffix);
 int aoei_text_contains(aoe_text s, const char *part);
 int aoei_text_starts_with_any(aoe_text s, const char *const *list); /* list: NULL-terminated */
@@ -20,18 +20,18 @@ int aoei_text_contains_any(aoe_text s, const char *const *list);
 int aoei_text_next_line(aoe_text *rest,
                         aoe_text *line); /* returns 1 and sets *line to the next line without its LF; 0: no more lines */
 
-/* 1 if the text has a letter or a digit of any script. */
+/* Returns 1 if the text has a letter or a digit of any script. */
 int aoei_text_has_word(aoe_text s);
-/* 1 if the text ends with a full stop or similar punctuation, which closing quotes and brackets may follow. */
+/* Returns 1 if the text ends with a full stop or similar punctuation, which closing quotes and brackets may follow. */
 int aoei_text_ends_sentence(aoe_text s);
 
 /* Appends the response to out as plain text: LF line ends, plain spaces and straight apostrophes, no zero-width or control
- * characters. HTML list items become lines with a bullet, other HTML line tags become line ends. Removed are the text
+ * characters. HTML list items become lines with a bullet, other HTML line tags become line ends. The text
  * between <think> and </think> (up to the end if </think> is missing) and everything after a token that ends the turn
- * ("</s>", "<|im_end|>"). Returns 0 or AOE_ENOMEM. */
+ * ("</s>", "<|im_end|>") are removed. Returns 0 or AOE_ENOMEM. */
 int aoei_reply_plain(aoei_buffer *out, aoe_text reply);
-/* The content of the first non-empty fenced code block (``` or ~~~), up to the end of the text if the block is not closed;
- * the whole text if there is no block. *open (may be NULL) is 1 if the block is not closed. */
+/* Returns the content of the first fenced code block (``` or ~~~) that contains a word, up to the end of the text if the block
+ * is not closed; the whole text if there is no such block. Sets *open (may be NULL) to 1 if the block is not closed. */
 aoe_text aoei_reply_unfence(aoe_text plain, int *open);
 
 #endif

@@ -23,7 +23,11 @@
 
 #define SCORE_PREFIX "score:" /* prefix of the score column of a model, followed by the model's source */
 
-enum { HIGHEST = 5, EXPECTED_TOKENS = 4, TEXTS = 2 };
+enum {
+    HIGHEST = 5,         /* maximum score */
+    EXPECTED_TOKENS = 4, /* expected number of tokens of a response */
+    TEXTS = 2            /* number of texts of a pair */
+};
 
 typedef struct job job;
 typedef int (*row_fn)(job *j, const aoei_row *row, aoe_error *err);
@@ -31,21 +35,21 @@ typedef int (*row_fn)(job *j, const aoei_row *row, aoe_error *err);
 struct job {
     const aoe_score_options *o;
     aoe_score_result *result;
-    aoei_table *table;  /* the table, owned; open while it is read */
+    aoei_table *table;  /* input table while it is open, owned */
     size_t columns;     /* number of columns of the table, all selected */
     size_t text[TEXTS]; /* indices of the two text columns */
-    size_t label;       /* index of the column that the score replaces; equal to `columns`: a new column */
+    size_t label;       /* index of the column that the scores replace; `columns` if they are written to a new column */
     size_t rows;        /* number of rows read so far */
-    size_t *call;       /* [rows, n_models] numbers of the calls, owned */
+    size_t *call;       /* [rows, n_models] indices of the calls, owned */
     size_t capacity;
     aoei_chat_calls *calls; /* calls of the job, owned */
-    aoei_buffer prompt;
+    aoei_buffer prompt;     /* workspace: prompt of the current row */
     aoei_table_writer writer;
     aoe_text *name;                   /* [columns + 1 + n_models] names of the output columns; the array is owned */
     char *own_names;                  /* the concatenated names "score:SOURCE", each with NUL; owned */
     aoei_cell *cell;                  /* [columns + 1 + n_models] cells of the current row, owned */
     char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] texts of the scores, owned */
-    double total;
+    double total;                     /* sum of the scores that were written */
 };
 
 void aoe_score_options_defaults(aoe_score_options *o) {
@@ -80,7 +84,7 @@ static size_t find_column(const aoei_table *t, const char *name, size_t len) {
     return i;
 }
 
-/* The index of a text column; the number of columns if there is none. */
+/* Returns the index of the column with this name; the number of columns if there is none. */
 static size_t find_text(const aoei_table *t, aoe_text name) {
     size_t column = aoei_table_columns(t);
     (void)aoei_columns_find(t, name, &column);
@@ -93,7 +97,7 @@ static int fail_column(const job *j, aoe_text name, aoe_error *err) {
     return aoei_columns_fail(j->table, problem, "set options.columns to text1=NAME,text2=NAME", err);
 }
 
-/* Parses "text1=NAME,text2=NAME". A role that is not mentioned keeps its column. */
+/* Parses options.columns, "text1=NAME,text2=NAME". A text without an entry keeps its column. */
 static int read_columns(job *j, const char *s, aoe_error *err) {
     while (*s) {
         const size_t len = strcspn(s, ","), key = strcspn(s, "=");
@@ -112,7 +116,7 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
     return 0;
 }
 
-/* Rejects repeated columns, and a label column that contains texts, before any request is sent. */
+/* Rejects output columns with equal names, and a label column that contains texts, before any request is sent. */
 static int check_names(job *j, aoe_error *err) {
     const size_t models = j->o->each ? j->o->chat.n_models : 0;
     if (j->label == j->text[0] || j->label == j->text[1])
@@ -182,6 +186,7 @@ static int check_row(const job *j, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
+/* Reads the table once and calls fn for each valid row. *skipped counts the bad rows that are skipped. */
 static int pass(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
     int rc = j->table ? 0 : aoei_table_open(&j->table, j->o->file, &j->o->table, err);
     if (!rc && !j->columns)
@@ -209,7 +214,7 @@ static int pass(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
     return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
 }
 
-/* ---- first: the calls */
+/* ---- first pass: the calls */
 
 static int add_calls(job *j, const aoei_row *row, aoe_error *err) {
     const size_t models = j->o->chat.n_models;
@@ -230,7 +235,7 @@ static int add_calls(job *j, const aoei_row *row, aoe_error *err) {
     return rc;
 }
 
-/* ---- second: the rows */
+/* ---- second pass: the rows */
 
 static int open_writer(job *j, aoe_error *err) {
     const size_t models = j->o->chat.n_models, most = j->columns + 1 + models;
@@ -270,7 +275,7 @@ static aoei_cell number_cell(char text[AOEI_NUMBER_TEXT], double x) {
     return (aoei_cell){.text = {text, n}, .is_number = n != 0};
 }
 
-/* Reads the score of a model for the current row; *score is NaN if there is none. */
+/* Sets *score to the score of the current row by a model; NaN if there is none. */
 static int read_score(job *j, size_t model, double *score, aoe_error *err) {
     const aoei_chat_reply *r = aoei_chat_calls_reply(j->calls, j->call[j->rows * j->o->chat.n_models + model]);
     aoei_score_outcome outcome = AOEI_SCORE_REFUSED;

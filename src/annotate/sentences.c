@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cleans sentences.
+ * Cleans sentences: removes labels, quotes, comments and tags repeatedly, until the sentence does not change.
  */
 #include "annotate/sentences.h"
 
@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "annotate/reply_text.h"
 
+/* Beginnings of labels of text that is not a requested sentence. */
 static const char *const echoes[] = {"input",
                                      "given sentence",
                                      "given input",
@@ -57,8 +58,8 @@ static const char *const announces[] = {"output",
 
 enum { MAX_LABEL = 40, MAX_SENTENCE = 16384 };
 
-/* Length of a label: a short text, optionally emphasized, up to a colon that is followed by a space or the end, including
- * the colon; 0: no label. */
+/* Returns the length of a label at the start of s, including its colon, and sets *label to its text; 0 if there is none. A
+ * label is a short text, optionally emphasized, with a colon that is followed by a space or the end of s. */
 static size_t label_bytes(aoe_text s, aoe_text *label) {
     static const char *const marks = "*_#> ";
     size_t begin = 0, i;
@@ -95,7 +96,7 @@ aoe_text aoei_strip_label(aoe_text s) {
     return n && aoei_text_contains_any(label, announces) ? aoei_text_trim(aoei_text_skip(s, n)) : s;
 }
 
-/* 1 if the text is only a placeholder such as "Sentence 1". */
+/* Returns 1 if the text is only a placeholder such as "Sentence 1". */
 static int is_heading(aoe_text s) {
     size_t n = s.len;
     while (n && s.data[n - 1] >= '0' && s.data[n - 1] <= '9')
@@ -149,7 +150,7 @@ static aoe_text take_quotes(aoe_text s) {
     return a ? aoei_text_trim((aoe_text){s.data + a, s.len - a - b}) : s;
 }
 
-/* Removes quotes that are followed by a comma or semicolon, or by a full stop if the quoted text ends with one. */
+/* Removes a comma or semicolon after a quoted text, or a full stop if the quoted text itself ends a sentence. */
 static aoe_text take_tail(aoe_text s) {
     static const char *const quotes[] = {"\"", "\xE2\x80\x9D", "'", "\xC2\xBB", "\xE3\x80\x8D", NULL};
     if (s.len < 2 || !strchr(",;.", s.data[s.len - 1]))

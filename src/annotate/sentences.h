@@ -14,24 +14,26 @@ typedef struct aoei_sentences {
     aoei_buffer text; /* concatenated sentences, owned */
     size_t *end;      /* [n] end of each sentence in text, owned */
     size_t n, capacity;
-    size_t repeated; /* number of sentences skipped because they were repetitions */
+    size_t repeated; /* number of sentences skipped because they were already in the list */
     size_t most;     /* maximum number of sentences */
 } aoei_sentences;
 
-/* Cleans a sentence and appends it. Skipped are sentences without a letter or digit, repetitions of the input ("Input
- * sentence: ..."), placeholders, sentences that are already in the list, sentences longer than 16 KB, and sentences after
- * the first `most`. Returns 0 or AOE_ENOMEM. */
+/* Cleans a sentence and appends it. A sentence is skipped if it contains no letter or digit, repeats the input ("Input
+ * sentence:
+ * ..."), is a placeholder, is already in the list, is longer than 16 KB, or if the list already contains `most` sentences.
+ * Returns 0 or AOE_ENOMEM. */
 int aoei_sentences_add(aoei_sentences *l, aoe_text raw);
 aoe_text aoei_sentences_item(const aoei_sentences *l, size_t i); /* borrowed until the next add */
 void aoei_sentences_clear(aoei_sentences *l);                    /* removes all sentences; keeps the memory and `most` */
 void aoei_sentences_free(aoei_sentences *l);                     /* accepts a zeroed struct */
 
-/* 1 if the line starts with a label that does not announce a requested sentence ("Input sentence: ...", "Note: ..."), with
- * or without text after it. */
+/* Returns 1 if the line starts with a label that does not announce a requested sentence, such as "Input sentence:" or "Note:".
+ */
 int aoei_is_echo(aoe_text line);
-/* Removes a label at the start that announces a sentence ("Output:", "Synonym 1:"). */
+/* Returns the text without a label at its start that announces a sentence, such as "Output:" or "Synonym 1:". */
 aoe_text aoei_strip_label(aoe_text s);
-/* Length of the opening quote if s is quoted as a whole; *at_end is the length of the closing quote. 0: s is not quoted. */
+/* If s is quoted as a whole, returns the length of the opening quote and sets *at_end to the length of the closing quote;
+ * otherwise returns 0. */
 size_t aoei_quote_bytes(aoe_text s, size_t *at_end);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Benchmark of the encoder with random weights of a known shape. It measures one of three
- * operations: inference (forward pass and pooling; weights packed once, as in aoe_model_open), a
- * training step (forward pass, three objectives, backward pass, AdamW; dropout 0.1), or a
- * pretraining step. It reads no files.
+ * Benchmark of an encoder of a known shape with random weights. It measures one of three operations: inference (forward pass
+ * and pooling; weights are packed once, as in aoe_model_open), a training step (forward pass, three objectives, backward pass,
+ * AdamW; dropout 0.1), or a step of masked-LM pretraining. It reads no files.
  */
 #include "bench/bench.h"
 
@@ -46,27 +45,28 @@ typedef struct aoei_bench {
     aoe_context *ctx; /* borrowed */
     aoe_bench_options options;
     const aoe_bench_options *o; /* points to options */
-    uint64_t runs;              /* completed runs, warm-up included */
+    uint64_t runs;              /* number of completed runs, including the warm-up */
     aoei_encoder_config config; /* configuration that is timed; may have fewer layers than the shape */
-    size_t layers;              /* layers of the shape */
+    size_t layers;              /* number of layers of the shape */
     aoei_dtype type;            /* data type of the GEMMs */
-    aoei_pair_step step;        /* training */
-    aoei_mlm_step mlm;          /* pretraining */
-    aoei_params params;         /* inference */
+    aoei_pair_step step;        /* training: parameters, activations and batch */
+    aoei_mlm_step mlm;          /* pretraining: parameters, activations and batch */
+    aoei_params params;         /* inference: weights */
     aoei_arena arena;           /* inference: memory of parameters, activations and packed weights; owned */
     aoei_encoder_state state;   /* inference: activations */
     aoei_batch_buffer buffer;   /* inference: token ids */
-    aoei_tensor pooled;         /* inference: [texts, hidden] */
-    double *labels;             /* training: [pairs], owned */
-    size_t tokens;              /* tokens of all texts */
-    size_t longest;             /* tokens of the longest text */
+    aoei_tensor pooled;         /* inference: [texts, hidden] vectors */
+    double *labels;             /* training: [pairs] labels, owned */
+    size_t tokens;              /* total number of tokens of the texts */
+    size_t longest;             /* maximum number of tokens of a text */
 } bench;
 
 static size_t text_length(const bench *b, size_t i) {
     return b->o->lengths ? b->o->lengths[i] : b->o->length;
 }
 
-/* Shapes with more than MAX_PARAMETERS are reduced to one layer and a small vocabulary. */
+/* Reduces a shape with more than MAX_PARAMETERS parameters to one layer and a small vocabulary. measure() extrapolates the time
+ * to all layers. */
 static void reduce(bench *b) {
     b->layers = b->config.layers;
     if (aoei_parameter_count(&b->config) <= MAX_PARAMETERS)
@@ -104,7 +104,8 @@ static int check(bench *b, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Initializes weights from a normal distribution with standard deviation 0.02, norms to 1 and biases to 0, as `aoe init`. */
+/* Initializes weights from a normal distribution with standard deviation 0.02, normalization weights to 1 and biases to 0, as
+ * `aoe init` does. */
 static int randomize(bench *b, aoei_params *p, aoe_error *err) {
     const float one = 1.0F;
     aoei_tensor_zero(b->ctx, p->value);
@@ -136,7 +137,8 @@ static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) {
     }
 }
 
-/* Inference uses only the values of the parameter set, so gradients and moments need no memory pages. */
+/* Lays out the tensors of inference. Gradients and moments are also laid out, but inference never writes them, so the system
+ * allocates no physical memory for them. */
 static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
     const int code = aoei_params_layout(&b->params, b->ctx, &b->config, AOEI_F32, arena, err);
     if (code)
@@ -296,7 +298,8 @@ void aoei_bench_destroy(aoei_bench *b) {
     aoei_free(b);
 }
 
-/* Floating-point operations of the GEMMs, two per multiply-add. The backward pass has twice as many as the forward pass. */
+/* Returns the number of floating-point operations of the GEMMs of a run, two per multiply-add. A backward pass has twice as
+ * many as a forward pass. */
 static double operations(const bench *b) {
     const aoei_encoder_config *c = &b->config;
     const double D = (double)c->hidden;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes the errors of checks.
+ * Computes the errors of checks and reports them.
  */
 #include "aoe_eval.h"
 #include "bench/check.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SMALL_REFERENCE 1e-6 /* below this norm the tolerance is absolute, as in golden/README */
+#define SMALL_REFERENCE 1e-6 /* norm of the reference below which the tolerance is absolute */
 
 void aoei_check_begin(aoei_check *c, const char *group, const char *name, double tolerance) {
     memset(c, 0, sizeof *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_verify: finds golden cases in a directory and runs them. verify_model.c and
- * verify_objectives.c compare the results. If the given directory is an architecture that the
- * encoder does not support, this is an error; if it is a subfolder, it is skipped with a warning.
+ * aoe_verify: finds golden cases in a directory and runs them with verify_model.c and verify_objectives.c. If the architecture
+ * of the given directory is not supported, this is an error; a subfolder with an unsupported architecture is skipped with a
+ * warning.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Golden cases of one architecture. A folder contains config.json, model.safetensors, cases.json and
- * expected.safetensors. cases.json has texts and pairs as lists of token ids, losses, and the losses and
- * gradient norms of ten AdamW steps (the trace). expected.safetensors has the hidden states of every layer,
- * the vectors of every pooling, and the gradients of every parameter for each objective. If there is a
- * folder adapter/, expected.safetensors also has the last hidden states and the gradients with adapters.
- * No tokenizer is needed.
+ * Golden cases of one architecture. A folder contains config.json, model.safetensors, cases.json and expected.safetensors.
+ * cases.json has texts and pairs as lists of token ids, losses, and the losses and gradient norms of ten AdamW steps (the
+ * trace). expected.safetensors has the hidden states of every layer, the vectors of every pooling, and the gradients of every
+ * parameter for each objective. If there is a folder adapter/, expected.safetensors also has the last hidden states and the
+ * gradients with adapters. No tokenizer is needed.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -27,14 +26,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Largest relative errors, per data type of the GEMMs. */
+/* Maximum relative errors for a data type of the GEMMs. */
 typedef struct tolerances {
     double hidden, loss, gradient, trace_loss, trace_norm;
     size_t steps; /* number of steps of the trace that are compared */
 } tolerances;
 
-/* In pre-norm architectures the residual stream is never normalized. With the random weights of the golden cases, attention is
- * so sharp that ten steps amplify rounding errors 10 to 80 times. In bf16 only the first step of their trace is compared. */
+/* In pre-norm architectures the residual stream is never normalized. With the random weights of the golden cases, ten steps
+ * therefore amplify rounding errors 10 to 80 times. In bf16, only the first step of the trace is compared for them. */
 static const tolerances allowed[] = {
     [AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4, SIZE_MAX}, [AOEI_BF16] = {1e-2, 1e-2, 5e-2, 1e-2, 3e-2, SIZE_MAX}};
 static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1};
@@ -44,21 +43,21 @@ typedef struct id_texts {
     size_t n;        /* number of texts */
     int32_t *ids;    /* [offsets[n]], owned */
     size_t *offsets; /* [n + 1], owned; text i has the ids [offsets[i], offsets[i + 1]) */
-    size_t longest;  /* tokens of the longest text */
+    size_t longest;  /* maximum number of tokens of a text */
 } id_texts;
 
 typedef struct golden {
     const char *name;           /* group in the report; borrowed */
     const char *dir;            /* folder of the golden cases; borrowed */
-    json_t *cases;              /* owned */
-    char *cases_path;           /* owned */
-    aoei_safetensors *expected; /* owned */
-    aoe_model *model;           /* owned */
-    aoei_pair_step step;        /* owned */
+    json_t *cases;              /* parsed cases.json, owned */
+    char *cases_path;           /* path of cases.json, owned */
+    aoei_safetensors *expected; /* expected.safetensors, owned */
+    aoe_model *model;           /* model of the folder, owned */
+    aoei_pair_step step;        /* parameters, activations and batch of a training step; owned */
     id_texts texts, pairs;      /* owned; pairs: texts 2i and 2i + 1 are pair i of B */
-    double *graded, *binary;    /* [B], owned; graded and binary labels */
-    uint32_t *groups;           /* [2B], owned; equal for equal texts */
-    float *host;                /* owned; workspace for the largest tensor that is compared */
+    double *graded, *binary;    /* [B] graded and binary labels, owned */
+    uint32_t *groups;           /* [2B] index of the first pair text with equal ids, owned */
+    float *host;                /* workspace for the largest tensor that is compared, owned */
     aoe_pooling pooling;        /* pooling for losses and gradients */
 } golden;
 
@@ -269,7 +268,8 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Causal models: checks the last hidden states with bidirectional attention in all layers, for texts that have them. */
+/* For causal models, checks the last hidden states with bidirectional attention in all layers, if the golden cases have them.
+ */
 static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
     aoei_encoder_config c = g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
@@ -297,8 +297,8 @@ static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
 static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
 enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
 
-/* The temperatures are the defaults, which are those of the paper: scale 20 for cosine and ibn, 1 for angle. Binary label 1
- * means positive. */
+/* Returns options for the sum of the losses in mask, a set of bits 1 << COSINE and so on. The temperatures are the defaults, as
+ * in the paper: 1/20 for cosine and ibn, 1 for angle. Binary label 1 means positive. */
 static aoe_objective_options loss_options(unsigned mask) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);
@@ -320,7 +320,7 @@ static int add_gradient(golden *g, unsigned mask, const double *label, double *l
     return code;
 }
 
-/* Name of the expected gradient of a slot for the loss `name`. Names of adapters have no ".weight". */
+/* Writes the name of the expected gradient of a slot for the loss `name`. Names of adapters are without ".weight". */
 static void gradient_name(char *out, size_t size, const golden *g, const char *name, const aoei_slot *slot) {
     const size_t tail = slot->adapter ? strlen(".weight") : 0;
     snprintf(out, size, "grad.%s.%s%.*s", name, g->model->files.prefix, (int)(strlen(slot->name) - tail), slot->name);
@@ -411,7 +411,8 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Checks ten AdamW steps on the batch of pairs. Loss: cosine + angle + ibn-isp. Weight decay applies to every parameter. */
+/* Checks the steps of the trace: AdamW on the batch of pairs with the loss cosine + angle + ibn-isp, and with weight decay for
+ * every parameter. */
 static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
     const json_t *betas = json_object_get(adamw, "betas");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Golden cases of one architecture. Hidden states, pooled vectors, losses, gradients, optimizer
- * steps and adapters of a small model are compared with an independent implementation in float64.
+ * Golden cases of one architecture. Hidden states, pooled vectors, losses, gradients, optimizer steps and adapters of a small
+ * model are compared with the results of an independent implementation in float64.
  */
 #ifndef AOEI_BENCH_VERIFY_MODEL_H
 #define AOEI_BENCH_VERIFY_MODEL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Golden cases of the objectives without a model. objectives.json is a list of
  * {x, y: [B][D], label: [B], scale: {cosine, angle, ibn}, out: {TERM: {loss, grad_x, grad_y}}}.
- * scale is the inverse of the temperature. In-batch negatives are used without identical-sentence
- * detection; labels of at least 1 are positive.
+ * scale is the inverse of the temperature. In-batch negatives are used without identical-sentence detection; labels of at
+ * least 1 are positive.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -18,11 +18,11 @@ enum { TERMS = 3 };
 #define TOLERANCE 1e-6
 
 typedef struct objective_case {
-    size_t B, D;
-    double *label;      /* [B], owned */
-    float *x, *y;       /* [B, D], owned; vectors */
-    float *gx, *gy;     /* [B, D], owned; computed gradients */
-    double *got, *want; /* [B, D], owned; computed and expected values */
+    size_t B, D;        /* number of pairs, components of a vector */
+    double *label;      /* [B] labels, owned */
+    float *x, *y;       /* [B, D] vectors of the two texts of each pair, owned */
+    float *gx, *gy;     /* [B, D] computed gradients of x and y, owned */
+    double *got, *want; /* [B, D] workspace for computed and expected values, owned */
 } objective_case;
 
 static void case_free(objective_case *c) {
