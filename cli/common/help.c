@@ -64,7 +64,7 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
 }
 
 static void print_option(const cli_option *o, const void *base) {
-    char name[128], text[512], fallback[128];
+    char name[128], text[1024], fallback[256];
     int n = o->letter ? snprintf(name, sizeof name, "  -%c, --%s", o->letter, o->name)
                       : snprintf(name, sizeof name, "      --%s", o->name);
     if (o->value && n > 0 && (size_t)n < sizeof name)
@@ -88,7 +88,8 @@ int cli_help(const cli_syntax *s) {
             print_option(&group->options[i], group->base);
     }
     printf("\n  -h, --help                  print this help\n"
-           "  @FILE                       read options from FILE: one per line, # comments, $VARIABLES expanded\n");
+           "  @FILE                       read options from FILE, one per line; # starts a comment, and $NAME\n"
+           "                              is replaced by the environment variable NAME\n");
     if (s->examples[0])
         printf("\nexamples:\n%s", s->examples);
     return 0;

@@ -7,10 +7,25 @@
 
 #include "cli/common/syntax.h"
 
+#define CLI_DEFAULT_MODEL   "$AOE_MODEL if set, otherwise the model installed with aoe"
+#define CLI_DEFAULT_COLUMNS "names listed in docs/data.md, such as sentence1 or query"
+#define CLI_STORAGE_HELP                                                                                                       \
+    "data type of the stored weights: f32, bf16, or int8 (8 bits per weight and one scale per row; only aoe can read it)"
+#define CLI_SHAPE_NAMES                                                                                                        \
+    "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "      \
+    "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
+#define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models, mean for other models"
+#define CLI_POOLING_HELP                                                                                                       \
+    "how token vectors become an embedding: cls, mean, max, last-token, cls-last-avg (average of cls and mean) or "            \
+    "first-last-avg (mean of the embedding layer and the last layer); for recurrent attention networks (RAN) also "            \
+    "cell-last, cell-mean or cell-max (last, mean or maximum of the recurrent states, called cells)"
+
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
     {                                                                                                                          \
         .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target, .choices = CLI_CHOICES("reference", "phase"),       \
-        .noun = "angle form", .help = "formula of the angle score: reference or phase"                                         \
+        .noun = "angle form",                                                                                                  \
+        .help = "angle score: reference (formula of the AnglE paper's code) or phase (minus the mean phase difference in "     \
+                "radians); see docs/objectives.md"                                                                             \
     }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                          \
     {                                                                                                                          \
@@ -23,14 +38,14 @@
     {                                                                                                                          \
         .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16"),           \
         .noun = "data type",                                                                                                   \
-        .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, otherwise f32)"   \
+        .help = "data type of computation: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, otherwise f32)"    \
     }
 #define CLI_OPTION_FORCE(target)                                                                                               \
     { .name = "force", .kind = CLI_FLAG, target, .set = 1, .help = "replace an existing model in the output directory" }
 #define CLI_OPTION_LABEL_MAP(target)                                                                                           \
     {                                                                                                                          \
-        .name = "label-map", .kind = CLI_TEXT, .value = "WORD=N,...", target,                                                  \
-        .help = "numbers for label names; drop skips the rows with that label",                                                \
+        .name = "label-map", .kind = CLI_TEXT, .value = "LABEL=N,...", target,                                                 \
+        .help = "numeric values of text labels; rows whose label has the value drop are skipped",                              \
         .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"                                               \
     }
 #define CLI_OPTION_ORDERED(target)                                                                                             \
@@ -46,13 +61,13 @@
     {                                                                                                                          \
         .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                           \
         .choices = CLI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                                \
-        .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also ignoring "      \
-                "case) or letters (comparing only letters and digits)"                                                         \
+        .help = "when two texts count as equal: exact (same bytes), space (ignoring white space), case (ignoring white space " \
+                "and case) or letters (same letters and digits, ignoring case)"                                                \
     }
 #define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                                       \
     {                                                                                                                          \
         .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                           \
-        .help = "skip unreadable rows and report how many, instead of failing at the first one"                                \
+        .help = "skip unreadable rows and report their number, instead of failing at the first one"                            \
     }
 #define CLI_OPTION_TABLE_FORMAT(target, about)                                                                                 \
     {                                                                                                                          \
@@ -63,12 +78,13 @@
     {                                                                                                                          \
         .name = "columns", .kind = CLI_TEXT, .value = "ROLE=NAME,...", target,                                                 \
         .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",                        \
-        .fallback = "recognised names"                                                                                         \
+        .fallback = "names listed in docs/data.md, such as sentence1 or query"                                                 \
     }
 #define CLI_OPTION_THRESHOLD(target)                                                                                           \
     {                                                                                                                          \
         .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                                \
-        .help = "pairs with a label of at least X are positive", .fallback = "lowest label + 0.8 x label range"                \
+        .help = "pairs with a label of at least X are positive",                                                               \
+        .fallback = "lowest label + 0.8 x (highest label - lowest label)"                                                      \
     }
 
 #endif

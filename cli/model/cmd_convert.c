@@ -28,8 +28,8 @@ static const cli_option table[] = {
      .offset = offsetof(options, storage),
      .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
      .noun = "storage type",
-     .help = "data type of the stored weights: f32, bf16, or int8 (one byte per weight and one scale per row, "
-             "readable only by aoe)"},
+     .help = CLI_STORAGE_HELP,
+     .fallback = "f32 for word vectors; required for models"},
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
@@ -37,13 +37,14 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, model),
-     .help = "model directory, or a directory with LoRA adapters, which are merged into their base model",
-     .fallback = "$AOE_MODEL if set, otherwise the default model"},
+     .help = "model directory, or a directory with LoRA adapters, which are merged into their base model; the same as DIR",
+     .fallback = CLI_DEFAULT_MODEL},
     {.name = "lowercase",
      .kind = CLI_FLAG,
      .offset = offsetof(options, lowercase),
      .set = 1,
-     .help = "word vectors: lowercase texts before tokenization, for lowercase vocabularies such as glove.6B"},
+     .help = "word vectors: the model lowercases texts before tokenization; use it if all words in FILE are lowercase, as "
+             "in glove.6B"},
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
@@ -114,11 +115,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "convert",
         .operands = "[DIR|FILE]",
-        .about = "Writes a copy of a model with its weights stored in another data type; settings, tokenizer and\n"
-                 "training record are copied. Weights read from bf16 or int8 and stored in the same type again give\n"
-                 "the same bytes. Every command accepts every type. A FILE contains word vectors (GloVe format: a word\n"
-                 "and its components per line, optionally .gz or .zst) and becomes a static model: the embedding of a\n"
-                 "text is the mean of its word vectors, and unknown words are skipped.\n",
+        .about = "DIR: writes a copy of a model with its weights stored in another data type. All commands read all\n"
+                 "data types. Settings, tokenizer and the record of the training are copied. If the data type is not\n"
+                 "changed, the weights do not change either.\n"
+                 "FILE: converts word vectors in GloVe format (one word and its vector per line, optionally .gz or\n"
+                 ".zst) to a model that needs no training. The embedding of a text is the mean of its word vectors;\n"
+                 "unknown words are skipped.\n",
         .examples = "  aoe convert model --dtype int8 -o small\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert glove.840B.300d.txt.gz -o glove\n",

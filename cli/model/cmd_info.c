@@ -26,14 +26,15 @@ static const cli_option table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, plan),
      .set = 1,
-     .help = "print the memory needed for a batch of --texts texts with --length tokens each"},
+     .help = "also print the memory that inference and training need for a batch of --texts texts with --length tokens "
+             "each"},
     {.name = "texts",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, texts),
      .min = 1,
      .max = 1e9,
-     .help = "number of texts in the batch; a training pair counts as two",
+     .help = "number of texts in the batch; a training pair counts as two texts",
      .fallback = "64"},
     {.name = "length",
      .kind = CLI_SIZE,
@@ -41,13 +42,14 @@ static const cli_option table[] = {
      .offset = offsetof(options, length),
      .min = 1,
      .max = 1e9,
-     .help = "tokens per text",
-     .fallback = "the maximum sequence length"},
+     .help = "number of tokens per text",
+     .fallback = "the maximum sequence length of the model"},
     {.name = "shape",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "use a model of this shape instead of a model directory; aoe bench --help lists the shapes",
+     .help = "print only the memory that a model of this predefined size needs, without a model directory; aoe init "
+             "--help lists the shapes",
      .fallback = "none"},
     {.name = "stored",
      .kind = CLI_CHOICE,
@@ -311,15 +313,17 @@ static int run_command(int argc, char **argv) {
     cli_model_defaults(&o.model);
     aoe_plan_options_defaults(&o.p);
     const cli_group groups[] = {
-        CLI_GROUP("memory", table, &o),
-        CLI_GROUP("memory of adapters (LoRA)", cli_lora_table, &o.p.lora),
+        CLI_GROUP("memory estimate", table, &o),
+        CLI_GROUP("memory estimate of training with LoRA adapters", cli_lora_table, &o.p.lora),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "info",
         .operands = "[DIR]",
-        .about = "Prints the contents of a model directory, and for each setting where its value comes from.\n",
+        .about = "Prints the architecture, sizes and settings of a model directory, and which file or option sets the\n"
+                 "pooling and the maximum sequence length. With --plan it also prints the memory that inference and\n"
+                 "training need.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
         CLI_GROUPS(groups),

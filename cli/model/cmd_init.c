@@ -35,22 +35,21 @@ static const cli_option table[] = {
      .offset = offsetof(options, storage),
      .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
      .noun = "storage type",
-     .help = "data type of the stored weights: f32, bf16, or int8 (readable only by aoe)",
+     .help = CLI_STORAGE_HELP,
      .fallback = "f32"},
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",
      .offset = offsetof(options, init.pooling),
      .parse = cli_parse_pooling,
-     .help = "default pooling of the model: cls, mean, max, cls-last-avg, first-last-avg or last-token; for RAN "
-             "models also cell-last, cell-mean or cell-max",
-     .fallback = "mean; last-token for causal models; cell-mean for RAN models"},
+     .help = CLI_POOLING_HELP,
+     .fallback = CLI_DEFAULT_POOLING},
     {.name = "dropout",
      .kind = CLI_REAL,
      .value = "P",
      .offset = offsetof(options, init.dropout),
      .max = 0.99,
-     .help = "dropout probability stored in config.json"},
+     .help = "dropout probability for training, stored in config.json"},
 };
 
 static const cli_option shape_table[] = {
@@ -58,18 +57,18 @@ static const cli_option shape_table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, "
-             "roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini; the size options below "
-             "override it"},
+     .help = "architecture and sizes: " CLI_SHAPE_NAMES "; the options below override the sizes",
+     .fallback = "BERT with the sizes given below"},
     SIZE_OPTION("hidden", hidden, 65536, "hidden size", "from --shape"),
     SIZE_OPTION("layers", layers, 1024, "number of layers", "from --shape"),
-    SIZE_OPTION("heads", heads, 1024, "number of attention heads", "from --shape, otherwise hidden size / 64"),
+    SIZE_OPTION("heads", heads, 1024, "number of attention heads",
+                "hidden size / 64 if --hidden is given, otherwise from --shape"),
     SIZE_OPTION("kv-heads", kv_heads, 1024, "number of key and value heads (grouped-query attention)",
-                "from --shape, otherwise --heads"),
+                "the number of attention heads if --hidden or --heads is given, otherwise from --shape"),
     SIZE_OPTION("intermediate", intermediate, 1048576, "intermediate size of the feed-forward network",
-                "from --shape, otherwise 4 x hidden size"),
-    SIZE_OPTION("head-size", head_size, 65536, "RAN models: head size", "from --shape"),
-    SIZE_OPTION("window", window, 65536, "RAN models: window size in tokens", "from --shape"),
+                "4 x hidden size if --hidden is given, otherwise from --shape"),
+    SIZE_OPTION("head-size", head_size, 65536, "RAN models: size of an attention head", "from --shape"),
+    SIZE_OPTION("window", window, 65536, "RAN models: number of tokens per window", "from --shape"),
     SIZE_OPTION("positions", positions, 1048576, "maximum sequence length in tokens, special tokens included, at least 3",
                 "from --shape, otherwise 512"),
 };
@@ -79,7 +78,8 @@ static const cli_option vocabulary_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, vocab_from),
-     .help = "train a WordPiece vocabulary on these files: .txt or tables, optionally .gz or .zst"},
+     .help = "train a WordPiece vocabulary on the texts of these files: .txt (one text per line) or tables, optionally .gz "
+             "or .zst"},
     {.name = "vocab-size",
      .kind = CLI_SIZE,
      .value = "N",
@@ -87,7 +87,11 @@ static const cli_option vocabulary_table[] = {
      .min = 10,
      .max = 1e7,
      .help = "size of the trained vocabulary, special tokens included"},
-    {.name = "cased", .kind = CLI_FLAG, .offset = offsetof(options, cased), .set = 1, .help = "keep case and accents"},
+    {.name = "cased",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, cased),
+     .set = 1,
+     .help = "trained vocabulary: keep case and accents"},
     {.name = "tokenizer",
      .kind = CLI_TEXT,
      .value = "DIR",
@@ -181,7 +185,8 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "init",
         .operands = "",
-        .about = "Creates a model directory with random weights, ready for training.\n",
+        .about = "Creates a model with random weights for aoe pretrain or aoe train. Its vocabulary is trained on given\n"
+                 "texts or copied from another model.\n",
         .examples = "  aoe init --shape bert-mini --vocab-from examples/train.tsv -o start\n"
                     "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n"
                     "  aoe init --shape tinyllama-1.1b --hidden 128 --layers 2 --heads 4 --kv-heads 2 \\\n"
@@ -206,6 +211,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_init_command = {
     .name = "init",
-    .summary = "create a model with random weights and its own vocabulary",
+    .summary = "create a model with random weights",
     .run = run_command,
 };

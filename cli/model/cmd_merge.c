@@ -25,8 +25,8 @@ static const cli_option table[] = {
      .offset = offsetof(options, storage),
      .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
      .noun = "storage type",
-     .help = "data type of the stored weights: f32, bf16, or int8 (readable only by aoe)",
-     .fallback = "f32, which stores the sums without rounding"},
+     .help = CLI_STORAGE_HELP,
+     .fallback = "f32; the other types round the merged weights"},
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
 };
 
@@ -61,11 +61,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "merge",
         .operands = "DIR...",
-        .about = "Merges the adapters in DIR (adapter_config.json and adapter_model.safetensors, from aoe train\n"
-                 "--lora-r or Hugging Face PEFT) into their base model and writes the result as a model that needs\n"
-                 "neither of them. Given several models, writes the mean of their weights, which is often better than\n"
-                 "each of several fine-tuning runs from the same start. Settings and tokenizer come from the first\n"
-                 "model; aoe.json and README.md name all models.\n",
+        .about = "One DIR: merges LoRA adapters (adapter_config.json and adapter_model.safetensors, from aoe train\n"
+                 "--lora-r or Hugging Face PEFT) into their base model and writes a complete model.\n"
+                 "Several DIRs: averages the weights of models of the same architecture and sizes. The average of\n"
+                 "several fine-tuning runs of one model is often better than each of them. Settings and tokenizer are\n"
+                 "copied from the first model; aoe.json and README.md list all models.\n",
         .examples = "  aoe merge adapters -o model\n"
                     "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
                     "  aoe merge run-1 run-2 run-3 -o model\n",

@@ -27,7 +27,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, whiten.dims),
      .min = 1,
      .max = 65536,
-     .help = "number of components to keep, those with the largest variance first",
+     .help = "number of components to keep, those with the largest variance",
      .fallback = "all components with nonzero variance"},
 };
 
@@ -65,10 +65,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "whiten",
         .operands = "FILE...",
-        .about = "Writes a copy of a model with an additional linear layer after the pooling, which subtracts the mean\n"
-                 "of the embeddings of the given texts and makes their components uncorrelated with variance 1 (BERT-\n"
-                 "whitening, Su et al. 2021). Files may be .txt (one text per line) or tables (all text columns). The\n"
-                 "weights of the model are not trained.\n",
+        .about = "Writes a copy of a model with an additional linear layer after the pooling (BERT-whitening, Su et\n"
+                 "al. 2021). The layer subtracts the mean of the embeddings of the given texts and makes their\n"
+                 "components uncorrelated with variance 1. All other weights are copied. A FILE contains one text per\n"
+                 "line (.txt) or is a table, of which all text columns are used.\n",
         .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
                     "  aoe eval sts -m bert-whitened examples/test.tsv\n",
         CLI_GROUPS(groups),

@@ -43,14 +43,15 @@ static const cli_option curve_table[] = {
      .value = "N",
      AT(smooth),
      .min = 1,
-     .help = "average losses over the last N steps; 1: no smoothing",
-     .fallback = "one epoch; for pretraining and runs shorter than three epochs, a 25th of the run"},
+     .help = "plot each loss as its mean over the last N steps; 1: no smoothing",
+     .fallback = "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs"},
     {.name = "characters",
      .kind = CLI_FLAG,
      .excludes = "json",
      AT(characters),
      .set = 1,
-     .help = "also print the loss, or the perplexity, as a text plot on stdout"},
+     .help = "also print a plot made of characters on stdout: the perplexity of pretraining runs, the loss of other "
+             "runs"},
 };
 
 /* ---- data */
@@ -409,9 +410,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot curve",
         .operands = "DIR... -o NAME",
-        .about = "Plots training runs from their output directories (train-log.jsonl) over the steps: losses, dev\n"
-                 "scores if there are any, and the perplexity of pretraining. Several runs are plotted together, with\n"
-                 "one panel per loss.\n",
+        .about = "Plots the losses and dev scores of training runs, or the perplexity of pretraining runs, over the\n"
+                 "training steps. Each DIR is the output directory of a run, with its train-log.jsonl. If several runs\n"
+                 "are given, each panel compares one loss of all runs.\n",
         .examples = "  aoe plot curve model -o curve\n"
                     "  aoe plot curve run-a run-b --smooth 50 -o runs --title 'two learning rates'\n",
         CLI_GROUPS(groups),

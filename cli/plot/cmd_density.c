@@ -5,6 +5,7 @@
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/plot/plot.h"
 
 #include <math.h>
@@ -100,8 +101,8 @@ static const cli_option density_table[] = {
      .value = "DIR",
      AT(models),
      .parse = parse_model,
-     .help = "model directory; repeat for several models side by side",
-     .fallback = "$AOE_MODEL if set, otherwise the default model"},
+     .help = "model directory; repeat this option to plot several models side by side",
+     .fallback = CLI_DEFAULT_MODEL},
     {.name = "scale",
      .kind = CLI_NAMED,
      .value = "LOW,HIGH",
@@ -460,9 +461,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot density",
         .operands = "FILE -o NAME",
-        .about = "Plots the distribution of the cosines of scored pairs (text1, text2, label; .tsv, .csv or .jsonl,\n"
-                 "optionally .gz or .zst) in six groups from the lowest to the highest gold score, next to the\n"
-                 "distribution of the gold scores. Densities use Gaussian kernels with Silverman's bandwidth.\n",
+        .about = "Divides scored pairs into six groups by gold score and plots the distribution of the cosines of each\n"
+                 "group, next to the distribution of its gold scores. FILE has the columns text1, text2 and label\n"
+                 "(.tsv, .csv or .jsonl, optionally .gz or .zst). The distributions are kernel density estimates with\n"
+                 "Gaussian kernels and Silverman's bandwidth.\n",
         .examples = "  aoe plot density -m before -m after examples/test.tsv -o density\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -48,13 +48,13 @@ static const cli_option grid_table[] = {
      .kind = CLI_TEXT,
      .value = "OPTION",
      AT(x),
-     .help = "option on the horizontal axis, as named in the grid search",
+     .help = "option of aoe train on the horizontal axis, for example w-angle",
      .fallback = "the first option with several values"},
     {.name = "y",
      .kind = CLI_TEXT,
      .value = "OPTION",
      AT(y),
-     .help = "option on the vertical axis",
+     .help = "option of aoe train on the vertical axis",
      .fallback = "the second option with several values"},
 };
 
@@ -373,8 +373,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot grid",
         .operands = "DIR -o NAME",
-        .about = "Draws a heat map of the grid search in DIR/results.jsonl: the score for two of its options, averaged\n"
-                 "over seeds and all other options. The best cell is framed.\n",
+        .about = "Draws a heat map of the scores of a grid search. DIR is the output directory of aoe grid, with its\n"
+                 "results.jsonl. Each cell is the mean score of one combination of values of two options, over all\n"
+                 "seeds and all values of the other options. The best cell is framed.\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

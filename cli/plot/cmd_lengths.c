@@ -62,8 +62,9 @@ static const cli_option length_table[] = {
      .value = "DIR",
      AT(model),
      .help = "directory of a model or of a tokenizer",
-     .fallback = "$AOE_MODEL if set, otherwise the default model"},
-    CLI_OPTION_COLUMNS(AT(columns), "NAME,...", "text columns", "all columns with a recognised name"),
+     .fallback = CLI_DEFAULT_MODEL},
+    CLI_OPTION_COLUMNS(AT(columns), "NAME,...", "text columns",
+                       "all columns with a name listed in docs/data.md, such as sentence1"),
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
@@ -317,9 +318,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
-        .about = "Draws one violin plot per file of text lengths in tokens, with median and quartiles, on a\n"
-                 "logarithmic axis. Files are tables with text columns (.tsv, .csv, .jsonl) or .txt with one text per\n"
-                 "line, optionally .gz or .zst. Special tokens are counted, and texts are not truncated.\n",
+        .about = "Draws a violin plot of the text lengths of each FILE in tokens, with median and quartiles, on a\n"
+                 "logarithmic axis. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line (.txt),\n"
+                 "optionally .gz or .zst. Special tokens are counted, and texts are not truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -40,14 +40,15 @@ static const cli_option vector_table[] = {
      AT(dims),
      .min = 2,
      .max = 65536,
-     .help = "components of the vectors, an even number; 2 draws the single complex number of the AnglE paper"},
+     .help = "number of components of the vectors, an even number; with 2, each vector is one complex number, as in "
+             "the figures of the AnglE paper"},
     {.name = "pairs",
      .kind = CLI_SIZE,
      .value = "N",
      AT(pairs),
      .min = 1,
      .max = 1e6,
-     .help = "random pairs of vectors per angle"},
+     .help = "number of random pairs of vectors per angle"},
 };
 
 /* A uniform random number in (0, 1) from splitmix64 (Steele, Lea, Flood 2014). */
@@ -229,9 +230,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot saturation",
         .operands = "-o NAME",
-        .about = "Plots the cosine and both forms of the angle score over the angle between two vectors, and next to\n"
-                 "it their gradients: what a pair at that angle can learn from. Values are means over random pairs,\n"
-                 "computed with the loss functions used in training.\n",
+        .about = "Plots the cosine and the angle score (both values of --angle-form, see aoe train --help) as\n"
+                 "functions of the angle between two vectors, and next to them their negative derivatives. Pairs at\n"
+                 "angles where the derivative is near 0 hardly train the model (saturation). Values are means over\n"
+                 "random pairs, computed with the functions used in training.\n",
         .examples = "  aoe plot saturation -o saturation\n"
                     "  aoe plot saturation --dims 2 -o complex-plane\n",
         CLI_GROUPS(groups),

@@ -59,8 +59,9 @@ static const cli_option table[] = {
      .offset = offsetof(options, format),
      .choices = CLI_CHOICES("jsonl", "npy", "tsv"),
      .noun = "format",
-     .help = "jsonl (text, embedding, tokens, truncated; with --chunk mean also the number of chunks), npy "
-             "(float32 array [texts, dims]) or tsv (one column per component)",
+     .help = "output format: jsonl (one object per text with its embedding, number of tokens, whether it was truncated, "
+             "and number of chunks with --chunk mean), npy (float32 array of shape [texts, dims]) or tsv (one row per text, "
+             "one column per component)",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
@@ -73,8 +74,9 @@ static const cli_option table[] = {
 };
 
 static const cli_option column_table[] = {
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
-                       "text column of tables; several columns, for example a,b, are embedded row by row", "text"),
+    CLI_OPTION_COLUMNS(
+            .offset = offsetof(options, table.columns), "text=NAME",
+            "text column of tables; several columns, for example a,b, give several embeddings per row, one per column", "text"),
 };
 
 static int write_npy_header(FILE *f, size_t texts, size_t dims) {
@@ -379,9 +381,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "embed",
         .operands = "[FILE...]",
-        .about = "Computes the embedding of each text and writes them in the order of the input. A file is a table\n"
-                 "(.tsv, .csv, .jsonl) or contains one text per line; .gz and .zst files are decompressed. Without a\n"
-                 "file, or for -, texts are read from stdin.\n",
+        .about = "Computes one embedding per text and writes the embeddings in the order of the texts. A FILE is a\n"
+                 "table (.tsv, .csv or .jsonl) or contains one text per line, optionally .gz or .zst. Without FILE, or\n"
+                 "if FILE is -, texts are read from stdin.\n",
         .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
                     "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n"
                     "  aoe embed -m model pairs.csv --columns text=question -o vectors.npy\n"

@@ -93,11 +93,13 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "similarity",
         .operands = "TEXT1 TEXT2",
-        .about = "Prints the cosine similarity of the embeddings of two texts, from -1 to 1, and their angle score;\n"
-                 "higher is more similar for both. The reference form of the angle score is from 0 to 1.41 (1 for\n"
-                 "identical texts); the phase form (--angle-form phase) is from -3.14 to 0 (0 for identical texts). A\n"
-                 "text that begins with - or @ must follow -- .\n",
-        .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n",
+        .about = "Prints the cosine similarity of the embeddings of two texts, from -1 to 1, and their angle score,\n"
+                 "from which the angle loss of AnglE is computed. With --angle-form reference the score is a\n"
+                 "normalized absolute value from 0 to 1.41: identical texts have the score 1, and other texts can have\n"
+                 "a higher one. With --angle-form phase it is minus the mean phase difference in radians, from -3.14\n"
+                 "to 0: identical texts have the score 0. Write -- before texts that begin with - or @.\n",
+        .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n"
+                    "  aoe similarity -m model -- '-5 degrees' 'It is cold.'\n",
         CLI_GROUPS(groups),
         .min_operands = 2,
         .max_operands = 2,

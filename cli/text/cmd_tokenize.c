@@ -4,6 +4,7 @@
  */
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/text_input.h"
 
 #include <stdlib.h>
@@ -35,18 +36,18 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, dir),
-     .help = "directory with tokenizer.json, or with vocab.txt and tokenizer_config.json",
-     .fallback = "$AOE_MODEL if set, otherwise the default model"},
+     .help = "model directory, or any directory with tokenizer.json, or with vocab.txt and tokenizer_config.json",
+     .fallback = CLI_DEFAULT_MODEL},
     {.name = "jsonl",
      .kind = CLI_FLAG,
      .offset = offsetof(options, jsonl),
      .set = 1,
-     .help = "input lines are JSON strings, which may contain line breaks and NUL characters"},
+     .help = "read each line as a JSON string, so that texts may contain line breaks and NUL characters"},
     {.name = "tokens",
      .kind = CLI_FLAG,
      .offset = offsetof(options, tokens),
      .set = 1,
-     .help = "print tokens as text instead of ids"},
+     .help = "print tokens instead of token ids; with --json, print both"},
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
@@ -58,13 +59,13 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      .offset = offsetof(options, encode.prompt),
-     .help = "template with {text} that is applied to each text",
+     .help = "prompt added to each text, with {text} where the text is inserted",
      .fallback = "none"},
     {.name = "no-specials",
      .kind = CLI_FLAG,
      .offset = offsetof(options, encode.no_special_tokens),
      .set = 1,
-     .help = "do not add special tokens"},
+     .help = "do not add special tokens such as [CLS] and [SEP]"},
 };
 
 static json_t *ids_json(const job *j) {
@@ -189,8 +190,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "tokenize",
         .operands = "[FILE...]",
-        .about = "Reads texts, one per line, from the files or stdin (-) and prints a JSON array of token ids for\n"
-                 "each; with --json an object with ids, truncated and, with --tokens, tokens.\n",
+        .about = "Reads one text per line from the files, or from stdin if there is no FILE or FILE is -, and prints a\n"
+                 "JSON array of token ids for each text. With --json it prints an object with the ids and whether the\n"
+                 "text was truncated.\n",
         .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
