@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Low-rank adapters of linear layers: six small matmuls in addition to the layer's own. Nothing is stored between forward
- * and backward; dropout(x) and x down^T are recomputed. Gradients are accumulated into the stored values in token order, as
- * for the layer itself.
+ * Low-rank adapters of linear layers: two small matmuls in the forward pass and five in the backward pass. Nothing is stored
+ * between forward and backward; dropout(x) and x down^T are recomputed. Gradients are added to the stored values in token
+ * order, as in the layer itself.
  */
 #include "nn/adapter.h"
 
@@ -17,7 +17,7 @@ size_t aoei_adapter_dropped_bytes(size_t N, size_t in) {
     return N * in * sizeof(float);
 }
 
-/* A tensor [rows, cols] of `type` over a float32 workspace. */
+/* Returns a tensor [rows, cols] of `type` in the memory of a float32 workspace. */
 static aoei_tensor in_workspace(aoei_tensor workspace, aoei_dtype type, size_t rows, size_t cols) {
     return aoei_tensor_wrap_typed(type, workspace.data, NULL, rows, cols);
 }
@@ -46,12 +46,12 @@ void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down,
     aoei_multiply(ctx, AOEI_F32, &g, down, 0, (aoei_tensor){0});
 }
 
-/* The packed form of w if it fits matmuls with x's type, or NULL. */
+/* Returns the packed form of w if it was made for matmuls with x's type, otherwise NULL. */
 static const void *packed_for(aoei_tensor w, aoei_tensor x) {
     return w.packed_type == x.type ? w.packed : NULL;
 }
 
-/* dropout(x), or x itself if there is no dropout. */
+/* Returns dropout(x), or x itself if there is no dropout. */
 static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x) {
     static const aoei_tensor none;
     if (a->drop.p == 0)
@@ -61,7 +61,7 @@ static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tens
     return dropped;
 }
 
-/* scale * x down^T */
+/* Computes scale * x down^T in the workspace a->low. */
 static aoei_tensor low_product(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x, aoei_tensor workspace) {
     const aoei_tensor low = in_workspace(a->low, x.type, x.rows, a->down.rows);
     aoei_product g = product(low, x, a->scale);
@@ -78,7 +78,7 @@ void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, 
     aoei_multiply(ctx, x.type, &g, a->up, 1, workspace);
 }
 
-/* dw[O,I] += dy^T x */
+/* Computes dw[O, I] += dy^T x. */
 static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x, aoei_tensor workspace) {
     aoei_product g = {.M = dy.cols,
                       .N = x.cols,
@@ -93,7 +93,7 @@ static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_ten
     aoei_multiply(ctx, x.type, &g, x, 0, workspace);
 }
 
-/* scale * dy up, in the workspace `low` */
+/* Computes scale * dy up in the workspace a->low. */
 static aoei_tensor low_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor workspace) {
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     aoei_product g = product(dlow, dy, a->scale);
@@ -110,7 +110,7 @@ void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter
 
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
                                  aoei_activation activation, aoei_tensor gate, aoei_tensor workspace) {
-    /* filled by aoei_adapter_parameter_gradients */
+    /* computed by aoei_adapter_parameter_gradients */
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     const int dropout = a->drop.p > 0;
     const aoei_tensor to = dropout ? in_workspace(a->dropped, dx.type, dx.rows, dx.cols) : dx;
@@ -121,6 +121,6 @@ void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, 
     if (!dropout)
         add_to(&g);
     aoei_multiply(ctx, dy.type, &g, a->down, 0, workspace);
-    if (dropout) /* each mask element is a common factor of all terms, so it can be applied to the sum */
+    if (dropout) /* an element of the mask is a common factor of all terms of a sum, so it can be applied to the sum */
         aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);
 }

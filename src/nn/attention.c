@@ -2,10 +2,11 @@
  * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task handles one text and one key-value head and
  * keeps the probabilities of ROWS queries in memory. Scratch memory therefore grows with ROWS times the maximum sequence
  * length. The backward recomputes the probabilities.
- * In bf16, matmul operands are bf16. Scores, softmax and their gradients are float32 and are rounded where they become
- * operands. dk and dv are summed in float32.
- * Accumulation order: query blocks of a head ascend, and heads of a group ascend, so every element of dk and dv is summed
- * over (head, query) in a fixed order. The result of a text does not depend on other texts. With a causal mask or a window,
+ * In bf16, matmul operands are bf16. Scores, probabilities and their gradients are float32 and are rounded when they
+ * become matmul operands. dk and dv are summed in float32.
+ * Accumulation order: the heads that share a key-value head are processed in ascending order, and the query blocks of a
+ * head also, so every element of dk and dv is summed over (head, query) in a fixed order. The result of a text does not
+ * depend on other texts. With a causal mask or a window,
  * softmax reads only the keys that a query attends to, and key blocks outside the mask are skipped.
  */
 #include "nn/attention.h"
@@ -18,7 +19,7 @@
 enum {
     ROWS = 64,   /* queries per block */
     CHUNK = 512, /* queries per forward task; longer texts are split into several tasks */
-    /* alignment of a block's first key, so that blocks start at whole panels of packed keys and whole groups of masks */
+    /* alignment of a block's first key, so that blocks start at a panel of packed keys and at a block of dropout masks */
     EDGE = 64
 };
 
@@ -28,36 +29,36 @@ _Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0,
 typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
-    const aoei_batch *batch;                 /* packed texts, each attending to itself; NULL: `spans` is used instead */
+    const aoei_batch *batch; /* packed texts, whose tokens attend to tokens of their own text; NULL: `spans` is used instead */
     const aoei_attention_span *spans;        /* [n_spans], used if batch is NULL */
-    size_t n_spans, most_queries, most_keys; /* largest numbers of queries and keys of a span or of a text of the batch */
+    size_t n_spans, most_queries, most_keys; /* maximum numbers of queries and keys of a span, or of tokens of a text */
     aoei_dtype type;                         /* type of all tensors */
-    aoei_tensor q, k, v, out;                /* rows of all tokens; in the backward, out is dout */
-    aoei_tensor dq, dk, dv;                  /* gradients of q, k and v; used in the backward only */
+    aoei_tensor q, k, v, out;                /* [tokens, columns]; in the backward pass, out is dout */
+    aoei_tensor dq, dk, dv;                  /* gradients of q, k and v; used in the backward pass only */
     unsigned char *scratch;                  /* [threads, worker_scratch] bytes */
     size_t chunks;                           /* forward tasks per head, for the maximum sequence length */
 } attention_job;
 
-/* One (text, head) pair, with the scratch memory of the worker that computes it. */
+/* State of a task: the span and the head that it computes, and the scratch memory of its worker. */
 typedef struct head_work {
     const attention_job *job;
     size_t first, T;         /* queries: rows [first, first + T) of q and out */
     size_t k_first, keys;    /* keys: rows [k_first, k_first + keys) of k and v */
-    uint32_t number;         /* position of the first query in its text, a key of dropout masks */
+    uint32_t number;         /* position of the first query in its text; dropout masks depend on it */
     size_t q_col, k_col;     /* first column of the head in q and out, and in k and v */
     aoei_dropout_row drop;   /* dropout state of the current query; counter[1] is the query */
     float *p, *dropped, *ds; /* [ROWS, ld] probabilities, probabilities after dropout, and gradients of the scores */
     size_t ld;
     aoei_bf16 *operand;        /* [ROWS, ld] bf16 copy of p, dropped or ds, used as matmul operand */
     float *dk, *dv;            /* [keys, d] float32 sums, used if the tensors are bf16 */
-    void *packed_k, *packed_v; /* k^T and v^T, packed as right-hand sides [d, T] */
-    float *gemm_scratch;
+    void *packed_k, *packed_v; /* k^T and v^T, packed as right-hand sides [d, keys] */
+    float *gemm_scratch;       /* scratch memory of matmul kernels */
 } head_work;
 
 /* Sizes in bytes of the parts of a worker's scratch memory, for given maximum numbers of queries and keys. */
 typedef struct scratch_sizes {
-    size_t block, operand, sums, packed; /* sizes of one part each: 3 blocks, 1 operand, 2 sums, 2 packed forms */
-    size_t total;
+    size_t block, operand, sums, packed; /* size of each of 3 blocks [ROWS, ld], 1 bf16 operand, 2 sums and 2 packed forms */
+    size_t total;                        /* size of all parts */
 } scratch_sizes;
 
 static size_t round16(size_t n) {
@@ -92,7 +93,7 @@ size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, a
     return aoei_attention_spans_scratch(ctx, a, type, longest, longest);
 }
 
-/* Span i of the job; without spans, text i of the batch as a span. */
+/* Returns span i of the job or, if it has a batch, text i of the batch as a span. */
 static aoei_attention_span span_at(const attention_job *j, size_t i) {
     if (j->spans)
         return j->spans[i];
@@ -158,19 +159,19 @@ static void start_head(head_work *w, size_t head) {
     w->drop.counter[3] = w->job->a->drop.site << 16 | (uint32_t)head;
 }
 
-/* Packs x^T [d, T] for the rows of a text and a key-value head. The first columns of a packed form are also a packed form. */
+/* Packs x^T [d, keys] for the keys of the span and the key-value head. */
 static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1,
                                                                  x.ld, w->job->a->head_dim, 0, w->keys);
 }
 
-/* Keys [begin, end) of a text. */
+/* A range of keys: [begin, end), relative to the first key of the span. */
 typedef struct key_range {
     size_t begin, end;
 } key_range;
 
-/* The keys that one query attends to. */
+/* Returns the keys that a query attends to. */
 static key_range row_keys(const head_work *w, size_t query) {
     const size_t window = w->job->a->window;
     key_range k = {0, w->job->a->causal ? query + 1 : w->keys};
@@ -181,12 +182,13 @@ static key_range row_keys(const head_work *w, size_t query) {
     return k;
 }
 
-/* The keys that queries [q0, q0 + rows) attend to, extended down to a multiple of EDGE. */
+/* Returns the range of all keys that queries [q0, q0 + rows) attend to, with its start rounded down to a multiple of EDGE. */
 static key_range block_keys(const head_work *w, size_t q0, size_t rows) {
     return (key_range){row_keys(w, q0).begin / EDGE * EDGE, row_keys(w, q0 + rows - 1).end};
 }
 
-/* Rows of x [rows, ld] as a matmul operand of the tensors' type, starting at keys.begin. */
+/* Returns columns keys.begin to keys.end of x [rows, ld] as a matmul operand of the tensors' type: a pointer into x or, in
+ * bf16, into a rounded copy. */
 static const void *operand(const head_work *w, const float *x, size_t rows, key_range keys) {
     if (w->job->type == AOEI_F32)
         return x + keys.begin;
@@ -197,7 +199,7 @@ static const void *operand(const head_work *w, const float *x, size_t rows, key_
     return w->operand + keys.begin;
 }
 
-/* The packed form of the keys starting at `first`, a multiple of EDGE. */
+/* Returns the part of a packed form of all keys that starts at key `first`, a multiple of EDGE. */
 static const void *packed_from(const head_work *w, const void *packed, size_t first) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     const size_t bytes =
@@ -205,8 +207,8 @@ static const void *packed_from(const head_work *w, const void *packed, size_t fi
     return (const unsigned char *)packed + bytes;
 }
 
-/* y = dropout(x) for the keys of the block, up to the last key that each query attends to. keys.begin is a multiple of EDGE.
- * y may be x. */
+/* Computes y = dropout(x) for queries [q0, q0 + rows) and, for each query, the keys from keys.begin, a multiple of EDGE, to the
+ * last key that it attends to. y may be x. */
 static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows, key_range keys) {
     w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
     for (size_t r = 0; r < rows; r++) {
@@ -216,7 +218,7 @@ static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t
     }
 }
 
-/* Zeroes the elements of x whose query does not attend to the key. */
+/* Sets the elements of x to 0 whose query does not attend to their key. */
 static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
     for (size_t r = 0; r < rows; r++) {
         const key_range seen = row_keys(w, q0 + r);
@@ -226,7 +228,7 @@ static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, k
     }
 }
 
-/* p[rows, keys] = softmax(scale q k^T) */
+/* Computes w->p[rows, keys] = softmax(scale q k^T). */
 static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_product){.M = rows,
@@ -304,11 +306,11 @@ void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_
     run_forward(&j);
 }
 
-/* Sums dk or dv of a text and a key-value head: float32 [keys, d]. If the tensor is float32, the sums are in the tensor
- * itself. */
+/* Location of the float32 sums [keys, d] of dk or dv for a span and a key-value head: in the tensor itself if it is float32,
+ * otherwise in a workspace. */
 typedef struct key_sums {
-    float *data;
-    size_t ld;
+    float *data; /* first sum, borrowed */
+    size_t ld;   /* distance between the rows of two keys in floats */
 } key_sums;
 
 static key_sums sums_in(const head_work *w, aoei_tensor t, float *workspace) {
@@ -329,7 +331,8 @@ static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
             ->to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
-/* to[keys, d] += x[rows, keys]^T from[rows, d]. `from` starts at (row, col), and x at keys.begin. */
+/* Computes to[keys, d] += x[rows, keys]^T from[rows, d]. The rows of `from` start at (row, col); x points to column keys.begin.
+ */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
                            size_t rows, key_range keys) {
     multiply(w, (aoei_product){.M = keys.end - keys.begin,
@@ -347,7 +350,7 @@ static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_
                                .scale = 1});
 }
 
-/* ds[rows, keys] = gradient of the scores before scaling, computed from p and dout */
+/* Computes w->ds[rows, keys], the gradient of q k^T, from p and dout. */
 static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_product){.M = rows,
@@ -375,7 +378,7 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
     const attention_job *j = w->job;
     const key_range keys = block_keys(w, q0, rows);
     const size_t row = w->first + q0;
-    const float *used = w->p; /* probabilities that were multiplied by the values */
+    const float *used = w->p; /* probabilities that were multiplied by v in the forward pass */
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
         drop_block(w, w->dropped, w->p, q0, rows, keys);

@@ -19,19 +19,20 @@ typedef struct aoei_attention {
     size_t kv_heads;   /* number of key and value heads; divides heads (grouped-query attention) */
     size_t head_dim;   /* d */
     int causal;        /* 1: a token attends to itself and to earlier tokens only */
-    size_t window;     /* a token attends to tokens at a distance below this; 0: to all */
+    size_t window;     /* a token attends to tokens at a distance of less than `window` tokens; 0: to all tokens */
     double scale;      /* 1 / sqrt(d) */
-    aoei_dropout drop; /* dropout of the probabilities, keyed by text, head, query and key */
+    aoei_dropout drop; /* dropout of the probabilities; masks depend on text, head, query and key */
 } aoei_attention;
 
-/* Size in bytes of the scratch tensor of both calls for texts of up to `longest` tokens on this context. */
+/* Returns the size in bytes of the scratch tensor that the forward and backward pass need for texts of up to `longest` tokens.
+ */
 size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t longest);
 /* out[N, H d] = dropout(softmax(scale q k^T)) v for each text and head. q is [N, H d]; k and v are [N, kv_heads d]; they may be
  * column views and have one type. In bf16, scores and softmax are float32, and probabilities are rounded to bf16 before they
  * are multiplied by v. scratch comes from aoei_workspace_take. */
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch);
-/* Overwrites dq, dk and dv. The probabilities are recomputed, so the forward keeps nothing. */
+/* Overwrites dq, dk and dv. The probabilities are recomputed, so the forward pass stores nothing for the backward pass. */
 void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
                              aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
                              aoei_tensor scratch);
@@ -39,17 +40,18 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
 /* Attention of the rows [q_first, q_first + q_rows) of q and out to the rows [k_first, k_first + k_rows) of k and v. */
 typedef struct aoei_attention_span {
     uint32_t q_first, q_rows, k_first, k_rows;
-    uint32_t text;   /* index of the text, which keys dropout masks */
-    uint32_t number; /* position of the first query in its text, which keys dropout masks */
+    uint32_t text;   /* index of the text; dropout masks depend on it */
+    uint32_t number; /* position of the first query in its text; dropout masks depend on it */
 } aoei_attention_span;
-/* As aoei_attention_scratch, for spans of up to most_queries queries and most_keys keys. */
+/* Like aoei_attention_scratch, for spans of up to most_queries queries and most_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t most_queries,
                                     size_t most_keys);
-/* As aoei_attention_forward, for spans[n] instead of a batch, never causal. A query's row gets the same bits as in a batch. */
+/* Like aoei_attention_forward, but for spans[n] instead of the texts of a batch, and without causal mask or window. The output
+ * of a query has the same bits as in a batch. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch);
-/* dq, of either type, is overwritten. dk and dv are float32 and accumulated over the queries of the spans. Each key belongs to
- * at most one span. */
+/* dq is float32 or bf16 and is overwritten. dk and dv are float32, and the gradients of all queries are added to them. A row of
+ * k and v belongs to at most one span. */
 void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
                                    aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_attention_span *spans, size_t n,
                                    const aoei_attention *a, aoei_tensor scratch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A batch of texts as the encoder reads it. The tokens of all texts are packed one after the
- * other, without padding.
+ * A batch of tokenized texts, the input of the encoder. The tokens of all texts are stored
+ * consecutively, without padding.
  */
 #ifndef AOEI_NN_BATCH_H
 #define AOEI_NN_BATCH_H
@@ -10,14 +10,14 @@
 
 /* A packed batch. The caller owns the memory. */
 typedef struct aoei_batch {
-    size_t n_tokens;           /* N, the tokens of all texts */
+    size_t n_tokens;           /* N, number of tokens of all texts */
     size_t n_texts;            /* number of texts */
     size_t longest;            /* maximum sequence length in tokens */
     const int32_t *ids;        /* [N] token ids in [0, V) */
     const uint32_t *positions; /* [N] 0, 1, ... within each text */
     const uint32_t *offsets;   /* [n_texts + 1] index of each text's first token; offsets[n_texts] = N */
     const uint32_t
-        *text_index;       /* [n_texts] index of each text within the optimizer step, a key of dropout masks; NULL: 0, 1, ... */
+        *text_index; /* [n_texts] [n_texts] index of each text within the optimizer step, for dropout masks; NULL: 0, 1, ... */
     const uint32_t *first; /* [n_texts] position of each text's first token in dropout masks, if texts are chunks of
                             * longer texts; NULL: 0 */
 } aoei_batch;

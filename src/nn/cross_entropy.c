@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cross entropy of rows of logits with one target each; the gradient replaces the logits. Each row is one task.
+ * Cross entropy of rows of logits, each with one target. The gradient replaces the logits. Each row is a task.
  */
 #include "nn/cross_entropy.h"
 
@@ -10,11 +10,11 @@
 
 typedef struct entropy_job {
     const aoe_context *ctx;
-    aoei_tensor logits, grad;
-    const int32_t *target; /* [M] target class of each row */
-    float scale;           /* factor of the gradient */
-    double *loss;          /* [M] loss of each row, in nats */
-    uint8_t *best;         /* [M] 1 if no logit exceeds the target's */
+    aoei_tensor logits, grad; /* [M, V] float32 logits, replaced by their gradient; bf16 copy of it, or logits */
+    const int32_t *target;    /* [M] target class of each row */
+    float scale;              /* factor of the gradient */
+    double *loss;             /* [M] loss of each row, in nats */
+    uint8_t *best;            /* [M] 1 if no logit exceeds the target's */
 } entropy_job;
 
 static void entropy_task(void *arg, size_t row, size_t worker) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Dense layers over pooled vectors. They compute in float32 for every data type of the encoder, because they are small and
- * because a whitening layer amplifies small differences.
+ * Linear layers with an optional tanh, in float32.
  */
 #include "nn/dense.h"
 
@@ -9,10 +8,10 @@
 #include <math.h>
 
 typedef struct tanh_job {
-    aoei_tensor y, dy; /* float32 with contiguous rows; dy is absent in the forward */
+    aoei_tensor y, dy; /* float32 with contiguous rows; dy is absent in the forward pass */
 } tanh_job;
 
-/* One row: y = tanh(y) in the forward, dy *= 1 - y^2 in the backward. */
+/* Computes one row: y = tanh(y) in the forward pass, dy *= 1 - y^2 in the backward pass. */
 static void tanh_task(void *arg, size_t row, size_t worker) {
     const tanh_job *j = arg;
     float *y = aoei_tensor_at(j->y, row, 0), *dy = j->dy.data ? aoei_tensor_at(j->dy, row, 0) : NULL;

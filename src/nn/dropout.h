@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of token rows. The mask of an element depends only on the seed, the step, the
- * layer, the text and the token (docs/numerics.md, "Masks"), not on the batch or the threads.
+ * Dropout of the rows of tokens. The mask of an element depends only on the seed, the step, the
+ * site, the text, the token and the column (docs/numerics.md, "Masks"), not on the batch or the
+ * threads. A site is an operation of an encoder layer that applies dropout.
  */
 #ifndef AOEI_NN_DROPOUT_H
 #define AOEI_NN_DROPOUT_H
@@ -13,30 +14,30 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* Dropout at one site (one place in one layer) in one optimizer step. */
+/* Parameters of dropout at one site in one optimizer step. */
 typedef struct aoei_dropout {
     double p;        /* probability of dropping an element; 0: no dropout */
-    uint32_t key[2]; /* the key of the seed and the step (base/random.h) */
+    uint32_t key[2]; /* key of the step, computed by aoei_dropout_key (base/random.h) */
     uint32_t site;   /* aoei_site(layer, kind), or aoei_adapter_site */
 } aoei_dropout;
 
-/* Kinds of sites within a layer. Site 0 is the embedding output; layer l (from 0) has the sites 4 l + 1 to 4 l + 3. */
+/* Kinds of sites. Site 0 is the embedding output; encoder layer l (from 0) has the sites 4 l + 1 to 4 l + 3. */
 enum { AOEI_SITE_EMBEDDING = 0, AOEI_SITE_ATTENTION = 1, AOEI_SITE_ATTENTION_OUTPUT = 2, AOEI_SITE_FFN_OUTPUT = 3 };
 static inline uint32_t aoei_site(size_t layer, uint32_t kind) {
     return (uint32_t)(4 * layer) + kind;
 }
 
 /* y = residual + dropout(x), all of one type and shape; an absent residual counts as 0. y may be x or residual.
- * The backward of x is this function applied to the gradient without a residual; for it, y may be bf16 and x float32.
- * With p = 0 it is an addition (float32 only) or a copy. */
+ * The gradient of x is this function applied to the gradient of y, without a residual; then y may be bf16 and x float32.
+ * For p = 0 it computes residual + x (float32 only), or copies x if the residual is absent. */
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
                       const aoei_dropout *drop);
 
-/* ---- for operations of nn/ that apply dropout themselves */
+/* ---- for operations in nn/ that include dropout */
 
-/* The index of the text that token `row` of the batch belongs to. */
+/* Returns the index of the text to which token `row` of the batch belongs. */
 size_t aoei_batch_text(const aoei_batch *b, size_t row);
-/* The mask of token `row`, which belongs to text `text`. */
+/* Returns the kernel arguments for the mask of token `row`, which belongs to text `text`. */
 aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *b, size_t text, size_t row);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Chooses the data type of matmuls.
+ * Selects the data type of matmuls.
  */
 #include "nn/dtype.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sums, multiples and activations of contiguous tensors, split over fixed blocks of elements.
+ * Sums, scaling and activations of contiguous tensors. A task computes a block of BLOCK elements.
  */
 #include "nn/elementwise.h"
 
@@ -13,8 +13,8 @@ typedef struct element_job {
     const aoe_context *ctx;
     float *y;           /* [n] output */
     const float *a, *b; /* [n] inputs */
-    float s;
-    size_t n;
+    float s;            /* factor of y */
+    size_t n;           /* number of elements */
 } element_job;
 
 static size_t block_length(const element_job *j, size_t task) {
@@ -80,7 +80,7 @@ typedef struct slope_job {
     size_t n;
 } slope_job;
 
-/* One block of the backward. bf16 is converted to float32 in pieces. */
+/* Computes dx for one block of elements. bf16 elements are converted to float32, PIECE at a time. */
 static void slope_task(void *arg, size_t task, size_t worker) {
     enum { PIECE = 1024 };
     const slope_job *j = arg;

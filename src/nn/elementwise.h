@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sums, multiples and activations of contiguous tensors.
+ * Sums, scaling and activations of contiguous tensors.
  */
 #ifndef AOEI_NN_ELEMENTWISE_H
 #define AOEI_NN_ELEMENTWISE_H
@@ -12,9 +12,9 @@
 void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b);
 /* t *= s, float32. */
 void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s);
-/* y = activation(x) for each element; x and y have one type, y may be x. */
+/* y = activation(x) for each element; x and y have one type; y may be x. */
 void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation);
-/* dx = dy * activation'(x); dy is float32, dx has x's type. */
+/* dx = dy * activation'(x); dy is float32; dx has x's type. */
 void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
                               aoei_activation activation);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Embedding tables: the forward gathers and adds rows. The backward adds each token's gradient in token order and therefore
- * splits its work by columns, never by tokens.
+ * The embedding layer. The forward pass gathers rows of the tables and adds them. The backward pass adds the gradients
+ * of tokens in token order. It therefore distributes columns over threads, not tokens.
  */
 #include "nn/embedding.h"
 
@@ -15,13 +15,13 @@ enum {
 
 typedef struct embedding_job {
     const aoe_context *ctx;
-    aoei_tensor y; /* output; in the backward, its gradient dy */
-    aoei_tensor word, position, token_type;
+    aoei_tensor y;                          /* [N, D] output; in the backward pass, its gradient */
+    aoei_tensor word, position, token_type; /* tables; in the backward pass, their gradients */
     size_t position_offset;
     const aoei_batch *batch;
 } embedding_job;
 
-/* to[D] = one row of a table of any type, in float32. */
+/* Writes one row of a table of any type to to[D], converted to float32. */
 static void table_row(const embedding_job *j, float *to, aoei_tensor table, size_t row) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const void *from = aoei_tensor_at(table, row, 0);
@@ -37,7 +37,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->y.cols, first = task * ROWS, end = first + ROWS < j->y.rows ? first + ROWS : j->y.rows;
-    float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D; /* sum: one output row, used if y is not float32 */
+    float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D; /* sum: buffer for an output row if y is not float32 */
     for (size_t i = first; i < end; i++) {
         float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, i, 0) : sum;
         table_row(j, y, j->word, (size_t)j->batch->ids[i]);

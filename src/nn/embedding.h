@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Embedding tables: sums of token, position and token type embeddings.
+ * The embedding layer: the sum of token, position and token type embeddings.
  */
 #ifndef AOEI_NN_EMBEDDING_H
 #define AOEI_NN_EMBEDDING_H
@@ -10,11 +10,11 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* y[N, D] = word[id] + position[pos + position_offset] + token_type[0]. y is float32 or bf16; the tables may have any type.
- * position and token_type may be absent. */
+/* y[N, D] = word[id] + position[pos + position_offset] + token_type[0], for the ids and positions of the batch. y is float32 or
+ * bf16; the tables may have any type. position and token_type may be absent. */
 void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
                             size_t position_offset, aoei_tensor token_type, const aoei_batch *batch);
-/* Accumulates the gradients (float32) of the tables. */
+/* Adds the gradients of the tables to dword, dposition and dtoken_type, which are float32 and may be absent. */
 void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,
                              aoei_tensor dtoken_type, aoei_tensor dy, const aoei_batch *batch);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Multithreaded driver of the matmul kernels. It divides C into blocks, one per task. A task packs its part of A, and its
- * part of B unless B is already packed. Each element of A is packed once per block column and each element of B once per
- * block row, so blocks are as large as load balancing allows.
+ * part of B unless B is already packed. Each element of A is packed once per column of blocks, and each element of B
+ * once per row of blocks, so blocks are as large as load balancing allows.
  */
 #include "kernels/kernel_table.h"
 #include "nn/gemm.h"
@@ -10,39 +10,43 @@
 
 static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
-/* Sizes of the blocks of C. Blocks start at rows x cols and are halved, down to least_rows x least_cols, until there are at
- * least `tasks` of them. */
+/* Sizes of the blocks of C. The block size is at first rows x cols, and is halved, down to least_rows x least_cols, until there
+ * are at least `tasks` blocks. */
 typedef struct block_sizes {
     size_t rows, cols, least_rows, least_cols, tasks;
-    size_t unit; /* the rows of a block are a multiple of this */
+    size_t unit; /* the number of rows of a block is a multiple of `unit` */
 } block_sizes;
 
+/* block sizes for kernels with vector instructions, and for AMX */
 static const block_sizes for_vectors = {.rows = 256, .cols = 768, .least_rows = 64, .least_cols = 128, .tasks = 16, .unit = 2};
-/* A panel of B must be used for many rows, because tile instructions compute faster than the L2 and L3 caches deliver data. */
+/* With AMX, a panel of B must be used for many rows, because tile instructions need data faster than the L2 and L3 caches
+ * deliver it. */
 static const block_sizes for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .least_rows = 256, .least_cols = 128, .tasks = 8, .unit = 32};
 
-#define PACK_ROWS ((size_t)64) /* rows of A for which packing B in a separate pass pays off */
+#define PACK_ROWS ((size_t)64) /* minimum number of rows of A for which B is packed in parallel before the matmul */
 
+/* A matmul and its division into blocks. */
 typedef struct grid {
     const aoe_context *ctx;
     aoei_dtype type; /* type of A and B */
     const aoei_product *g;
     size_t rows, cols; /* size of a block; cols is a multiple of AOEI_GEMM_PANEL */
-    size_t across;     /* blocks per block row */
+    size_t across;     /* number of blocks per row of blocks */
 } grid;
 
 static size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* Size of the blocks if n is divided into equal blocks of at most `most` (not 0) elements. The size is a multiple of `unit`. */
+/* Returns the size of the blocks if n is divided into equal blocks of at most `most` > 0 elements, rounded up to a multiple of
+ * `unit`. */
 static size_t block_size(size_t n, size_t most, size_t unit) {
     size_t blocks = ceil_div(n, most);
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
 }
 
-/* The element at `offset`, or NULL if p is NULL. */
+/* Returns a pointer to the element at `offset`, or NULL if p is NULL. */
 static void *at(const void *p, aoei_dtype type, size_t offset) {
     return p ? (unsigned char *)p + offset * aoei_dtype_size(type) : NULL;
 }
@@ -67,7 +71,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
     (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Sets rows, cols and across. They depend only on the shapes and on the kind of kernel. */
+/* Sets rows, cols and across. They depend only on the shapes and on whether the kernel uses tiles. */
 static void choose_blocks(grid *s) {
     const aoei_product *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
@@ -78,7 +82,7 @@ static void choose_blocks(grid *s) {
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
         const int by_rows = s->rows / 2 >= c->least_rows, by_cols = s->cols / 2 >= c->least_cols;
-        /* with vector instructions and packed B, splitting by rows costs nothing */
+        /* with vector instructions and packed B, smaller blocks of rows cost nothing */
         const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
         if (by_rows && (!by_cols || rows_first))
             s->rows = block_size(g->M, s->rows / 2, c->unit);
@@ -113,10 +117,10 @@ void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoe
 
 typedef struct pack_job {
     const aoe_context *ctx;
-    aoei_dtype type;
-    void *packed;
-    aoei_tensor t;
-    int transposed; /* 1: B[k][n] is t[n][k] */
+    aoei_dtype type; /* type of the matmuls */
+    void *packed;    /* result */
+    aoei_tensor t;   /* matrix to pack */
+    int transposed;  /* 1: B[k][n] is t[n][k] */
 } pack_job;
 
 static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
@@ -126,7 +130,7 @@ static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dt
     (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, b, b_type, b_row, b_col, K, n0, n1);
 }
 
-/* to[n] = t[row][col..col + n) in float32. */
+/* Converts elements [col, col + n) of a row of t to float32. */
 static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     if (j->t.type == AOEI_I8)
@@ -135,7 +139,7 @@ static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n
         k->from_bf16(to, aoei_tensor_at(j->t, row, col), n);
 }
 
-/* Packs panels of a type that the packing kernels do not accept: the columns of a panel are converted to float32 first. */
+/* Packs columns [n0, n1) of a matrix of a type that the packing kernels do not accept: they are converted to float32 first. */
 static void pack_widened(const pack_job *j, float *wide, size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;

@@ -11,19 +11,20 @@
 /* C = epilogue(A B), as defined by aoei_product. A and B have type `type`. M and N may be 0. */
 void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g);
 /* Packs all of t, or its transpose if `transposed` is 1, as the right-hand side of matmuls of type `type`. t may have any
- * type. If t needs a conversion and is not float32, both of its sides must be at most AOEI_CONVERTED_SIDE. */
+ * type. If t is not float32 and its type is not `type`, both its dimensions must be at most AOEI_CONVERTED_SIDE. */
 void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed);
 #define AOEI_CONVERTED_SIDE (AOEI_WORKER_SCRATCH / AOEI_GEMM_PANEL)
 
-/* Matmul of A (of type `type`) and b, or the transpose of b if `transposed` is 1. *g describes everything except B. If
- * g->packed is NULL, all threads pack B into `workspace` (aoei_linear_workspace bytes, may be absent). They do so if A has
- * enough rows to make packing worthwhile or if B must be converted. */
+/* Matmul of A (of type `type`) and B = b, or the transpose of b if `transposed` is 1. *g describes all operands except B. If
+ * g->packed is NULL and there is a workspace (of aoei_linear_workspace bytes), B is packed into it in parallel if A has enough
+ * rows to make this worthwhile, or if B must be converted. */
 void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed,
                    aoei_tensor workspace);
 
 /* Size in bytes of the packed form of a weight [out, in] for x of `type`, a multiple of 64. */
 size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in);
-/* Packs a weight for x of `type` into `memory` (64-byte aligned), which the caller owns and keeps as long as the weight. */
+/* Packs a weight for x of `type` into `memory` (64-byte aligned), which the caller owns and frees after the last use of the
+ * weight. */
 void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory);
 
 #endif

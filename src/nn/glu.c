@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Gated linear units (Shazeer 2020) of contiguous tensors, split into fixed blocks of elements. A block is processed in
- * pieces that fit the L1 cache. bf16 is converted to float32, and every result is rounded once.
+ * Gated linear units (Shazeer 2020) of contiguous tensors. A task computes a block of BLOCK elements, in pieces that fit the L1
+ * cache. bf16 is converted to float32, and every result is rounded once.
  */
 #include "nn/glu.h"
 
@@ -12,9 +12,9 @@ enum { BLOCK = 16384 /* elements per task */, PIECE = 1024 /* elements converted
 
 typedef struct gate_job {
     const aoe_context *ctx;
-    aoei_tensor y, gate, up; /* all of one type; in the backward, y is dy */
+    aoei_tensor y, gate, up; /* all of one type; in the backward pass, y is dy */
     aoei_activation activation;
-    size_t n;
+    size_t n; /* number of elements */
 } gate_job;
 
 static aoei_gelu_f32_fn *value_kernel(const gate_job *j) {
@@ -29,7 +29,7 @@ static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
                                              : k->gelu_grad_f32;
 }
 
-/* Elements [at, at + n) as float32: a pointer into t, or a converted copy in workspace. */
+/* Returns elements [at, at + n) as float32: a pointer into t, or to a converted copy in `workspace`. */
 static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *workspace) {
     if (t.type == AOEI_F32)
         return aoei_f32(t) + at;
@@ -37,7 +37,8 @@ static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float 
     return workspace;
 }
 
-/* Stores x[n] as elements [at, at + n) of t, rounded to t's type. Does nothing if x is already in place. */
+/* Rounds x[n] to bf16 and stores it as elements [at, at + n) of t. Does nothing if t is float32, because x is then part of t.
+ */
 static void put(const gate_job *j, aoei_tensor t, size_t at, size_t n, const float *x) {
     if (t.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->to_bf16(aoei_b16(t) + at, x, n);

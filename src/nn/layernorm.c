@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layer normalization. Rows are independent: the forward and dx are split into blocks of rows. The parameter gradients are
- * summed over all rows in row order, so they are split by columns.
+ * Layer normalization. Rows are independent, so the forward pass and dx are divided into blocks of rows. The parameter
+ * gradients are sums over all rows in row order, so they are divided by columns.
  */
 #include "nn/layernorm.h"
 
@@ -8,12 +8,12 @@
 
 enum {
     BLOCK_ELEMENTS = 16384, /* approximate number of elements in a block of rows */
-    COLUMNS = 64            /* columns per task of the parameter gradients: four cache lines, one register tile of the kernel */
+    COLUMNS = 64            /* columns per task of the parameter gradients: four cache lines */
 };
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma, beta; /* in the backward, y is dx */
+    aoei_tensor y, stats, x, gamma, beta; /* in the backward pass, y is dx */
     aoei_tensor dy, dgamma, dbeta;
     float eps;
     size_t rows_a_task;

@@ -11,7 +11,7 @@
  * 1 / sqrt(var + eps) of each row; it may be absent. */
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
                             aoei_tensor beta, double eps);
-/* dx and dy are float32, x has either type. dx may be dy, or absent. dgamma and dbeta [1, D] are accumulated; if dgamma is
+/* dx and dy are float32; x is float32 or bf16. dx may be dy, or absent. dgamma and dbeta [1, D] are accumulated; if dgamma is
  * absent, neither is computed. */
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Linear layers y = x w^T + b with a fused epilogue, and their gradients: three matmuls and a column sum. Parameter
- * gradients are added to the stored values in token order.
+ * Linear layers y = x w^T + b with a fused epilogue. The gradients are two matmuls and a column sum. Parameter gradients are
+ * added to the stored values in token order.
  */
 #include "nn/linear.h"
 
@@ -42,7 +42,7 @@ static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_t
     aoei_multiply(ctx, x.type, &g, w, 1, e->workspace);
 }
 
-/* The forward with an adapter. The activation is applied after the adapter's output is added. */
+/* The forward pass with an adapter. The activation is applied after the adapter's output is added. */
 static void forward_adapted(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                             const aoei_linear_epilogue *e) {
     const aoei_linear_epilogue sum = {.workspace = e->workspace, .residual = e->residual};
@@ -61,9 +61,10 @@ void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, a
     (e->adapter ? forward_adapted : forward)(ctx, y, x, w, b, e);
 }
 
+/* Column sums of dy, the gradient of the bias. */
 typedef struct column_sum {
     const aoe_context *ctx;
-    aoei_tensor sum; /* [1, O] the sums, accumulated */
+    aoei_tensor sum; /* [1, O] sums, to which the rows of x are added */
     aoei_tensor x;   /* [N, O] input */
 } column_sum;
 

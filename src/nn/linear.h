@@ -15,7 +15,8 @@
 #include "nn/adapter.h"
 #include "nn/tensor.h"
 
-/* Operations fused into the store of x w^T + b (aoei_product in kernels/kernels.h). All zero: none. */
+/* Operations that are fused into the matmul x w^T + b (aoei_product in kernels/kernels.h). A zeroed struct adds no operation.
+ */
 typedef struct aoei_linear_epilogue {
     aoei_activation activation;
     aoei_tensor pre;      /* output [N, O] of y's type: the values before the activation; may be absent */
@@ -25,15 +26,15 @@ typedef struct aoei_linear_epilogue {
     const aoei_adapter
         *adapter; /* NULL: none. With an adapter and an activation, y and pre are contiguous and residual is absent */
 } aoei_linear_epilogue;
-/* y[N, O] = x[N, I] w[O, I]^T + b[1, O]. b may be absent, e may be NULL. y is of x's type or float32; x and y may be column
- * views. w may have any type. Its packed form, if any, must be for x's type. A w of another type than x without a packed form
- * needs a packing workspace. */
+/* y[N, O] = x[N, I] w[O, I]^T + b[1, O]. b may be absent, and e may be NULL. y has x's type or is float32; x and y may be
+ * column views. w may have any type. Its packed form is used if it was made for x's type. If w has no such packed form and
+ * another type than x, a packing workspace is required. */
 void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                          const aoei_linear_epilogue *e);
 
-/* Gradients of a linear layer. Absent tensors are not computed. */
+/* Gradients of a linear layer. The gradients of absent tensors are not computed. */
 typedef struct aoei_linear_grads {
-    aoei_tensor dx; /* [N, I] = dy w; float32 or dy's type. It is written last and may share the memory of x */
+    aoei_tensor dx; /* [N, I] = dy w; float32 or dy's type. It is computed last and may share the memory of x */
     int accumulate; /* 1: dx += dy w, float32 only */
     aoei_activation activation;
     aoei_tensor gate; /* [N, I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
@@ -45,7 +46,7 @@ typedef struct aoei_linear_grads {
 } aoei_linear_grads;
 /* dy[N, O] and x[N, I] have one type, w[O, I] any type. */
 void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x, aoei_tensor w);
-/* Size in bytes of the packing workspace for layers [out, in] and up to N tokens of `type`. */
+/* Returns the size in bytes of the packing workspace for layers [out, in] and up to N tokens of `type`. */
 size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in);
 
 #endif

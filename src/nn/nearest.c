@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are one matmul. Then each query's row
- * of scores is scanned; a heap with the worst candidate at its root holds the k best texts so far. Texts are visited in
- * ascending order, so a score must exceed the worst one to enter the heap.
+ * of scores is scanned; a heap with the worst candidate at its root contains the k best texts so far. Texts are visited
+ * in ascending order, so a text enters the heap only if its score exceeds that of the root.
  */
 #include "nn/nearest.h"
 #include "base/alloc.h"
@@ -16,15 +16,17 @@
 #include <math.h>
 #include <string.h>
 
-/* A block of scores takes 4 MB. The queries of a block are enough to repay the cost of packing a block of texts. */
+/* Queries and texts per block. A block of scores has 4 MB, and enough queries to make the cost of packing the texts negligible.
+ */
 enum { QUERIES = 1024, TEXTS = 1024 };
 enum { ROWS = 16 /* queries per task */, LANES = 16 /* scores compared at a time */ };
 
+/* A block of scores that is being scanned. */
 typedef struct scan {
     const aoei_nearest_job *j;
-    aoei_neighbor *best; /* [rows, k] heaps of the block's queries */
-    aoei_tensor scores;  /* [rows, texts] scores of the block */
-    size_t first_query, first_text;
+    aoei_neighbor *best;            /* [rows, k] heaps of the block's queries */
+    aoei_tensor scores;             /* [rows, texts] scores of the block */
+    size_t first_query, first_text; /* rows of the block's first query and text */
 } scan;
 
 static int is_worse(aoei_neighbor a, aoei_neighbor b) {
@@ -76,7 +78,7 @@ static void scan_task(void *arg, size_t task, size_t worker) {
         scan_row(s, row);
 }
 
-/* Sorts a heap into an array, best first. */
+/* Converts a heap to an array that is sorted with the best text first. */
 static void sort(aoei_neighbor *heap, size_t n) {
     for (; n > 1; n--) {
         const aoei_neighbor worst = heap[0];
@@ -118,7 +120,7 @@ typedef struct search {
     aoei_arena arena;           /* memory of the tensors; owned */
     aoei_tensor queries, texts; /* [Q, D], [N, D] unit vectors */
     aoei_tensor workspace;
-    aoei_neighbor *best; /* [Q, k], in the arena */
+    aoei_neighbor *best; /* [Q, k] results, in the arena */
 } search;
 
 static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_t D, size_t k) {
@@ -130,7 +132,8 @@ static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_
     s->workspace = aoei_workspace_take(&s->arena, aoei_nearest_workspace(ctx, Q, N, D));
 }
 
-/* Copies the rows and normalizes them to unit length; a zero row stays zero. AOE_ENUMERIC: a value is not finite. */
+/* Copies the rows and normalizes them to unit length; a row of zeros is unchanged. `what` is the name of the argument for
+ * messages. Errors: AOE_ENUMERIC if a value is not finite. */
 static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *from, const char *what, aoe_error *err) {
     for (size_t i = 0; i < to.rows; i++) {
         float *row = aoei_tensor_at(to, i, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Exact nearest-neighbor search: for each query, the k texts with the largest inner product. Scores are computed and scanned
- * block by block, so memory does not grow with the number of texts. If scores are equal, the lower row comes first. Results
- * depend neither on threads nor on block boundaries. Vectors are not normalized; pass unit vectors to rank by cosine.
+ * Exact nearest-neighbor search: for each query, the k texts with the largest inner product. Scores are computed and
+ * scanned in blocks, so the workspace does not grow with the number of texts. If scores are equal, the lower row comes
+ * first. Results depend neither on threads nor on block boundaries. Vectors are not normalized; pass unit vectors to
+ * rank by cosine.
  */
 #ifndef AOEI_NN_NEAREST_H
 #define AOEI_NN_NEAREST_H
@@ -11,14 +12,14 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-#define AOEI_NO_TEXT UINT32_MAX
+#define AOEI_NO_TEXT UINT32_MAX /* the row of a missing neighbor */
 
 typedef struct aoei_neighbor {
     float score;   /* inner product; -infinity if `text` is AOEI_NO_TEXT */
     uint32_t text; /* row of the text, or AOEI_NO_TEXT if there are fewer than k texts */
 } aoei_neighbor;
 
-/* Returns 1 if the text must be skipped for this query. Called from several threads. */
+/* Returns 1 if the text must be skipped for this query. It is called from several threads. */
 typedef int (*aoei_nearest_skip_fn)(const void *user, size_t query, uint32_t text);
 
 typedef struct aoei_nearest_job {
@@ -27,12 +28,12 @@ typedef struct aoei_nearest_job {
     size_t k;                  /* number of neighbors per query */
     aoei_nearest_skip_fn skip; /* filter of texts; NULL: no text is skipped */
     const void *user;          /* argument of skip */
-    aoei_tensor workspace;     /* aoei_workspace_take of aoei_nearest_workspace bytes */
+    aoei_tensor workspace;     /* workspace of aoei_nearest_workspace bytes */
 } aoei_nearest_job;
 
-/* best[Q][k] (host memory) receives the k best texts of each query, best first. Texts with a NaN score are ignored. */
+/* best[Q][k] receives the k best texts of each query, best first. Texts with a NaN score are ignored. */
 void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighbor *best);
-/* Size in bytes of the workspace for up to Q queries and N texts of D components. */
+/* Returns the size in bytes of the workspace for up to Q queries and N texts of D components. */
 size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D);
 
 #endif

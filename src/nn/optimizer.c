@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * AdamW and the sum of squares for gradient norms, over flat tensors. AdamW is one pass: a task updates a block of a
- * segment. If the segment is a weight with a packed form, the task also packs the block's rows while they are in the cache.
+ * AdamW and the sum of squares for gradient norms, on flat tensors. AdamW is one pass over the tensors: a task updates a
+ * block of a segment. If the segment is a weight with a packed form, the task also packs the block's rows while they are
+ * in the cache.
  * The sum of squares adds at most PARTIALS partial sums in order.
  */
 #include "nn/optimizer.h"
@@ -11,7 +12,7 @@
 
 enum {
     BLOCK = 16384, /* elements per task */
-    PARTIALS = 256 /* maximum number of partial sums, which are on the stack */
+    PARTIALS = 256 /* maximum number of partial sums, which are stored on the stack */
 };
 
 typedef struct adamw_job {
@@ -21,7 +22,7 @@ typedef struct adamw_job {
     aoei_adamw_f32 decay, plain; /* kernel arguments with and without weight decay */
 } adamw_job;
 
-/* Elements per task: whole rows of one packed panel if the segment has a packed form. */
+/* Returns the number of elements per task. If the segment has a packed form, these are the rows of one packed panel. */
 static size_t block_length(const aoei_adamw_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
 }
@@ -38,7 +39,8 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
 
 static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
-    while (low < high) { /* finds the last segment that starts at or before the task; empty segments precede it */
+    while (low < high) { /* finds the last segment whose first_task is at most `task`; an empty segment has the first_task of
+                            the next segment */
         const size_t middle = (low + high + 1) / 2;
         if (o->segments[middle].first_task <= task)
             low = middle;
@@ -62,7 +64,7 @@ static void adamw_task(void *arg, size_t task, size_t worker) {
     const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
     const size_t n = s->end - at < block ? s->end - at : block;
     aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
-    if (s->weight && within * AOEI_GEMM_PANEL < s->weight->rows) /* the rows after the last one are padding */
+    if (s->weight && within * AOEI_GEMM_PANEL < s->weight->rows) /* the elements after the last row are padding */
         repack(j->ctx, s->weight, within * AOEI_GEMM_PANEL);
 }
 
@@ -94,8 +96,8 @@ void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad
 
 typedef struct squares_job {
     const aoe_context *ctx;
-    const float *x; /* [n] input */
-    size_t n, block;
+    const float *x;  /* [n] input */
+    size_t n, block; /* number of elements, and of elements per task */
     double partial[PARTIALS];
 } squares_job;
 

@@ -13,10 +13,11 @@
 #include "nn/tensor.h"
 
 typedef struct aoei_adamw_segment {
-    size_t begin, end;   /* elements of the flat tensors */
-    int decay;           /* 1: weight decay applies */
-    aoei_tensor *weight; /* view of this segment whose packed form is updated with the values; NULL: none */
-    size_t first_task;   /* set by aoei_adamw_plan */
+    size_t begin, end; /* elements [begin, end) of the flat tensors */
+    int decay;         /* 1: weight decay applies */
+    aoei_tensor
+        *weight;       /* weight that is stored in this segment and has a packed form, which is updated; NULL: no packed form */
+    size_t first_task; /* set by aoei_adamw_plan */
 } aoei_adamw_segment;
 /* Divides the segments into tasks for aoei_adamw_step; returns the number of tasks. */
 size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n);
@@ -24,14 +25,15 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n);
 typedef struct aoei_adamw {
     double lr, beta1, beta2, eps, weight_decay;
     double grad_scale;                  /* factor of the gradients, for clipping */
-    uint64_t step;                      /* number of this update, from 1, for bias correction */
-    const aoei_adamw_segment *segments; /* [n_segments], after aoei_adamw_plan */
-    size_t n_segments, n_tasks;
+    uint64_t step;                      /* index of this update, counted from 1, for bias correction */
+    const aoei_adamw_segment *segments; /* [n_segments] segments, prepared by aoei_adamw_plan */
+    size_t n_segments, n_tasks;         /* number of segments, and of tasks as returned by aoei_adamw_plan */
 } aoei_adamw;
-/* Updates values, moments and packed forms, and zeroes the gradients, in one pass. */
+/* Updates values, moments and packed forms, and sets the gradients to 0, in one pass. */
 void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,
                      const aoei_adamw *o);
-/* Sum of squares of a contiguous float32 tensor, in double: fixed blocks, summed in order. NaN and infinity propagate. */
+/* Returns the sum of squares of a contiguous float32 tensor, in double. The tensor is summed in blocks whose size depends only
+ * on its size, and the sums of blocks are added in order. NaN and infinity propagate. */
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t);
 
 #endif

@@ -8,14 +8,14 @@
 #include "base/context.h"
 #include "kernels/kernels.h"
 
-/* Each function runs the kernel of the context's CPU tier that kernels.h documents under the corresponding name. */
+/* Each function calls the kernel with the corresponding name in kernels.h, for the context's CPU tier. */
 void aoei_panels_gemm(const aoe_context *ctx, const aoei_gemm_f64 *g);
 void aoei_panels_row_sums(const aoe_context *ctx, const aoei_scores_f64 *b, double *max, double *sum);
 void aoei_panels_column_sums(const aoe_context *ctx, const aoei_scores_f64 *b, double *max, double *sum);
 void aoei_panels_score_weights(const aoe_context *ctx, const aoei_scores_f64 *b, const double *row_weight,
                                const double *row_log, const double *column_weight, const double *column_log);
-/* Merges the softmax sums m[n] and s[n] of another block into max[n] and sum[n], one entry per row. max starts at -infinity
- * and sum at 0. */
+/* Merges the softmax sums of a block of columns, m[n] (maximum of each row) and s[n] (sum of exp(s - maximum)), into the total
+ * max[n] and sum[n]. Initially, max is -infinity and sum is 0. */
 void aoei_panels_add_sums(size_t n, const double *m, const double *s, double *max, double *sum);
 
 #endif

@@ -16,7 +16,7 @@ enum { COLUMNS = 64 }; /* columns summed at a time */
 typedef struct pool_job {
     const aoe_context *ctx;
     aoe_pooling pooling;
-    aoei_tensor out;           /* [n_texts, D] pooled vectors; in the backward, their gradients */
+    aoei_tensor out;           /* [n_texts, D] pooled vectors; in the backward pass, their gradients */
     aoei_tensor first, last;   /* [N, D] embedding output and output of the last layer */
     aoei_tensor dfirst, dlast; /* [N, D] gradients of first and last */
     const aoei_batch *batch;
@@ -44,7 +44,7 @@ static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t 
     }
 }
 
-/* The first of rows [begin, begin + T) that has the maximum of column c. */
+/* Returns the first of rows [begin, begin + T) that has the maximum of column c. */
 static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     size_t best = begin;
     for (size_t t = begin + 1; t < begin + T && !isnan(element(h, best, c)); t++)
@@ -53,7 +53,7 @@ static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     return best;
 }
 
-/* out[n] = means over rows [begin, begin + T) of columns [first, first + n). */
+/* Computes the pooled values of columns [first, first + n) for one of the modes that average rows [begin, begin + T). */
 static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, size_t first, size_t n) {
     double sum[COLUMNS] = {0};
     add_rows(j->ctx, sum, j->last, begin, T, first, n);
@@ -98,7 +98,7 @@ void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pool
     aoei_parallel_for(ctx->pool, batch->n_texts, forward_task, &j);
 }
 
-/* to[row, D] = from[D] * share for rows [begin, begin + T). */
+/* Sets rows [begin, begin + T) of `to` to from[D] * share. */
 static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, double share) {
     for (size_t t = 0; t < T; t++) {
         float *row = aoei_tensor_at(to, begin + t, 0);

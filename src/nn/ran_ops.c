@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Swish with rotary positions and gated sums, the element-wise operations of the recurrent encoder. Rows are computed in
- * float32; bf16 rows are converted, and results are rounded once. Rows are independent, so they are divided over threads.
+ * float32; bf16 rows are converted, and results are rounded once. Rows are independent, so they are distributed over
+ * threads.
  */
 #include "nn/ran_ops.h"
 
@@ -17,7 +18,7 @@ static size_t block_rows(size_t cols) {
     return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
 }
 
-/* The row as float32: a pointer into t, or a converted copy in `wide`. */
+/* Returns a row as float32: a pointer into t, or to a converted copy in `wide`. */
 static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *wide) {
     if (t.type == AOEI_F32)
         return aoei_tensor_at(t, row, 0);
@@ -25,7 +26,8 @@ static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, 
     return wide;
 }
 
-/* Memory for computing a float32 row: the row itself, or `wide`, which write_row then rounds into t. */
+/* Returns the memory in which a float32 row is computed: the row of t itself, or `wide`, which write_row then rounds and stores
+ * in t. */
 static float *row_memory(aoei_tensor t, size_t row, float *wide) {
     return t.type == AOEI_F32 ? aoei_tensor_at(t, row, 0) : wide;
 }
@@ -35,8 +37,8 @@ static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const f
         aoei_kernels_of(ctx)->to_bf16(aoei_tensor_at(t, row, 0), wide, t.cols);
 }
 
-/* Rotates the pairs of x[n] in place by the angles of angle[dim], head by head. direction is 1, or -1 for the inverse
- * rotation. */
+/* Rotates the interleaved pairs of each head of x[n] in place. angle[dim] contains a cosine and a sine for each pair of a head.
+ * direction is 1, or -1 for the inverse rotation. */
 static void rotate(float *x, size_t n, const float *angle, size_t dim, float direction) {
     for (size_t h = 0; h < n; h += dim)
         for (size_t i = 0; i < dim; i += 2) {
@@ -71,12 +73,12 @@ void aoei_rotation_table(const aoe_context *ctx, aoei_tensor table, double base)
 
 typedef struct swish_job {
     const aoe_context *ctx;
-    aoei_tensor y, x, dy; /* in the backward, y is dx */
+    aoei_tensor y, x, dy; /* in the backward pass, y is dx */
     const aoei_rotation *r;
     size_t rows_a_task;
 } swish_job;
 
-/* The angles of a row, or NULL if it is not rotated. */
+/* Returns the cosines and sines for a row, or NULL if the row is not rotated. */
 static const float *angles(const swish_job *j, size_t row) {
     return j->r && j->r->position && j->r->position[row] ? aoei_tensor_at(j->r->table, j->r->position[row], 0) : NULL;
 }
@@ -136,8 +138,8 @@ void aoei_swish_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy,
 typedef struct sum_job {
     const aoe_context *ctx;
     const aoei_gated_sum *s;
-    aoei_tensor y;              /* output of the forward */
-    aoei_tensor dgated, dx, dy; /* gradients of the backward */
+    aoei_tensor y;              /* output of the forward pass */
+    aoei_tensor dgated, dx, dy; /* gradients, used in the backward pass */
     size_t rows_a_task;
 } sum_job;
 

@@ -26,16 +26,17 @@ void aoei_swish_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, co
 /* dx (of x's type) = swish'(x) * inverse_rotation(dy); dy is float32. */
 void aoei_swish_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x, const aoei_rotation *r);
 
-/* y[N, D] = dropout(swish(x)) + t sigma(gate) with swish, else x + t sigma(gate); each element is rounded once. */
+/* A gated sum: y[N, D] = dropout(swish(x)) + t sigma(gate) if `swish` is 1, otherwise x + t sigma(gate). Each element is
+ * rounded once. */
 typedef struct aoei_gated_sum {
-    aoei_tensor gated;       /* [N, 2D]: t, followed by the gate */
+    aoei_tensor gated;       /* [N, 2D]: t in the first D columns, gate in the last D columns */
     aoei_tensor x;           /* [N, D] */
-    int swish;               /* 1: with swish and dropout */
-    const aoei_batch *batch; /* the batch whose tokens are the rows of x, which keys the masks; NULL: no dropout */
-    aoei_dropout drop;
+    int swish;               /* 1: swish and dropout are applied to x */
+    const aoei_batch *batch; /* batch whose tokens are the rows of x; dropout masks depend on it; NULL: no dropout */
+    aoei_dropout drop;       /* dropout of swish(x) */
 } aoei_gated_sum;
 void aoei_gated_sum_forward(const aoe_context *ctx, aoei_tensor y, const aoei_gated_sum *s);
-/* Overwrites dgated and, with swish, dx with the gradients of `gated` and x, given dy (float32). */
+/* Overwrites dgated and, if s->swish is 1, dx with the gradients of `gated` and x, given dy (float32). */
 void aoei_gated_sum_backward(const aoe_context *ctx, aoei_tensor dgated, aoei_tensor dx, aoei_tensor dy,
                              const aoei_gated_sum *s);
 

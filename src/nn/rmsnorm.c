@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm. Like layer normalization (layernorm.c), the forward and dx are split by rows. The weight gradient is summed over
- * all rows in row order, so it is split by columns.
+ * RMSNorm. As in layernorm.c, the forward pass and dx are divided by rows. The weight gradient is a sum over all rows in
+ * row order, so it is divided by columns.
  */
 #include "nn/rmsnorm.h"
 
@@ -13,7 +13,7 @@ enum {
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma; /* in the backward, y is dx */
+    aoei_tensor y, stats, x, gamma; /* in the backward pass, y is dx */
     aoei_tensor dy, dgamma;
     float eps;
     size_t rows_a_task;

@@ -23,7 +23,7 @@ typedef struct rope_job {
     float direction;   /* direction of the rotation: 1, or -1 for the inverse */
 } rope_job;
 
-/* Rotation of pair i per token, in radians, for a text of T tokens. */
+/* Returns the angle in radians by which pair i is rotated from one token to the next, in a text of T tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double share = 2 * (double)i / (double)d, n = (double)r->positions;
     double theta = r->theta;
@@ -34,7 +34,7 @@ static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
         return f / r->factor;
     if (r->scaling != AOEI_ROPE_LLAMA3)
         return f;
-    const double rotations = n * f / (2 * PI); /* rotations of pair i over the pretraining length */
+    const double rotations = n * f / (2 * PI); /* number of full rotations of pair i within the pretraining length */
     if (rotations < r->low)
         return f / r->factor;
     if (rotations > r->high)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Gathers rows of a matrix and scatters them back into a matrix of zeros, for model heads that read only a few tokens.
+ * Gathers rows of a matrix, and scatters or adds rows to a matrix, for model heads that read only a few tokens.
  */
 #include "nn/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Allocates tensors from arenas, and fills, copies and reads them. Functions that visit every
- * element split the elements into blocks that depend only on shapes.
+ * Allocates tensors from arenas, and fills, copies and reads them. Functions that process every
+ * element divide the tensor into blocks whose sizes depend only on shapes.
  */
 #include "nn/tensor.h"
 
@@ -13,13 +13,13 @@
 #include "base/context.h"
 #include "kernels/kernel_table.h"
 
-/* Elements per task: enough to be worth waking a thread, few enough to balance the load. */
+/* Approximate number of elements per task: large enough to justify waking a thread, small enough to balance the load. */
 #define BLOCK ((size_t)1 << 16)
 
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols) {
     size_t n;
     if (aoei_mul_size(rows, cols, &n))
-        n = SIZE_MAX; /* the arena's own multiplication then detects the overflow */
+        n = SIZE_MAX; /* the arena then detects the overflow */
     return (aoei_tensor){
         .data = aoei_arena_take_array(a, n, aoei_dtype_size(type)), .rows = rows, .cols = cols, .ld = cols, .type = type};
 }
@@ -66,14 +66,14 @@ aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t 
     return (aoei_tensor){.data = aoei_tensor_at(t, 0, offset), .rows = rows, .cols = cols, .ld = cols, .type = t.type};
 }
 
-/* One traversal of a matrix, or of two matrices of one shape, in blocks of rows and columns with about BLOCK elements. */
+/* One pass over a matrix, or over two matrices of equal shape, in blocks of about BLOCK elements. */
 typedef struct pass {
     const aoe_context *ctx;
-    aoei_tensor to;   /* [rows, cols] output; absent: nothing is written */
-    aoei_tensor from; /* [rows, cols] input; absent: zeros */
-    size_t rows, cols;
-    size_t block_rows, block_cols;
-    atomic_int *bad; /* set to 1 if an element of `from` is not finite; NULL: copy */
+    aoei_tensor to;                /* [rows, cols] output; absent: nothing is written */
+    aoei_tensor from;              /* [rows, cols] input; absent: zeros */
+    size_t rows, cols;             /* shape, after contiguous matrices have been flattened */
+    size_t block_rows, block_cols; /* shape of a block */
+    atomic_int *bad; /* set to 1 if an element of `from` is not finite; NULL: the pass copies instead of checking */
 } pass;
 
 static int row_is_finite(const float *x, size_t n) {
@@ -86,7 +86,7 @@ static int row_is_finite(const float *x, size_t n) {
     return !bad;
 }
 
-/* Copies columns [c, c + n) of row r, converted if the types differ. */
+/* Copies columns [c, c + n) of row r, with conversion if the types differ. */
 static void copy_row(const pass *p, size_t r, size_t c, size_t n) {
     void *to = aoei_tensor_at(p->to, r, c);
     const void *from = aoei_tensor_at(p->from, r, c);

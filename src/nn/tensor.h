@@ -19,30 +19,31 @@ typedef struct aoei_tensor {
     const float *scale;     /* [rows] scale of each row if type is AOEI_I8; NULL otherwise */
     void *packed;           /* packed form of a weight [out, in] for y = x w^T on this context's tier; NULL: not packed */
     aoei_dtype type;        /* element type, AOEI_F32 by default */
-    aoei_dtype packed_type; /* type of x and y for which `packed` was made */
+    aoei_dtype packed_type; /* type of x for which `packed` was made */
 } aoei_tensor;
 
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);                        /* float32, uninitialized */
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols); /* uninitialized */
-/* A workspace of `bytes` bytes, rounded up to a multiple of sizeof(float). Absent in a measuring arena. */
+/* A float32 tensor of at least `bytes` bytes for temporary data. Absent in a measuring arena. */
 aoei_tensor aoei_workspace_take(aoei_arena *a, size_t bytes);
-/* Wraps a float32 weight in mapped memory (4-byte aligned). It is never modified. */
+/* Returns a read-only tensor over a float32 weight in the caller's memory (4-byte aligned), for example in a mapped file. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
-/* Wraps a weight of any type. scale is [rows] for AOEI_I8 and NULL otherwise. */
+/* Returns a read-only tensor over a weight of any type. scale is [rows] for AOEI_I8 and NULL otherwise. */
 aoei_tensor aoei_tensor_wrap_typed(aoei_dtype type, const void *data, const float *scale, size_t rows, size_t cols);
-/* Views of rows [first, first + n) or columns [first, first + n) of t; they share its memory. */
+/* Return views of rows [first, first + n) or columns [first, first + n) of t, which share its memory. */
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n);
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n);
-/* A read-only view of a row [1, cols] as n equal rows. */
+/* Returns a read-only view of a tensor [1, cols] as n equal rows. */
 aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n);
-/* A view of rows x cols elements of a contiguous tensor, starting at element `offset`. */
+/* Returns a view [rows, cols] of the elements of a contiguous tensor that start at element `offset`. */
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols);
 
-/* These functions accept any type, but never write int8 tensors. Host arrays are float32; values are converted. */
+/* These functions accept tensors of any type, except that int8 tensors are read-only. `host` is a float32 array [rows, cols] of
+ * the caller, contiguous; values are converted. */
 void aoei_tensor_zero(const aoe_context *ctx, aoei_tensor t);
-void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* host is [rows, cols], contiguous */
-void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);
-void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from); /* equal shapes; converts between types */
+void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* t = host */
+void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);        /* host = t */
+void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from);  /* equal shapes; converts between types */
 int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t); /* float32 only; returns 1 if no element is NaN or infinite */
 
 /* ---- only for code in nn/ */
@@ -57,7 +58,7 @@ static inline aoei_bf16 *aoei_b16(aoei_tensor t) {
     return t.data;
 }
 
-/* The element at (row, col), or NULL if t is absent. */
+/* Returns a pointer to the element at (row, col), or NULL if t is absent. */
 static inline void *aoei_tensor_at(aoei_tensor t, size_t row, size_t col) {
     return t.data ? (unsigned char *)t.data + (row * t.ld + col) * aoei_dtype_size(t.type) : NULL;
 }

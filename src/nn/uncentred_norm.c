@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The variant of layer normalization in langml: (x - mean) / sqrt(mean(x^2) + eps), where the mean square is that of x
- * before centering. It exists for recurrent encoders whose weights were trained with it. Speed does not matter here:
- * portable loops sum in double and round once.
+ * The variant of layer normalization in langml (see the header), as portable loops that compute sums in double and round
+ * results once.
  */
 #include "nn/uncentred_norm.h"
 
@@ -14,7 +13,7 @@ enum { ROWS = 16 /* rows per task */ };
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma, beta; /* in the backward, y is dx */
+    aoei_tensor y, stats, x, gamma, beta; /* in the backward pass, y is dx */
     aoei_tensor dy;
     double eps;
 } norm_job;
@@ -90,7 +89,7 @@ void aoei_uncentred_norm_forward(const aoe_context *ctx, aoei_tensor y, aoei_ten
 
 void aoei_uncentred_norm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                                   aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    /* dgamma and dbeta depend only on the statistics, so LayerNorm's kernel computes them */
+    /* given the statistics, dgamma and dbeta are computed as in layer normalization */
     if (dgamma.data)
         aoei_layernorm_backward(ctx, (aoei_tensor){0}, dgamma, dbeta, dy, x, stats, gamma);
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The variant of layer normalization in langml: (x - mean) / sqrt(mean(x^2) + eps), where the
- * mean square is that of x before centering. The recurrent encoder needs it for weights that
- * were trained with it. Arguments are those of nn/layernorm.h.
+ * The variant of layer normalization in langml: (x - mean) / sqrt(mean(x^2) + eps), where the mean square is that of x
+ * before the mean is subtracted. The recurrent encoder (RAN) needs it for weights that were trained with langml. The
+ * arguments are those of the functions in nn/layernorm.h.
  */
 #ifndef AOEI_NN_UNCENTRED_NORM_H
 #define AOEI_NN_UNCENTRED_NORM_H
