@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "aoe_annotate.h"
-#include "cli/train/training_args.h"
 #include "cli/data/data_tools.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/option_rows.h"
 #include "cli/common/words.h"
 

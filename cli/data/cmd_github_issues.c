@@ -6,8 +6,8 @@
 #include "aoe_data.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/words.h"
-#include "cli/train/training_args.h"
 
 #include <errno.h>
 #include <stdlib.h>

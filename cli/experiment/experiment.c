@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/option_rows.h"
 #include "cli/common/output.h"
-#include "cli/train/training_args.h"
 
 enum { MOST_SEEDS = 10000 };
 

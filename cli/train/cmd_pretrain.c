@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * aoe pretrain: options and progress of masked language modeling. Evaluations and the final result go to stdout,
- * messages to stderr.
+ * aoe pretrain: options, notes and metrics of masked language modeling. The progress is in training_run.c.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/train/training_args.h"
+#include "cli/train/training_run.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct options {
     cli_general general;
@@ -71,122 +70,47 @@ static const cli_option batch_table[] = {
      .help = "size of the shuffle buffer in sequences"},
 };
 
-typedef struct run {
-    const options *o;
-    cli_progress progress;
-    aoe_train_event last; /* newest event; its path is not valid */
-    size_t evaluations;   /* number of evaluations printed */
-    double rate;          /* tokens per second, exponential moving average over steps */
-} run;
-
-static void print_start(run *r, const aoe_train_event *e) {
-    if (r->o->p.args.max_minutes > 0)
-        cli_note("%g minutes of steps of %zu sequences", r->o->p.args.max_minutes, r->o->p.batch_size);
+/* Prints the number of steps. */
+static void describe(const void *own, const aoe_train_event *e) {
+    const options *o = own;
+    const aoe_pretrain_options *p = &o->p;
+    if (p->args.max_minutes > 0)
+        cli_note("%g minutes of steps of %zu sequences", p->args.max_minutes, p->batch_size);
     else
-        cli_note("%zu step%s of %zu sequences", e->steps, cli_plural(e->steps), r->o->p.batch_size);
-    if (e->steps < FEW_STEPS && !r->o->p.args.max_steps && r->o->p.args.max_minutes <= 0 && r->o->p.batch_size > 1)
+        cli_note("%zu step%s of %zu sequences", e->steps, cli_plural(e->steps), p->batch_size);
+    if (e->steps < FEW_STEPS && !p->args.max_steps && p->args.max_minutes <= 0 && p->batch_size > 1)
         cli_note("the run has only %zu step%s; use a smaller --batch-size or more --epochs to learn more", e->steps,
                  cli_plural(e->steps));
-    if (e->step)
-        cli_note("resuming after step %zu", e->step);
-    cli_progress_begin(&r->progress, "pretraining", "steps", e->step);
 }
 
-static void show_step(run *r, const aoe_train_event *e) {
-    char rate[64], terms[128];
-    r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
-    snprintf(rate, sizeof rate, "%.0f tokens/s", r->rate);
-    snprintf(terms, sizeof terms, "loss %.3f  lr %.1e  accuracy %.1f%%", e->loss.total, e->lr, 100 * e->accuracy);
-    cli_progress_update(&r->progress, e->step, e->steps, rate, e->seconds_left, terms);
+static void format_step(const aoe_train_event *e, char *out, size_t size) {
+    snprintf(out, size, "  accuracy %.1f%%", 100 * e->accuracy);
 }
 
-static void print_eval(run *r, const aoe_train_event *e) {
-    const double perplexity = exp(e->loss.total);
-    if (r->o->general.json) {
-        cli_print_json(json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", "eval", "step", (json_int_t)e->step, "steps",
-                                 (json_int_t)e->steps, "epoch", e->epoch, "held_out_loss", cli_json_real(e->loss.total),
-                                 "perplexity", cli_json_real(perplexity), "accuracy", cli_json_real(e->accuracy), "best_step",
-                                 (json_int_t)e->best_step, "seconds", e->seconds));
-        return;
-    }
-    cli_progress_end(&r->progress);
-    r->progress.active = !cli_is_quiet();
-    char seconds[32];
-    cli_format_seconds(seconds, e->seconds);
-    if (r->evaluations++ == 0)
-        printf("%8s  %7s  %13s  %10s  %8s  %8s\n", "step", "epoch", "held-out loss", "perplexity", "accuracy", "time");
-    printf("%8zu  %7.2f  %13.4f  %10.2f  %7.2f%%  %8s%s\n", e->step, e->epoch, e->loss.total, perplexity, 100 * e->accuracy,
-           seconds, e->best_step == e->step ? "  best" : "");
-    cli_flush_stdout();
+static void format_metrics(const void *own, const aoe_train_event *e, char *out, size_t size) {
+    (void)own;
+    snprintf(out, size, "%13.4f  %10.2f  %7.2f%%", e->loss.total, exp(e->loss.total), 100 * e->accuracy);
 }
 
-static void print_done(run *r, const aoe_train_event *e) {
-    const char *output = r->o->p.args.output;
-    const int evaluated = isfinite(e->best_score);
-    cli_progress_end(&r->progress);
-    if (r->o->general.json) {
-        cli_print_json(json_pack("{s:s,s:I,s:o,s:o,s:f,s:o}", "event", "done", "steps", (json_int_t)e->step, "best_step",
-                                 evaluated ? json_integer((json_int_t)e->best_step) : json_null(), "held_out_loss",
-                                 cli_json_real(-e->best_score), "seconds", e->seconds, "output",
-                                 cli_json_text(output, strlen(output))));
-        return;
-    }
-    char seconds[32];
-    cli_format_seconds(seconds, e->seconds);
-    if (evaluated)
-        printf("done: %zu step%s in %s; perplexity %.2f at step %zu; the model is in %s\n", e->step, cli_plural(e->step),
-               seconds, exp(-e->best_score), e->best_step, output);
-    else
-        printf("done: %zu step%s in %s; the model is in %s\n", e->step, cli_plural(e->step), seconds, output);
+static json_t *metrics(const void *own, const aoe_train_event *e) {
+    (void)own;
+    return json_pack("{s:o,s:o,s:o}", "held_out_loss", cli_json_real(e->loss.total), "perplexity",
+                     cli_json_real(exp(e->loss.total)), "accuracy", cli_json_real(e->accuracy));
 }
 
-static int on_event(void *user, const aoe_train_event *e) {
-    run *r = user;
-    r->last = *e;
-    r->last.path = NULL;
-    switch (e->kind) {
-    case AOE_TRAIN_START:
-        print_start(r, e);
-        break;
-    case AOE_TRAIN_STEP:
-        show_step(r, e);
-        break;
-    case AOE_TRAIN_EVAL:
-        print_eval(r, e);
-        break;
-    case AOE_TRAIN_CHECKPOINT:
-        break;
-    case AOE_TRAIN_DONE:
-        print_done(r, e);
-        return 0;
-    }
-    return cli_interrupted() != 0;
+static void format_best(const aoe_train_event *e, char *out, size_t size) {
+    snprintf(out, size, "perplexity %.2f", exp(-e->best_score));
 }
 
-static int run_pretrain(run *r, options *o) {
-    aoe_context *ctx = NULL;
-    aoe_error err;
-    char *dir = cli_find_model(o->model.dir);
-    int code = !dir || cli_open_context(&ctx, &o->general);
-    if (!code) {
-        aoe_training_args *c = &o->p.args;
-        c->model = dir;
-        c->model_options = o->model.o;
-        c->batch_tokens = o->model.batch_tokens;
-        c->seed = o->general.seed;
-        c->event = on_event;
-        c->event_user = r;
-        o->p.texts = o->texts.item;
-        o->p.n_texts = o->texts.n;
-        cli_watch_interrupts();
-        code = aoe_pretrain(ctx, &o->p, &err);
-        cli_progress_end(&r->progress);
-        if (code)
-            code = code == AOE_ECANCELLED && cli_interrupted() ? cli_report_interrupt(&r->last) : cli_fail("%s", err.message);
-    }
-    aoe_context_destroy(ctx);
-    free(dir);
-    return code;
+static json_t *best(const aoe_train_event *e) {
+    return json_pack("{s:o}", "held_out_loss", cli_json_real(-e->best_score));
+}
+
+static int run(void *own, aoe_context *ctx, aoe_error *err) {
+    options *o = own;
+    o->p.texts = o->texts.item;
+    o->p.n_texts = o->texts.n;
+    return aoe_pretrain(ctx, &o->p, err);
 }
 
 static int check_options(const options *o) {
@@ -230,9 +154,23 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO)
         code = check_options(&o);
     if (code == CLI_GO) {
-        run r = {.o = &o};
+        cli_training t = {
+            .doing = "pretraining",
+            .columns = "held-out loss  perplexity  accuracy",
+            .own = &o,
+            .describe = describe,
+            .format_step = format_step,
+            .format_metrics = format_metrics,
+            .metrics = metrics,
+            .format_best = format_best,
+            .best = best,
+            .run = run,
+        };
+        char *model = NULL;
         cli_set_quiet(o.general.quiet);
-        code = run_pretrain(&r, &o);
+        code =
+            cli_training_args_fill(&o.p.args, &model, &o.model, &o.general) ? 1 : cli_training_run(&t, &o.p.args, &o.general);
+        free(model);
     }
     cli_args_free(&args);
     return code;

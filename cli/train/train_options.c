@@ -426,14 +426,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
 }
 
 int cli_train_config_resolve(cli_train_config *o) {
-    o->model_dir = cli_find_model(o->model.dir);
-    if (!o->model_dir)
-        return 1;
-    o->t.args.model = o->model_dir;
-    o->t.args.model_options = o->model.o;
-    o->t.args.batch_tokens = o->model.batch_tokens;
-    o->t.args.seed = o->general.seed;
-    return 0;
+    return cli_training_args_fill(&o->t.args, &o->model_dir, &o->model, &o->general);
 }
 
 void cli_train_config_free(cli_train_config *o) {

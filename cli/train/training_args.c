@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Options and interruption of the commands that train.
+ * Options of the commands that train.
  */
 #include "cli/train/training_args.h"
 
-#include <signal.h>
-
 #include "aoe_train.h"
 #include "cli/common/option_rows.h"
-#include "cli/common/output.h"
 
 #define AT(field) .offset = offsetof(aoe_training_args, field)
 
@@ -106,32 +103,11 @@ const cli_option cli_schedule_table[] = {
      .fallback = "never"},
 };
 
-static volatile sig_atomic_t interrupted; /* signal that requested the stop; 0: none */
-
-static void on_signal(int number) {
-    interrupted = number;
-    signal(number, SIG_DFL); /* a second signal ends the program immediately */
-}
-
-/* A signal that was ignored when the program started (a background job) remains ignored. */
-static void watch_signal(int number) {
-    struct sigaction old, action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(number, &action, NULL);
-}
-
-void cli_watch_interrupts(void) {
-    watch_signal(SIGINT);
-    watch_signal(SIGTERM);
-    watch_signal(SIGHUP);
-}
-
-int cli_interrupted(void) {
-    return (int)interrupted;
-}
-
-int cli_report_interrupt(const aoe_train_event *last) {
-    cli_message("aoe: stopped after step %zu of %zu; run the same command with --resume to continue", last->step, last->steps);
-    return 128 + (int)interrupted;
+int cli_training_args_fill(aoe_training_args *a, char **dir, const cli_model_options *m, const cli_general *g) {
+    *dir = cli_find_model(m->dir);
+    a->model = *dir;
+    a->model_options = m->o;
+    a->batch_tokens = m->batch_tokens;
+    a->seed = g->seed;
+    return !*dir;
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * Signal handlers that record the request to stop.
+ */
+#include "cli/common/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static volatile sig_atomic_t interrupted; /* signal that requested the stop; 0: none */
+
+static void on_signal(int number) {
+    interrupted = number;
+    signal(number, SIG_DFL); /* a second signal ends the program immediately */
+}
+
+/* A signal that was ignored when the program started (a background job) remains ignored. */
+static void watch_signal(int number) {
+    struct sigaction old, action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+void cli_watch_interrupts(void) {
+    watch_signal(SIGINT);
+    watch_signal(SIGTERM);
+    watch_signal(SIGHUP);
+}
+
+int cli_interrupted(void) {
+    return (int)interrupted;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * Interruption of long commands. The first SIGINT, SIGTERM or SIGHUP requests a stop, after which a command saves its state; a
+ * second signal ends the program immediately.
+ */
+#ifndef AOE_CLI_COMMON_INTERRUPT_H
+#define AOE_CLI_COMMON_INTERRUPT_H
+
+void cli_watch_interrupts(void);
+int cli_interrupted(void); /* signal that requested the stop; 0: none */
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * The events of a training run on the terminal.
+ */
+#include "cli/train/training_run.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/common/interrupt.h"
+
+static void start(cli_training *t, const aoe_train_event *e) {
+    t->describe(t->own, e);
+    if (e->step)
+        cli_note("resuming after step %zu", e->step);
+    cli_progress_begin(&t->progress, t->doing, "steps", e->step);
+}
+
+static void show_step(cli_training *t, const aoe_train_event *e) {
+    char rate[64], terms[256];
+    const int n = snprintf(terms, sizeof terms, "loss %.3f  lr %.1e", e->loss.total, e->lr);
+    t->format_step(e, terms + n, sizeof terms - (size_t)n);
+    t->rate = t->rate > 0 ? 0.9 * t->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
+    snprintf(rate, sizeof rate, "%.0f tokens/s", t->rate);
+    cli_progress_update(&t->progress, e->step, e->steps, rate, e->seconds_left, terms);
+}
+
+/* Moves the fields of `more` to the end of o. */
+static void append_fields(json_t *o, json_t *more) {
+    json_object_update(o, more);
+    json_decref(more);
+}
+
+static void print_evaluation(cli_training *t, const aoe_train_event *e) {
+    if (t->json) {
+        json_t *o = json_pack("{s:s,s:I,s:I,s:f}", "event", "eval", "step", (json_int_t)e->step, "steps", (json_int_t)e->steps,
+                              "epoch", e->epoch);
+        append_fields(o, t->metrics(t->own, e));
+        append_fields(o, json_pack("{s:I,s:f}", "best_step", (json_int_t)e->best_step, "seconds", e->seconds));
+        cli_print_json(o);
+        return;
+    }
+    cli_progress_end(&t->progress);
+    t->progress.active = !cli_is_quiet();
+    char metrics[128], seconds[32];
+    t->format_metrics(t->own, e, metrics, sizeof metrics);
+    cli_format_seconds(seconds, e->seconds);
+    if (t->evaluations++ == 0)
+        printf("%8s  %7s  %s  %8s\n", "step", "epoch", t->columns, "time");
+    printf("%8zu  %7.2f  %s  %8s%s\n", e->step, e->epoch, metrics, seconds, e->best_step == e->step ? "  best" : "");
+    cli_flush_stdout();
+}
+
+static void print_result(cli_training *t, const aoe_train_event *e) {
+    const int has_best = isfinite(e->best_score);
+    cli_progress_end(&t->progress);
+    if (t->json) {
+        json_t *o = json_pack("{s:s,s:I,s:o}", "event", "done", "steps", (json_int_t)e->step, "best_step",
+                              has_best ? json_integer((json_int_t)e->best_step) : json_null());
+        append_fields(o, t->best(e));
+        append_fields(o, json_pack("{s:f,s:o}", "seconds", e->seconds, "output", cli_json_text(t->output, strlen(t->output))));
+        cli_print_json(o);
+        return;
+    }
+    char best[64] = "", seconds[32];
+    cli_format_seconds(seconds, e->seconds);
+    printf("done: %zu step%s in %s; ", e->step, cli_plural(e->step), seconds);
+    if (has_best) {
+        t->format_best(e, best, sizeof best);
+        printf("%s at step %zu; ", best, e->best_step);
+    }
+    printf("the model is in %s\n", t->output);
+}
+
+static int on_event(void *user, const aoe_train_event *e) {
+    cli_training *t = user;
+    t->last = *e;
+    t->last.path = NULL;
+    switch (e->kind) {
+    case AOE_TRAIN_START:
+        start(t, e);
+        break;
+    case AOE_TRAIN_STEP:
+        show_step(t, e);
+        break;
+    case AOE_TRAIN_EVAL:
+        print_evaluation(t, e);
+        break;
+    case AOE_TRAIN_CHECKPOINT:
+        break;
+    case AOE_TRAIN_DONE:
+        print_result(t, e);
+        return 0;
+    }
+    return cli_interrupted() != 0;
+}
+
+int cli_training_run(cli_training *t, aoe_training_args *args, const cli_general *g) {
+    aoe_context *ctx = NULL;
+    aoe_error err;
+    if (cli_open_context(&ctx, g))
+        return 1;
+    t->json = g->json;
+    t->output = args->output;
+    args->event = on_event;
+    args->event_user = t;
+    cli_watch_interrupts();
+    int code = t->run(t->own, ctx, &err);
+    cli_progress_end(&t->progress);
+    if (code == AOE_ECANCELLED && cli_interrupted()) {
+        cli_message("aoe: stopped after step %zu of %zu; run the same command with --resume to continue", t->last.step,
+                    t->last.steps);
+        code = 128 + cli_interrupted();
+    } else if (code) {
+        code = cli_fail("%s", err.message);
+    }
+    aoe_context_destroy(ctx);
+    return code;
+}
