@@ -157,7 +157,7 @@ static void tell(aoei_chat_calls *c, aoe_chat_state state, const char *why, doub
 
 static void on_fetch(void *user, const aoei_fetch_progress *p) {
     aoei_chat_calls *c = user;
-    if (p->event == AOEI_FETCH_ANSWER)
+    if (p->event == AOEI_FETCH_RESPONSE)
         return;
     aoei_mutex_lock(&c->lock);
     tell(c, AOE_CHAT_WAIT, p->why, p->seconds);
@@ -431,28 +431,29 @@ typedef struct task {
     int dropped;  /* 1: the limits do not permit another attempt */
 } task;
 
-static aoei_verdict try_again(task *t, call *x) {
+static aoei_response_class try_again(task *t, call *x) {
     record_unusable(t->c, x);
     t->dropped = !await(t->c, t->index, may_retry);
-    return t->dropped ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BROKEN;
+    return t->dropped ? AOEI_RESPONSE_FINAL : AOEI_RESPONSE_INVALID;
 }
 
-/* An aoei_judge_fn. An exhausted account is not a temporary limit; an unusable response is requested again. */
-static aoei_verdict judge(void *user, const aoei_http_response *r) {
+/* An aoei_classify_fn. An exhausted account is not a temporary limit; an unusable response is requested again. */
+static aoei_response_class classify_response(void *user, const aoei_http_response *r) {
     task *t = user;
     call *x = &t->c->call[t->c->open[t->index]];
     const aoe_text body = {r->body.data, r->body.len};
     if (r->status == 429) {
         aoei_chat_error e;
         aoei_chat_error_read(&e, body, NULL);
-        return strstr(e.code, "insufficient_quota") || strstr(e.code, "billing") ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BY_STATUS;
+        return strstr(e.code, "insufficient_quota") || strstr(e.code, "billing") ? AOEI_RESPONSE_FINAL
+                                                                                 : AOEI_RESPONSE_BY_STATUS;
     }
     if (r->status != 200)
-        return AOEI_VERDICT_BY_STATUS;
+        return AOEI_RESPONSE_BY_STATUS;
     const int rc = aoei_chat_reply_read(&x->reply, body, NULL);
     if (rc)
-        return rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : try_again(t, x);
-    return AOEI_VERDICT_BY_STATUS;
+        return rc == AOE_ENOMEM ? AOEI_RESPONSE_NO_MEMORY : try_again(t, x);
+    return AOEI_RESPONSE_BY_STATUS;
 }
 
 /* Handles a response with a status other than 200. Returns AOE_OK if the content filter declined, which counts as a response;
@@ -512,7 +513,7 @@ static int ask(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_erro
     int rc = c->http[worker] ? 0 : aoei_http_create(&c->http[worker], &h, err);
     *fatal = rc != 0;
     if (!rc) {
-        rc = aoei_fetch_send(c->endpoint[x->model].fetch, c->http[worker], &q, judge, &t, &r, err);
+        rc = aoei_fetch_send(c->endpoint[x->model].fetch, c->http[worker], &q, classify_response, &t, &r, err);
         *fatal = rc == AOE_EARG || rc == AOE_ENOMEM;
     }
     if (!rc && t.dropped)

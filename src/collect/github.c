@@ -40,7 +40,7 @@ static void heard(void *user, const aoei_fetch_progress *p) {
     g->progress.requests = rest.requests + graphql.requests;
     g->progress.stored = rest.stored + graphql.stored;
     g->progress.quota = p->counts.rate.remaining;
-    g->progress.waiting = p->event == AOEI_FETCH_ANSWER ? 0 : p->seconds;
+    g->progress.waiting = p->event == AOEI_FETCH_RESPONSE ? 0 : p->seconds;
     g->progress.why = p->why;
     if (g->o->progress && g->o->progress(g->o->user, &g->progress))
         g->cancelled = 1;
@@ -189,29 +189,29 @@ static int read_status(const aoei_github *g, aoei_github_answer *a, const char *
     return AOE_OK;
 }
 
-/* A judge function (net/fetch.h), and its last verdict. */
-typedef struct judging {
-    aoei_judge_fn judge;
+/* A classification function (net/fetch.h), and its last result. */
+typedef struct classification {
+    aoei_classify_fn classify;
     int broken; /* 1: it found the last response unusable */
-} judging;
+} classification;
 
-static aoei_verdict judge_and_note(void *user, const aoei_http_response *r) {
-    judging *j = user;
-    const aoei_verdict verdict = j->judge(NULL, r);
-    j->broken = verdict == AOEI_VERDICT_BROKEN;
-    return verdict;
+static aoei_response_class classify_and_record(void *user, const aoei_http_response *r) {
+    classification *j = user;
+    const aoei_response_class class = j->classify(NULL, r);
+    j->broken = class == AOEI_RESPONSE_INVALID;
+    return class;
 }
 
 /* Returns 1 if the server was reached but failed, which may concern only this URL. */
-static int is_failure(const aoei_http_response *r, const judging *j) {
+static int is_failure(const aoei_http_response *r, const classification *j) {
     return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
 }
 
 /* Answers one request from the cache or the network and sets a->status. Sets *kept to 1 if the response comes from the cache.
  */
-static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q, aoei_judge_fn judge, double age,
-               aoei_github_answer *a, int *kept, aoe_error *err) {
-    judging j = {.judge = judge};
+static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q, aoei_classify_fn classify,
+               double age, aoei_github_answer *a, int *kept, aoe_error *err) {
+    classification j = {.classify = classify};
     aoe_error why;
     int64_t time;
     if (g->o->offline) {
@@ -222,8 +222,8 @@ static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_ht
         g->progress.stored += found > 0;
         return found < 0 ? found : AOE_OK;
     }
-    const int code =
-        aoei_fetch_cached(fetch, g->http, g->store, aoe_text_of(key), age, q, judge_and_note, &j, &a->response, kept, &why);
+    const int code = aoei_fetch_cached(fetch, g->http, g->store, aoe_text_of(key), age, q, classify_and_record, &j,
+                                       &a->response, kept, &why);
     a->status = a->response.status;
     if (code == AOE_EIO && is_failure(&a->response, &j)) {
         a->status = AOEI_GITHUB_FAILED;
@@ -241,9 +241,9 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answ
     const aoei_http_request q = {.url = url, .headers = headers, .n_headers = 2, .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept;
-    int code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, age, a, &kept, err);
+    int code = ask(g, g->rest_fetch, url, &q, aoei_classify_json, age, a, &kept, err);
     if (!code && again && kept && !g->o->offline && !g->o->refresh && a->status != 200)
-        code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, AOEI_AGE_NONE, a, &kept, err);
+        code = ask(g, g->rest_fetch, url, &q, aoei_classify_json, AOEI_AGE_NONE, a, &kept, err);
     if (code || a->status == 0 || a->status == AOEI_GITHUB_FAILED)
         return code;
     if (a->status != 200)
@@ -269,22 +269,22 @@ static int has_error(const json_t *root, const char *type) {
     return 0;
 }
 
-/* An aoei_judge_fn for GraphQL, which reports rate limits and missing objects with status 200. */
-static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
+/* An aoei_classify_fn for GraphQL, which reports rate limits and missing objects with status 200. */
+static aoei_response_class classify_query(void *user, const aoei_http_response *r) {
     json_t *root = NULL;
     (void)user;
     if (r->status != 200)
-        return AOEI_VERDICT_BY_STATUS;
+        return AOEI_RESPONSE_BY_STATUS;
     const int code = aoei_http_json(&root, r, NULL);
     const int errors = json_array_size(json_object_get(root, "errors")) > 0,
               rejected = errors && !json_object_get(root, "data");
-    aoei_verdict verdict = code == AOE_EFORMAT ? AOEI_VERDICT_BROKEN : AOEI_VERDICT_BY_STATUS;
+    aoei_response_class class = code == AOE_EFORMAT ? AOEI_RESPONSE_INVALID : AOEI_RESPONSE_BY_STATUS;
     if (has_error(root, "RATE_LIMITED"))
-        verdict = AOEI_VERDICT_LIMITED;
+        class = AOEI_RESPONSE_RATE_LIMITED;
     else if (errors && !rejected && !has_error(root, "NOT_FOUND") && !has_error(root, "FORBIDDEN"))
-        verdict = AOEI_VERDICT_BROKEN;
+        class = AOEI_RESPONSE_INVALID;
     json_decref(root);
-    return verdict;
+    return class;
 }
 
 /* Reads a GraphQL response into *a. If the API rejected the query, sets *rejected to 1 and returns an error. */
@@ -341,12 +341,12 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
                                  .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept = 0, rejected = 0;
-    int code = ask(g, g->graphql_fetch, a->key, &q, judge_query, age, a, &kept, err);
+    int code = ask(g, g->graphql_fetch, a->key, &q, classify_query, age, a, &kept, err);
     if (!code)
         code = read_query(g, a, &rejected, err);
     if (kept && !g->o->offline && !g->o->refresh &&
         (rejected || (!code && (a->status == 403 || (again && a->status == 404))))) {
-        code = ask(g, g->graphql_fetch, a->key, &q, judge_query, AOEI_AGE_NONE, a, &kept, err);
+        code = ask(g, g->graphql_fetch, a->key, &q, classify_query, AOEI_AGE_NONE, a, &kept, err);
         if (!code)
             code = read_query(g, a, &rejected, err);
     }

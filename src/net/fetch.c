@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Retries, rate limits, pacing, and responses from the cache. No thread sleeps while it holds the lock. `hold_until` is the
- * time until which the server's rate limit forbids requests; every thread waits for it.
+ * Implements retries, rate limits, a minimum interval between requests, and the use of cached responses. No thread sleeps
+ * while it holds the lock. `hold_until` is the time until which the server's rate limit forbids requests; every thread waits
+ * for it before a request.
  */
 #include "net/fetch.h"
 #include "net/url.h"
@@ -19,24 +20,25 @@
 #include "base/random.h"
 #include "net/secret.h"
 
-#define SLICE    0.1   /* maximum seconds of one sleep; `stop` is called in between */
-#define SHORTEST 0.001 /* minimum seconds of one sleep */
-#define SECONDARY_WAIT                                                                                                         \
-    60.0 /* first wait in seconds for a secondary limit without a stated time (as GitHub requests); doubled each time */
-#define MAX_SECONDARY  900.0 /* maximum of this wait in seconds */
-#define MAX_LIMITS     12    /* maximum number of consecutive rate-limit responses to one request */
-#define MESSAGE_SEARCH 4096  /* bytes of a response body that are searched for the words of a rate limit */
-#define CONDITIONS     2     /* number of conditional headers: If-None-Match, If-Modified-Since */
+#define MAX_SLEEP 0.1   /* maximum seconds of one sleep; the callback `stop` is called after each sleep */
+#define MIN_SLEEP 0.001 /* minimum seconds of one sleep */
+/* Seconds to wait at the first secondary rate limit if the response does not state a time. GitHub's documentation asks clients
+ * to wait at least one minute, and longer after each further such response; the wait is doubled up to the maximum. */
+#define SECONDARY_WAIT     60.0
+#define MAX_SECONDARY_WAIT 900.0
+#define MAX_LIMITS         12   /* maximum number of responses to one request that report a rate limit */
+#define SEARCHED_BYTES     4096 /* leading bytes of a response body in which messages about rate limits are searched */
+#define CONDITIONS         2    /* number of conditional headers: If-None-Match, If-Modified-Since */
 
 struct aoei_fetch {
-    aoei_fetch_options o; /* options with defaults filled in; the member `clock` is not used */
+    aoei_fetch_options o; /* options with defaults filled in; o.clock is not used, because the caller may free it */
     aoei_fetch_clock clock;
-    aoei_mutex telling; /* held while the progress callback runs */
-    aoei_mutex lock;    /* protects the fields below */
-    aoei_rng jitter;
-    double hold_until; /* time of clock.now before which no request starts */
-    double next_start; /* time before which the next request must not start, so that requests are min_interval apart */
-    double reset_at;   /* end of the period of counts.rate (clock.now); negative: unknown */
+    aoei_mutex progress_lock; /* held while the progress callback runs */
+    aoei_mutex lock;          /* protects the fields below */
+    aoei_rng jitter;          /* random numbers for backoff_seconds */
+    double hold_until;        /* value of clock.now before which no request may start because of a rate limit */
+    double next_start;        /* value of clock.now before which the next request may not start because of o.min_interval */
+    double reset_at;          /* value of clock.now at which the quota counts.rate is reset; negative: unknown */
     aoei_fetch_counts counts;
 };
 
@@ -78,7 +80,7 @@ int aoei_fetch_create(aoei_fetch **out, const aoei_fetch_options *options, aoe_e
     f->o.first_delay = f->o.first_delay > 0 ? f->o.first_delay : 1;
     f->o.max_delay = f->o.max_delay > 0 ? f->o.max_delay : 60;
     f->o.max_wait = f->o.max_wait > 0 ? f->o.max_wait : 3700;
-    aoei_mutex_init(&f->telling);
+    aoei_mutex_init(&f->progress_lock);
     aoei_mutex_init(&f->lock);
     aoei_rng_init(&f->jitter, f->o.seed, AOEI_STREAM_BACKOFF, 0);
     f->reset_at = -1;
@@ -90,7 +92,7 @@ int aoei_fetch_create(aoei_fetch **out, const aoei_fetch_options *options, aoe_e
 void aoei_fetch_destroy(aoei_fetch *f) {
     if (!f)
         return;
-    aoei_mutex_destroy(&f->telling);
+    aoei_mutex_destroy(&f->progress_lock);
     aoei_mutex_destroy(&f->lock);
     aoei_free(f);
 }
@@ -104,21 +106,22 @@ aoei_fetch_counts aoei_fetch_count(aoei_fetch *f) {
     return c;
 }
 
-static void tell(aoei_fetch *f, aoei_fetch_event event, const char *why, double seconds) {
+/* Calls the progress callback. */
+static void report_progress(aoei_fetch *f, aoei_fetch_event event, const char *why, double seconds) {
     if (!f->o.progress)
         return;
     const aoei_fetch_progress p = {event, why, seconds, aoei_fetch_count(f)};
-    aoei_mutex_lock(&f->telling);
+    aoei_mutex_lock(&f->progress_lock);
     f->o.progress(f->o.progress_user, &p);
-    aoei_mutex_unlock(&f->telling);
+    aoei_mutex_unlock(&f->progress_lock);
 }
 
 /* ----------------------------------------------------------------- waiting */
 
-/* Waits until the clock reaches `until`. why NULL: does not call the progress callback. */
+/* Waits until clock.now reaches `until`. why: reason for the progress callback; NULL: the callback is not called. */
 static int wait_until(aoei_fetch *f, double until, aoei_fetch_event event, const char *why, aoe_error *err) {
     const double start = now(f);
-    double told = start - 2, at = start;
+    double reported = start - 2, at = start;
     int rc = 0;
     while (at < until) {
         if (f->o.stop && f->o.stop(f->o.stop_user)) {
@@ -126,11 +129,11 @@ static int wait_until(aoei_fetch *f, double until, aoei_fetch_event event, const
             break;
         }
         const double left = until - at;
-        if (why && at - told >= 1) {
-            tell(f, event, why, left);
-            told = at;
+        if (why && at - reported >= 1) {
+            report_progress(f, event, why, left);
+            reported = at;
         }
-        f->clock.sleep(f->clock.user, left > SLICE ? SLICE : left > SHORTEST ? left : SHORTEST);
+        f->clock.sleep(f->clock.user, left > MAX_SLEEP ? MAX_SLEEP : left > MIN_SLEEP ? left : MIN_SLEEP);
         at = now(f);
     }
     aoei_mutex_lock(&f->lock);
@@ -139,51 +142,54 @@ static int wait_until(aoei_fetch *f, double until, aoei_fetch_event event, const
     return rc;
 }
 
-static int too_long(const aoei_fetch *f, const char *place, const char *why, double seconds, aoe_error *err) {
+/* Fails because a wait of this number of seconds is longer than o.max_wait. */
+static int fail_long_wait(const aoei_fetch *f, const char *url, const char *why, double seconds, aoe_error *err) {
     const time_t when = (time_t)(f->clock.unix_time(f->clock.user) + (int64_t)seconds + 1);
     struct tm utc = {0};
     char text[32] = "";
     if (gmtime_r(&when, &utc))
         (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
-    return aoei_fail(err, AOE_EIO, "%s: %s: the server rejects requests for another %.0f s; run again after %s", place, why,
+    return aoei_fail(err, AOE_EIO, "%s: %s: the server rejects requests for another %.0f s; run again after %s", url, why,
                      seconds, text);
 }
 
-static double held_until(aoei_fetch *f) {
+static double read_hold_until(aoei_fetch *f) {
     aoei_mutex_lock(&f->lock);
     const double until = f->hold_until;
     aoei_mutex_unlock(&f->lock);
     return until;
 }
 
-static int wait_for_limit(aoei_fetch *f, const char *place, const char *why, aoe_error *err) {
+/* Waits until no rate limit forbids requests. */
+static int wait_for_limit(aoei_fetch *f, const char *url, const char *why, aoe_error *err) {
     for (;;) {
-        const double until = held_until(f), left = until - now(f); /* another thread may have set a later time */
+        const double until = read_hold_until(f), left = until - now(f); /* another thread may have set a later time */
         if (left <= 0)
             return 0;
         if (left > f->o.max_wait)
-            return too_long(f, place, why, left, err);
+            return fail_long_wait(f, url, why, left, err);
         const int rc = wait_until(f, until, AOEI_FETCH_LIMIT, why, err);
         if (rc)
             return rc;
     }
 }
 
-/* Waits until the next request may start. */
-static int wait_for_turn(aoei_fetch *f, const char *place, const char *why, aoe_error *err) {
-    int rc = wait_for_limit(f, place, why, err);
+/* Waits until the next request may start: no rate limit forbids it, and o.min_interval has passed since the last start. */
+static int wait_for_start(aoei_fetch *f, const char *url, const char *why, aoe_error *err) {
+    int rc = wait_for_limit(f, url, why, err);
     if (rc || f->o.min_interval <= 0)
         return rc;
     aoei_mutex_lock(&f->lock);
     const double at = now(f), start = f->next_start > at ? f->next_start : at;
     f->next_start = start + f->o.min_interval;
     aoei_mutex_unlock(&f->lock);
-    rc = wait_until(f, start, AOEI_FETCH_ANSWER, NULL, err);
-    return rc ? rc : wait_for_limit(f, place, why, err);
+    rc = wait_until(f, start, AOEI_FETCH_RESPONSE, NULL, err);
+    return rc ? rc : wait_for_limit(f, url, why, err);
 }
 
-/* Seconds to wait after `failures` failed attempts: doubles each time; the upper half is random. */
-static double backoff(aoei_fetch *f, size_t failures) {
+/* Seconds to wait after `failures` failed attempts: a random value between half of the delay and the delay, which starts with
+ * o.first_delay and doubles after each failure up to o.max_delay. */
+static double backoff_seconds(aoei_fetch *f, size_t failures) {
     double seconds = f->o.first_delay;
     for (size_t i = 1; i < failures && seconds < f->o.max_delay; i++)
         seconds *= 2;
@@ -196,26 +202,28 @@ static double backoff(aoei_fetch *f, size_t failures) {
 
 /* ----------------------------------------------------------------- responses */
 
-/* 1 if the beginning of the body contains the words; case is ignored. */
+/* 1 if the first SEARCHED_BYTES bytes of the body contain the words; case is ignored. */
 static int body_contains(const aoei_http_response *r, const char *words) {
-    const size_t n = r->body.len < MESSAGE_SEARCH ? r->body.len : MESSAGE_SEARCH, len = strlen(words);
+    const size_t n = r->body.len < SEARCHED_BYTES ? r->body.len : SEARCHED_BYTES, len = strlen(words);
     for (size_t i = 0; i + len <= n; i++)
         if (strncasecmp(r->body.data + i, words, len) == 0)
             return 1;
     return 0;
 }
 
+/* 1 if the response reports a rate limit. */
 static int is_limit(const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after) {
     return r->status == 429 || (r->status == 403 && (retry_after >= 0 || rate->remaining == 0 ||
                                                      body_contains(r, "rate limit") || body_contains(r, "abuse detection")));
 }
 
-static int is_failure(int status) {
+/* 1 if a request with this response status should be retried. */
+static int is_temporary_failure(int status) {
     return status == 408 || (status >= 500 && status <= 599 && status != 501 && status != 505);
 }
 
-/* Updates the counts and the quota from a response. */
-static void note(aoei_fetch *f, const aoei_rate *rate, int repeated) {
+/* Counts a request and stores the quota that its response reports. repeated: 1 for a retry. */
+static void record_request(aoei_fetch *f, const aoei_rate *rate, int repeated) {
     aoei_mutex_lock(&f->lock);
     f->counts.requests++;
     f->counts.retries += repeated != 0;
@@ -226,24 +234,24 @@ static void note(aoei_fetch *f, const aoei_rate *rate, int repeated) {
     if (rate->reset_after >= 0)
         f->reset_at = now(f) + (double)rate->reset_after;
     if (rate->remaining == 0 && rate->reset_after >= 0 &&
-        f->hold_until < f->reset_at + 1) /* one second more, because servers count whole seconds */
+        f->hold_until < f->reset_at + 1) /* one second is added, because servers round to whole seconds */
         f->hold_until = f->reset_at + 1;
     aoei_mutex_unlock(&f->lock);
 }
 
-/* One call of aoei_fetch_send. */
-typedef struct attempt {
-    char place[AOEI_URL_DISPLAY_MAX];
-    size_t failures; /* failed attempts */
-    size_t limits;   /* responses that report a rate limit */
-    char why[sizeof((aoe_error *)0)->message];
-} attempt;
+/* State of one call of aoei_fetch_send. */
+typedef struct sending {
+    char url[AOEI_URL_DISPLAY_MAX];            /* URL for messages */
+    size_t failures;                           /* failed attempts */
+    size_t limits;                             /* responses that report a rate limit */
+    char why[sizeof((aoe_error *)0)->message]; /* reason of the current rate limit, for messages */
+} sending;
 
-/* Makes all requests wait as the response demands. */
-static int hold(aoei_fetch *f, attempt *a, const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after,
-                aoe_error *err) {
+/* Sets f->hold_until so that all threads wait as long as the response, which reports a rate limit, requires. */
+static int apply_limit(aoei_fetch *f, sending *a, const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after,
+                       aoe_error *err) {
     if (++a->limits > MAX_LIMITS)
-        return aoei_fail(err, AOE_EIO, "%s: the server reported a rate limit %d times in a row; run again later", a->place,
+        return aoei_fail(err, AOE_EIO, "%s: the server reported a rate limit %d times in a row; run again later", a->url,
                          MAX_LIMITS);
     const int secondary = r->status != 429 || body_contains(r, "secondary rate limit") || body_contains(r, "abuse detection");
     double seconds;
@@ -255,9 +263,9 @@ static int hold(aoei_fetch *f, attempt *a, const aoei_http_response *r, const ao
         (void)snprintf(a->why, sizeof a->why, "the quota of %" PRId64 " requests is used up", rate->limit);
     } else if (secondary) {
         seconds = SECONDARY_WAIT * (double)(1 << (a->limits < 5 ? a->limits - 1 : 4));
-        seconds = seconds < MAX_SECONDARY ? seconds : MAX_SECONDARY;
+        seconds = seconds < MAX_SECONDARY_WAIT ? seconds : MAX_SECONDARY_WAIT;
     } else {
-        seconds = backoff(f, a->limits);
+        seconds = backoff_seconds(f, a->limits);
     }
     aoei_mutex_lock(&f->lock);
     const double until = now(f) + seconds;
@@ -267,92 +275,94 @@ static int hold(aoei_fetch *f, attempt *a, const aoei_http_response *r, const ao
 }
 
 /* Waits before another attempt, or fails if no attempt is left. why: the error of the last attempt. */
-static int back_off(aoei_fetch *f, attempt *a, int64_t retry_after, const aoe_error *why, aoe_error *err) {
+static int wait_before_retry(aoei_fetch *f, sending *a, int64_t retry_after, const aoe_error *why, aoe_error *err) {
     if (++a->failures >= f->o.attempts)
         return aoei_fail(err, why->code, "no response after %zu %s: %s", a->failures, a->failures == 1 ? "attempt" : "attempts",
                          why->message);
-    double seconds = backoff(f, a->failures);
+    double seconds = backoff_seconds(f, a->failures);
     if (retry_after > 0 && seconds < (double)retry_after)
         seconds = (double)retry_after;
     if (seconds > f->o.max_wait)
-        return too_long(f, a->place, why->message, seconds, err);
+        return fail_long_wait(f, a->url, why->message, seconds, err);
     return wait_until(f, now(f) + seconds, AOEI_FETCH_RETRY, why->message, err);
 }
 
-/* Decides about a response. Returns 1 to return it to the caller, 0 to send the request again (after the wait), or an error. */
-static int consider(aoei_fetch *f, attempt *a, const aoei_http_response *r, aoei_verdict verdict, aoe_error *err) {
+/* Handles a response of the given class. Returns 1 if the response is returned to the caller, 0 if the request must be sent
+ * again (after the wait for a retry, if there is one), or an error. */
+static int handle_response(aoei_fetch *f, sending *a, const aoei_http_response *r, aoei_response_class class, aoe_error *err) {
     const int64_t at = f->clock.unix_time(f->clock.user);
     const aoei_rate rate = aoei_headers_rate(&r->headers, at);
     const int64_t retry_after = aoei_headers_retry_after(&r->headers, at);
-    note(f, &rate, a->failures + a->limits > 0);
-    if (verdict == AOEI_VERDICT_NO_MEMORY)
+    record_request(f, &rate, a->failures + a->limits > 0);
+    if (class == AOEI_RESPONSE_NO_MEMORY)
         return aoei_fail_nomem(err, r->body.len);
-    if (verdict == AOEI_VERDICT_LIMITED || (verdict == AOEI_VERDICT_BY_STATUS && is_limit(r, &rate, retry_after)))
-        return hold(f, a, r, &rate, retry_after, err);
-    if (verdict == AOEI_VERDICT_FINAL || (verdict == AOEI_VERDICT_BY_STATUS && !is_failure(r->status)))
+    if (class == AOEI_RESPONSE_RATE_LIMITED || (class == AOEI_RESPONSE_BY_STATUS && is_limit(r, &rate, retry_after)))
+        return apply_limit(f, a, r, &rate, retry_after, err);
+    if (class == AOEI_RESPONSE_FINAL || (class == AOEI_RESPONSE_BY_STATUS && !is_temporary_failure(r->status)))
         return 1;
     aoe_error why;
-    if (verdict == AOEI_VERDICT_BROKEN)
-        (void)aoei_fail(&why, AOE_EIO, "%s: invalid response (status %d); check the URL, or try again later", a->place,
+    if (class == AOEI_RESPONSE_INVALID)
+        (void)aoei_fail(&why, AOE_EIO, "%s: invalid response (status %d); check the URL, or try again later", a->url,
                         r->status);
     else
-        (void)aoei_fail(&why, AOE_EIO, "%s: the server returned status %d; try again later", a->place, r->status);
-    return back_off(f, a, retry_after, &why, err);
+        (void)aoei_fail(&why, AOE_EIO, "%s: the server returned status %d; try again later", a->url, r->status);
+    return wait_before_retry(f, a, retry_after, &why, err);
 }
 
-int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_judge_fn judge, void *judge_user,
+int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify, void *classify_user,
                     aoei_http_response *r, aoe_error *err) {
-    attempt a = {.why = "the server's quota is used up"};
-    (void)aoei_url_display(q->url, a.place);
+    sending a = {.why = "the server's quota is used up"};
+    (void)aoei_url_display(q->url, a.url);
     for (;;) {
-        int rc = wait_for_turn(f, a.place, a.why, err);
+        int rc = wait_for_start(f, a.url, a.why, err);
         if (rc)
             return rc;
         aoe_error why;
         rc = aoei_http_send(h, q, r, &why);
         if (rc == 0) {
-            const aoei_verdict verdict = judge ? judge(judge_user, r) : AOEI_VERDICT_BY_STATUS;
-            rc = consider(f, &a, r, verdict, err);
+            const aoei_response_class class = classify ? classify(classify_user, r) : AOEI_RESPONSE_BY_STATUS;
+            rc = handle_response(f, &a, r, class, err);
             if (rc == 1)
-                tell(f, AOEI_FETCH_ANSWER, "", 0);
+                report_progress(f, AOEI_FETCH_RESPONSE, "", 0);
             if (rc)
                 return rc == 1 ? 0 : rc;
         } else {
             if (rc != AOE_EARG)
-                note(f, &(aoei_rate){-1, -1, -1}, a.failures + a.limits > 0);
+                record_request(f, &(aoei_rate){-1, -1, -1}, a.failures + a.limits > 0);
             if (!r->transient)
                 return aoei_fail(err, rc, "%s", why.message);
-            rc = back_off(f, &a, -1, &why, err);
+            rc = wait_before_retry(f, &a, -1, &why, err);
             if (rc)
                 return rc;
         }
     }
 }
 
-aoei_verdict aoei_judge_json(void *user, const aoei_http_response *r) {
+aoei_response_class aoei_classify_json(void *user, const aoei_http_response *r) {
     (void)user;
     if (r->status < 200 || r->status > 299 || r->status == 204 || r->status == 205)
-        return AOEI_VERDICT_BY_STATUS;
+        return AOEI_RESPONSE_BY_STATUS;
     json_t *root;
     const int rc = aoei_http_json(&root, r, NULL);
     json_decref(root);
-    return rc == 0 ? AOEI_VERDICT_BY_STATUS : rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : AOEI_VERDICT_BROKEN;
+    return rc == 0 ? AOEI_RESPONSE_BY_STATUS : rc == AOE_ENOMEM ? AOEI_RESPONSE_NO_MEMORY : AOEI_RESPONSE_INVALID;
 }
 
 /* ------------------------------------------------------------------- cache */
 
-static int holds(const char *data, size_t len, const char *token) {
+static int contains(const char *data, size_t len, const char *token) {
     return token && len && memmem(data, len, token, strlen(token)) != NULL;
 }
 
-/* 1 if a response may be cached. */
-static int is_keepable(const aoei_http_response *r, const char *token) {
+/* 1 if a response may be cached: its status is suitable, and neither its URL nor its headers contain the token. */
+static int is_cacheable(const aoei_http_response *r, const char *token) {
     if ((r->status < 200 || r->status > 299) && r->status != 404 && r->status != 410 && r->status != 451)
         return 0;
-    return !holds(r->url, strlen(r->url), token) && !holds(r->headers.text.data, r->headers.text.len, token);
+    return !contains(r->url, strlen(r->url), token) && !contains(r->headers.text.data, r->headers.text.len, token);
 }
 
-/* Appends the header "name: value" to the lines if the value is valid in a request. */
+/* Writes the header "name: value" to lines[*n], sets line[*n] to its text and increments *n, unless value is NULL or contains
+ * characters that are invalid in a header. */
 static void add_condition(aoei_buffer *lines, const char **line, size_t *n, const char *name, const char *value) {
     for (const char *s = value; s && *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -363,9 +373,10 @@ static void add_condition(aoei_buffer *lines, const char **line, size_t *n, cons
     (*n)++;
 }
 
-/* Asks the server whether the cached response `kept` is still valid. *fresh is the new response. */
-static int ask_again(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, const aoei_http_response *kept,
-                     aoei_judge_fn judge, void *judge_user, aoei_http_response *fresh, aoe_error *err) {
+/* Sends the request with conditional headers (only for GET), with which the server checks whether the cached response `cached`
+ * is still valid. *fresh is set to the new response, of status 304 if it is. */
+static int revalidate(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, const aoei_http_response *cached,
+                      aoei_classify_fn classify, void *classify_user, aoei_http_response *fresh, aoe_error *err) {
     aoei_buffer lines[CONDITIONS] = {{0}, {0}};
     size_t n = 0;
     const char **headers = aoei_malloc_array(q->n_headers + CONDITIONS, sizeof *headers);
@@ -374,9 +385,9 @@ static int ask_again(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, co
     if (q->n_headers)
         memcpy(headers, q->headers, q->n_headers * sizeof *headers);
     if (!q->method || strcmp(q->method, "GET") == 0) {
-        add_condition(lines, headers + q->n_headers, &n, "If-None-Match", aoei_headers_get(&kept->headers, "etag", 0));
+        add_condition(lines, headers + q->n_headers, &n, "If-None-Match", aoei_headers_get(&cached->headers, "etag", 0));
         add_condition(lines, headers + q->n_headers, &n, "If-Modified-Since",
-                      aoei_headers_get(&kept->headers, "last-modified", 0));
+                      aoei_headers_get(&cached->headers, "last-modified", 0));
     }
     aoei_http_request conditional = *q;
     conditional.headers = headers;
@@ -385,16 +396,17 @@ static int ask_again(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, co
     if (lines[0].failed || lines[1].failed)
         rc = aoei_fail_nomem(err, 0);
     else
-        rc = aoei_fetch_send(f, h, &conditional, judge, judge_user, fresh, err);
+        rc = aoei_fetch_send(f, h, &conditional, classify, classify_user, fresh, err);
     for (size_t i = 0; i < CONDITIONS; i++)
         aoei_buffer_free(&lines[i]);
     aoei_free(headers);
     return rc;
 }
 
-static void count_kept(aoei_fetch *f, int asked) {
+/* Counts a response from the cache. revalidated: 1 if the server confirmed that it is still valid. */
+static void count_cached(aoei_fetch *f, int revalidated) {
     aoei_mutex_lock(&f->lock);
-    if (asked)
+    if (revalidated)
         f->counts.unchanged++;
     else
         f->counts.stored++;
@@ -402,37 +414,37 @@ static void count_kept(aoei_fetch *f, int asked) {
 }
 
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
-                      aoei_judge_fn judge, void *judge_user, aoei_http_response *r, int *from_store, aoe_error *err) {
+                      aoei_classify_fn classify, void *classify_user, aoei_http_response *r, int *from_cache, aoe_error *err) {
     int64_t time = 0;
     int unused;
-    from_store = from_store ? from_store : &unused;
-    *from_store = 0;
-    if (holds(key.data, key.len, q->token))
+    from_cache = from_cache ? from_cache : &unused;
+    *from_cache = 0;
+    if (contains(key.data, key.len, q->token))
         return aoei_fail(err, AOE_EARG, "the cache key contains the token; remove the token from the URL and the body");
     const int found = aoei_store_get(s, key, r, &time, err);
     if (found < 0)
         return found;
     const int64_t age = f->clock.unix_time(f->clock.user) - time;
     if (found && (max_age < 0 || (double)age < max_age)) {
-        *from_store = 1;
-        count_kept(f, 0);
-        tell(f, AOEI_FETCH_ANSWER, "", 0);
+        *from_cache = 1;
+        count_cached(f, 0);
+        report_progress(f, AOEI_FETCH_RESPONSE, "", 0);
         return 0;
     }
     aoei_http_response fresh = {0};
-    int rc = found ? ask_again(f, h, q, r, judge, judge_user, &fresh, err)
-                   : aoei_fetch_send(f, h, q, judge, judge_user, &fresh, err);
+    int rc = found ? revalidate(f, h, q, r, classify, classify_user, &fresh, err)
+                   : aoei_fetch_send(f, h, q, classify, classify_user, &fresh, err);
     if (rc == 0 && found && fresh.status == 304) {
-        *from_store = 1;
-        count_kept(f, 1);
+        *from_cache = 1;
+        count_cached(f, 1);
         rc = aoei_store_touch(s, key, f->clock.unix_time(f->clock.user), err);
     } else {
-        const aoei_http_response kept = *r; /* swapped instead of copied */
+        const aoei_http_response old = *r; /* the structs are swapped, so that `old` is freed below */
         *r = fresh;
-        fresh = kept;
+        fresh = old;
         if (rc == 0)
             (void)aoei_redact(r->body.data, r->body.len, q->token);
-        if (rc == 0 && is_keepable(r, q->token))
+        if (rc == 0 && is_cacheable(r, q->token))
             rc = aoei_store_put(s, key, r, f->clock.unix_time(f->clock.user), err);
     }
     aoei_http_response_free(&fresh);

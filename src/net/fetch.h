@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * HTTP requests with retries, pacing, rate limits and a cache.
+ * HTTP requests with retries, rate limits, a minimum interval between requests, and a cache.
  *
  * - Retried with exponential backoff and seeded jitter: status 408 and 5xx (except 501 and 505), failed connections,
  *   time-outs and incomplete bodies. Retry-After is obeyed in every response.
- * - Rate limits: status 429; status 403 with Retry-After, without remaining quota, or with a message about a rate
- *   limit (GitHub's primary and secondary limits). The wait is given by Retry-After or by the reset time. Without them,
- *   it is at least a minute for a secondary limit, and backoff otherwise. A response that reports a remaining quota of 0
- *   delays the next request until the reset.
- * - All other statuses are returned to the caller: 301 of a POST, 401, 404, 410, 422 ...
+ * - A rate limit is reported by status 429, or by status 403 with Retry-After, with a remaining quota of 0, or with a message
+ *   about a rate limit (GitHub's primary and secondary limits). Retry-After or the time at which the quota is reset
+ *   determines the wait. Without them, the wait is at least a minute for a secondary limit, and exponential backoff
+ *   otherwise. After any response with a remaining quota of 0, the next request waits until the quota is reset.
+ * - Responses with any other status are returned to the caller: 301 of a POST, 401, 404, 410, 422 ...
  *
  * One aoei_fetch handles the limits of one server (GitHub's REST and GraphQL APIs have separate limits). Threads share it,
- * each with its own aoei_http; a limit that one thread meets makes all of them wait.
+ * each with its own aoei_http; a rate limit that is reported to one thread delays the requests of all threads.
  */
 #ifndef AOEI_NET_FETCH_H
 #define AOEI_NET_FETCH_H
@@ -38,15 +38,15 @@ typedef struct aoei_fetch_counts {
 } aoei_fetch_counts;
 
 typedef enum aoei_fetch_event {
-    AOEI_FETCH_ANSWER, /* a response arrived or was found in the cache */
-    AOEI_FETCH_RETRY,  /* waiting before a retry; `why` is the reason */
-    AOEI_FETCH_LIMIT   /* waiting for the server's rate limit; `why` is the reason */
+    AOEI_FETCH_RESPONSE, /* a response arrived or was found in the cache */
+    AOEI_FETCH_RETRY,    /* waiting before a retry */
+    AOEI_FETCH_LIMIT     /* waiting for the server's rate limit */
 } aoei_fetch_event;
 
 typedef struct aoei_fetch_progress {
     aoei_fetch_event event;
-    const char *why; /* reason of the wait, one line without line end, borrowed; "" for AOEI_FETCH_ANSWER */
-    double seconds;  /* remaining seconds of the wait */
+    const char *why; /* reason of the wait, one line without line end, borrowed; "" for AOEI_FETCH_RESPONSE */
+    double seconds;  /* remaining seconds of the wait; 0 for AOEI_FETCH_RESPONSE */
     aoei_fetch_counts counts;
 } aoei_fetch_progress;
 
@@ -54,10 +54,10 @@ typedef struct aoei_fetch_options {
     size_t attempts;     /* maximum number of attempts per request; 0: 6 */
     double first_delay;  /* seconds before the second attempt, doubled each time; 0: 1 */
     double max_delay;    /* maximum delay between attempts in seconds; 0: 60 */
-    double max_wait;     /* maximum wait for a rate limit in seconds; a longer wait is an error; 0: 3700 */
+    double max_wait;     /* maximum seconds of a wait for a rate limit or Retry-After; a longer wait is an error; 0: 3700 */
     double min_interval; /* minimum seconds between the starts of two requests, over all threads; 0: none */
     uint64_t seed;       /* seed of the jitter */
-    aoei_stop_fn stop;   /* called while waiting; nonzero cancels; NULL: not cancellable */
+    aoei_stop_fn stop;   /* called several times per second while waiting; a nonzero result cancels; NULL: none */
     void *stop_user;
     /* Progress callback, called by one thread at a time, once per second while waiting; must not call functions of fetch.h.
      * NULL: none. */
@@ -68,37 +68,41 @@ typedef struct aoei_fetch_options {
 
 /* options NULL: all defaults. Errors: AOE_ENOMEM. */
 int aoei_fetch_create(aoei_fetch **f, const aoei_fetch_options *o, aoe_error *err);
-void aoei_fetch_destroy(aoei_fetch *f); /* accepts NULL */
-aoei_fetch_counts aoei_fetch_count(aoei_fetch *f);
+void aoei_fetch_destroy(aoei_fetch *f);            /* accepts NULL */
+aoei_fetch_counts aoei_fetch_count(aoei_fetch *f); /* the current counts */
 
-/* The caller's classification of a complete response. */
-typedef enum aoei_verdict {
-    AOEI_VERDICT_BY_STATUS, /* decided by the status, as described above */
-    AOEI_VERDICT_FINAL,     /* return it to the caller, whatever its status (for example a 429 for an account without credit) */
-    AOEI_VERDICT_BROKEN,    /* retry as for status 500 (for example, a body that is not JSON) */
-    AOEI_VERDICT_LIMITED,   /* wait as for status 429 (GraphQL reports rate limits with status 200) */
-    AOEI_VERDICT_NO_MEMORY  /* the function ran out of memory: AOE_ENOMEM */
-} aoei_verdict;
-typedef aoei_verdict (*aoei_judge_fn)(void *user, const aoei_http_response *r);
+/* How a complete response is handled. */
+typedef enum aoei_response_class {
+    AOEI_RESPONSE_BY_STATUS,    /* depends on the status, as described at the top of this file */
+    AOEI_RESPONSE_FINAL,        /* is returned to the caller whatever its status, such as 429 for an account without credit */
+    AOEI_RESPONSE_INVALID,      /* is retried like status 500, for example if the body is not JSON */
+    AOEI_RESPONSE_RATE_LIMITED, /* reports a rate limit, like status 429; GraphQL reports rate limits with status 200 */
+    AOEI_RESPONSE_NO_MEMORY     /* could not be classified because an allocation failed: AOE_ENOMEM */
+} aoei_response_class;
+/* Callback that classifies a response. */
+typedef aoei_response_class (*aoei_classify_fn)(void *user, const aoei_http_response *r);
 
-/* An aoei_judge_fn for APIs that return JSON: BROKEN if a 2xx response has a body that is not JSON, otherwise BY_STATUS. */
-aoei_verdict aoei_judge_json(void *user, const aoei_http_response *r);
+/* An aoei_classify_fn for APIs that return JSON: AOEI_RESPONSE_INVALID if a 2xx response has a body that is not JSON, otherwise
+ * AOEI_RESPONSE_BY_STATUS. */
+aoei_response_class aoei_classify_json(void *user, const aoei_http_response *r);
 
-/* Sends a request until a response can be returned. judge may be NULL. Errors: those of aoei_http_send after the last
- * attempt or if a retry cannot help; AOE_EIO if all attempts fail or the limit lasts longer than max_wait. */
-int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_judge_fn judge, void *judge_user,
+/* Sends a request, with retries and waits, until there is a response to return. classify NULL: every response is
+ * AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if they are not temporary or the last attempt fails; AOE_EIO if all
+ * attempts fail or the wait for a rate limit is longer than max_wait. */
+int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify, void *classify_user,
                     aoei_http_response *r, aoe_error *err);
 
 /* Maximum age in seconds of a cached response that is used without asking the server. */
 #define AOEI_AGE_ANY  (-1.0) /* any age: a cached response is always used */
 #define AOEI_AGE_NONE 0.0    /* always ask the server, conditionally if the cached response has ETag or Last-Modified */
 
-/* Like aoei_fetch_send, with a cache. A cached response under `key` is returned if it is not older than max_age. Otherwise
- * the server is asked with If-None-Match; on 304 the cached response is returned, with its cached status. Responses 2xx,
- * 404, 410 and 451 are cached unless the judge rejects them or their URL or headers contain the token. In bodies the token
- * is redacted, also in the response that is returned. Every method is cached, a POST like a GET. *from_store (may be NULL)
- * is 1 if no body was transferred. Further errors: those of store.h. */
+/* Like aoei_fetch_send, but uses a cache. A response that is cached under `key` is returned if it is younger than max_age (in
+ * seconds). Otherwise a request is sent, with If-None-Match and If-Modified-Since if there is a cached response; if the server
+ * returns 304, the cached response is returned with its cached status. Responses with status 2xx, 404, 410 or 451 are cached,
+ * for every method, unless their URL or headers contain the token. Occurrences of the token in a body are redacted, also in
+ * the returned response. *from_cache (may be NULL) is set to 1 if the returned body is from the cache. Further errors: those
+ * of store.h. */
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
-                      aoei_judge_fn judge, void *judge_user, aoei_http_response *r, int *from_store, aoe_error *err);
+                      aoei_classify_fn classify, void *classify_user, aoei_http_response *r, int *from_cache, aoe_error *err);
 
 #endif

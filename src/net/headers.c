@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * HTTP headers as a list of names and values, and parsers for Link, Retry-After and x-ratelimit-*. libcurl parses dates and
+ * Stores HTTP headers as a list of names and values, and parses Link, Retry-After and x-ratelimit-*. libcurl parses dates and
  * resolves relative URLs.
  */
 #include "net/headers.h"
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "net/libraries.h"
 
-#define LONGEST_WAIT ((int64_t)31 * 24 * 3600) /* maximum wait in seconds; larger values of a server are clamped to it */
+#define MAX_WAIT ((int64_t)31 * 24 * 3600) /* seconds; a longer wait that a server requests is reduced to this value */
 
 static int is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -53,7 +53,7 @@ int aoei_headers_add(aoei_headers *h, const char *line, size_t len) {
 
 const char *aoei_headers_get(const aoei_headers *h, const char *name, size_t nth) {
     if (!h->text.data)
-        return NULL; /* no headers: arithmetic on NULL is undefined */
+        return NULL; /* there are no headers; arithmetic on the NULL pointer below would be undefined */
     const char *end = h->text.data + h->text.len;
     for (const char *s = h->text.data; s < end;) {
         const char *value = s + strlen(s) + 1;
@@ -74,7 +74,8 @@ void aoei_headers_free(aoei_headers *h) {
 
 /* -------------------------------------------------------------------- Link */
 
-/* Returns 1 if the parameters of a link, up to its comma, contain rel=REL. *s is moved after them. */
+/* Returns 1 if the parameters of a link, which end at a comma or at the end, contain the relation `rel`. *s is moved to the end
+ * of the parameters. */
 static int read_parameters(const char **s, const char *rel) {
     const size_t rel_len = strlen(rel);
     const char *p = *s;
@@ -94,7 +95,7 @@ static int read_parameters(const char **s, const char *rel) {
         p += quoted;
         const char *value = p;
         p += strcspn(p, quoted ? "\"" : ";, \t");
-        /* the value may list several relations; only the first `rel` parameter counts */
+        /* the value may list several relations, separated by spaces */
         if (name_len == 3 && strncasecmp(name, "rel", 3) == 0)
             for (const char *word = value; word < p && !found;) {
                 const char *end = word;
@@ -110,7 +111,7 @@ static int read_parameters(const char **s, const char *rel) {
     return found;
 }
 
-/* The first target with the relation `rel` in a Link value, with length *len; NULL: none. */
+/* The URL of the first link with the relation `rel` in the value of a Link header, of length *len; NULL: none. */
 static const char *find_link(const char *s, const char *rel, size_t *len) {
     while (*s) {
         s += strspn(s, " \t,");
@@ -151,7 +152,7 @@ int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, 
             code = aoei_curl.url_get(u, CURLUPART_URL, &whole, 0);
     }
     if (code != CURLUE_OUT_OF_MEMORY)
-        rc = 0; /* an invalid URL counts as no link */
+        rc = 0; /* an invalid URL is treated as a missing link */
     if (!code && !(*url = aoei_strdup(whole)))
         rc = AOE_ENOMEM;
     aoei_curl.free(whole);
@@ -162,7 +163,7 @@ int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, 
 
 /* ------------------------------------------------------------------ limits */
 
-/* Parses a non-negative integer; -1 if s is anything else or has more than 15 digits. */
+/* Parses a non-negative integer of at most 15 digits. Returns -1 if s is NULL or anything else. */
 static int64_t whole_number(const char *s) {
     const size_t digits = s ? strspn(s, "0123456789") : 0;
     if (digits == 0 || digits > 15 || s[digits])
@@ -170,15 +171,16 @@ static int64_t whole_number(const char *s) {
     return strtoll(s, NULL, 10);
 }
 
-/* Seconds since 1970 by the response's Date header; `now` if it has none. */
+/* The time of the Date header in seconds since 1970; `now` if there is no valid Date header. */
 static int64_t server_time(const aoei_headers *h, int64_t now) {
     const char *date = aoei_headers_get(h, "date", 0);
     const time_t t = date ? aoei_curl_date(date) : -1;
     return t >= 0 ? (int64_t)t : now;
 }
 
-static int64_t bounded(int64_t seconds) {
-    return seconds < 0 ? 0 : seconds > LONGEST_WAIT ? LONGEST_WAIT : seconds;
+/* Limits a wait to 0 to MAX_WAIT. */
+static int64_t clamp_wait(int64_t seconds) {
+    return seconds < 0 ? 0 : seconds > MAX_WAIT ? MAX_WAIT : seconds;
 }
 
 int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now) {
@@ -187,10 +189,10 @@ int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now) {
         return -1;
     const int64_t seconds = whole_number(value);
     if (seconds >= 0)
-        return bounded(seconds);
+        return clamp_wait(seconds);
     /* a value that begins with a digit, sign or point is a malformed number, not a date */
     const time_t t = strchr("0123456789+-.", *value) ? -1 : aoei_curl_date(value);
-    return t < 0 ? -1 : bounded((int64_t)t - server_time(h, now));
+    return t < 0 ? -1 : clamp_wait((int64_t)t - server_time(h, now));
 }
 
 aoei_rate aoei_headers_rate(const aoei_headers *h, int64_t now) {
@@ -198,6 +200,6 @@ aoei_rate aoei_headers_rate(const aoei_headers *h, int64_t now) {
     return (aoei_rate){
         .limit = whole_number(aoei_headers_get(h, "x-ratelimit-limit", 0)),
         .remaining = whole_number(aoei_headers_get(h, "x-ratelimit-remaining", 0)),
-        .reset_after = reset < 0 ? -1 : bounded(reset - server_time(h, now)),
+        .reset_after = reset < 0 ? -1 : clamp_wait(reset - server_time(h, now)),
     };
 }

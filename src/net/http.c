@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The HTTP client: one easy handle on its own multi handle, so that waiting can be interrupted and connections stay open.
- * Redirects are followed here and not by libcurl, because each redirect is checked and may drop the token.
+ * The HTTP client uses one easy handle of libcurl on its own multi handle, so that waiting can be interrupted and connections
+ * stay open. Redirects are followed here and not by libcurl, because each redirect is checked, and a redirect to another
+ * origin removes the token from the request.
  * Invariant: no option that weakens TLS is ever set.
  */
 #include "net/http.h"
@@ -26,18 +27,18 @@ struct aoei_http {
     CURL *easy;
     char *user_agent;    /* owned */
     char *ca_file;       /* owned; NULL: libcurl's default certificates */
-    aoei_http_options o; /* options with defaults filled in; user_agent is not used */
+    aoei_http_options o; /* options with defaults filled in; o.user_agent is not used */
 };
 
-/* One request without redirects, while it runs. */
+/* State of one request, without the redirects that follow it. */
 typedef struct transfer {
-    const aoei_http *h;
-    aoei_http_response *r;
-    double last_byte;           /* aoei_now() when the last byte arrived */
+    const aoei_http *h;         /* borrowed */
+    aoei_http_response *r;      /* response that is filled, borrowed */
+    double last_byte;           /* value of aoei_now() when the last byte was received */
     int too_large;              /* 1 if the response exceeds the size limit */
-    int no_memory;              /* 1 if an allocation of aoe failed (not one of libcurl) */
+    int no_memory;              /* 1 if an allocation in a callback failed; failures inside libcurl are reported by libcurl */
     struct curl_slist *headers; /* request headers, owned */
-    char message[CURL_ERROR_SIZE];
+    char message[CURL_ERROR_SIZE]; /* libcurl's description of an error */
 } transfer;
 
 /* ------------------------------------------------------------------ client */
@@ -89,7 +90,7 @@ void aoei_http_response_free(aoei_http_response *r) {
     *r = (aoei_http_response){0};
 }
 
-/* ---------------------------------------------------------------- checking */
+/* ---------------------------------------------------------------- checks */
 
 /* 1 if s has no control characters, so that it is valid in a header line. */
 static int is_header_text(const char *s) {
@@ -99,7 +100,8 @@ static int is_header_text(const char *s) {
     return 1;
 }
 
-static int names_header(const char *line, const char *name) {
+/* 1 if the header line has this name. */
+static int has_name(const char *line, const char *name) {
     const size_t len = strlen(name);
     return strncasecmp(line, name, len) == 0 && line[len + strspn(line + len, " \t")] == ':';
 }
@@ -107,12 +109,13 @@ static int names_header(const char *line, const char *name) {
 static int check_request(const aoei_http_request *q, aoe_error *err) {
     static const char *const reserved[] = {"authorization", "proxy-authorization", "cookie"};
     if (q->token && (!*q->token || !is_header_text(q->token) || strchr(q->token, ' ')))
-        return aoei_fail(err, AOE_EARG, "the token is empty or contains a space or a control character; give only the token");
+        return aoei_fail(err, AOE_EARG,
+                         "the token is empty or contains a space or a control character; pass the token without \"Bearer\"");
     for (size_t i = 0; i < q->n_headers; i++) {
         if (!is_header_text(q->headers[i]) || !strchr(q->headers[i], ':'))
             return aoei_fail(err, AOE_EARG, "request header %zu is not of the form \"Name: value\"; correct it", i + 1);
         for (size_t j = 0; j < sizeof reserved / sizeof *reserved; j++)
-            if (names_header(q->headers[i], reserved[j]))
+            if (has_name(q->headers[i], reserved[j]))
                 return aoei_fail(err, AOE_EARG, "the header %s cannot be set directly; pass the token separately", reserved[j]);
     }
     return 0;
@@ -120,12 +123,13 @@ static int check_request(const aoei_http_request *q, aoe_error *err) {
 
 /* --------------------------------------------------------------- callbacks */
 
-static size_t take_header(char *line, size_t size, size_t n, void *user) {
+/* CURLOPT_HEADERFUNCTION */
+static size_t receive_header(char *line, size_t size, size_t n, void *user) {
     transfer *t = user;
     const size_t len = size * n;
     t->last_byte = aoei_now();
-    if (len >= 5 &&
-        memcmp(line, "HTTP/", 5) == 0) { /* a response begins; an earlier one may have been an interim response (100) */
+    if (len >= 5 && memcmp(line, "HTTP/", 5) ==
+                        0) { /* a new response begins; the headers of an interim response (status 100) are discarded */
         aoei_headers_clear(&t->r->headers);
         return len;
     }
@@ -135,7 +139,8 @@ static size_t take_header(char *line, size_t size, size_t n, void *user) {
     return rc ? 0 : len;
 }
 
-static size_t take_body(char *data, size_t size, size_t n, void *user) {
+/* CURLOPT_WRITEFUNCTION */
+static size_t receive_body(char *data, size_t size, size_t n, void *user) {
     transfer *t = user;
     const size_t len = size * n;
     t->last_byte = aoei_now();
@@ -161,12 +166,12 @@ static int add_header(transfer *t, const char *line) {
 }
 
 static int add_headers(transfer *t, const aoei_http_request *q, int with_token) {
-    int failed = 0, typed = 0;
+    int failed = 0, has_type = 0;
     for (size_t i = 0; i < q->n_headers; i++) {
         failed |= add_header(t, q->headers[i]);
-        typed |= names_header(q->headers[i], "content-type");
+        has_type |= has_name(q->headers[i], "content-type");
     }
-    if (q->body && !typed)
+    if (q->body && !has_type)
         failed |= add_header(t, "Content-Type: application/json");
     failed |= add_header(t, "Expect:"); /* the body is sent without waiting for "100 Continue" */
     if (!with_token)
@@ -182,13 +187,13 @@ static long milliseconds(double seconds) {
     return seconds < 1e6 ? (long)(seconds * 1000 + 0.5) : 1000000000L;
 }
 
-/* Sets the options of the easy handle. Nonzero: libcurl ran out of memory or is too old. */
-static int set_up(aoei_http *h, transfer *t, const aoei_http_request *q, const char *url, int secure) {
+/* Sets the options of the easy handle. secure: 1 for https. Returns nonzero if libcurl runs out of memory or is too old. */
+static int set_options(aoei_http *h, transfer *t, const aoei_http_request *q, const char *url, int secure) {
     CURL *c = h->easy;
     const char *method = q->method ? q->method : "GET";
     aoei_curl.easy_reset(c);
     int bad = aoei_curl.easy_setopt(c, CURLOPT_URL, url) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* required in programs with threads */
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* libcurl's use of signals is not thread-safe */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_USERAGENT, h->user_agent) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK; /* all encodings that libcurl can decompress */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
@@ -196,15 +201,15 @@ static int set_up(aoei_http *h, transfer *t, const aoei_http_request *q, const c
     if (h->ca_file)
         bad |= aoei_curl.easy_setopt(c, CURLOPT_CAINFO, h->ca_file) != CURLE_OK;
     if (!secure)
-        bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* loopback addresses never use a proxy */
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* requests to loopback addresses never use a proxy */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(h->o.connect_timeout)) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(h->o.timeout)) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)h->o.max_body) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_ERRORBUFFER, t->message) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_HEADERFUNCTION, receive_header) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_HEADERDATA, t) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_WRITEFUNCTION, receive_body) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_WRITEDATA, t) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) != CURLE_OK;
     if (q->body || strcmp(method, "POST") == 0) {
@@ -218,7 +223,8 @@ static int set_up(aoei_http *h, transfer *t, const aoei_http_request *q, const c
     return bad;
 }
 
-/* Blocks SIGPIPE in this thread, because a TLS library may write to a closed connection. */
+/* Blocks SIGPIPE in this thread, because a TLS library may write to a closed connection. Returns 1 if a SIGPIPE was already
+ * pending. */
 static int block_pipe(sigset_t *before) {
     sigset_t pipe, pending;
     sigemptyset(&pipe);
@@ -229,6 +235,7 @@ static int block_pipe(sigset_t *before) {
     return sigismember(&pending, SIGPIPE);
 }
 
+/* Discards a SIGPIPE that was raised while the signal was blocked, and restores the signal mask. */
 static void unblock_pipe(const sigset_t *before, int was_pending) {
     sigset_t pipe, pending;
     sigemptyset(&pipe);
@@ -240,10 +247,11 @@ static void unblock_pipe(const sigset_t *before, int was_pending) {
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/* DONE: the transfer ended; STOPPED: the caller cancelled it; STALLED: no data was received for o.stall_timeout seconds. */
 typedef enum outcome { DONE, STOPPED, STALLED } outcome;
 
-/* Waits for the end of the transfer. If it returns DONE, *code is libcurl's result. */
-static outcome drive(aoei_http *h, const transfer *t, CURLcode *code) {
+/* Runs the transfer until it ends. If the result is DONE, *code is libcurl's result. */
+static outcome run_transfer(aoei_http *h, const transfer *t, CURLcode *code) {
     int running = 1;
     *code = CURLE_FAILED_INIT;
     for (;;) {
@@ -267,7 +275,8 @@ static outcome drive(aoei_http *h, const transfer *t, CURLcode *code) {
     return DONE;
 }
 
-static int may_pass(CURLcode code) {
+/* 1 if the error may be temporary, so that a retry may succeed. */
+static int is_temporary(CURLcode code) {
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -299,29 +308,30 @@ static const char *remedy(CURLcode code) {
     case CURLE_SSL_CACERT_BADFILE:
         return "install ca-certificates, or set CURL_CA_BUNDLE to a file with certificates";
     default:
-        return may_pass(code) ? "try again later" : "check the URL";
+        return is_temporary(code) ? "try again later" : "check the URL";
     }
 }
 
-static int transfer_failed(const aoei_http *h, const transfer *t, const char *url, const char *token, CURLcode code,
-                           aoe_error *err) {
-    char place[AOEI_URL_DISPLAY_MAX];
-    (void)aoei_url_display(url, place);
+/* Converts an error of libcurl to an error of aoe. */
+static int fail_transfer(const aoei_http *h, const transfer *t, const char *url, const char *token, CURLcode code,
+                         aoe_error *err) {
+    char shown[AOEI_URL_DISPLAY_MAX];
+    (void)aoei_url_display(url, shown);
     if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", place,
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", shown,
                          h->o.max_body);
-    t->r->transient = may_pass(code);
-    /* libcurl's details of a TLS error are useful; for other errors they only add times. They never contain headers. */
+    t->r->transient = is_temporary(code);
+    /* The text in t->message explains TLS errors; for other errors it adds only times. It never contains request headers. */
     const int detail =
         (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
         *t->message && !(token && strstr(t->message, token));
-    return aoei_fail(err, AOE_EIO, "%s: %s; %s", place, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
+    return aoei_fail(err, AOE_EIO, "%s: %s; %s", shown, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
 }
 
-/* Sends one request and receives one response, which may be a redirect. *next is the URL that a redirect points to, owned by
- * the caller; NULL: none. */
-static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int secure, int with_token, aoei_http_response *r,
-               char **next, aoe_error *err) {
+/* Sends one request and receives one response. If the response is a redirect, *next is set to its URL, owned by the caller;
+ * otherwise to NULL. */
+static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, int secure, int with_token,
+                     aoei_http_response *r, char **next, aoe_error *err) {
     transfer t = {.h = h, .r = r, .last_byte = aoei_now()};
     CURLcode code = CURLE_OUT_OF_MEMORY;
     outcome out = DONE;
@@ -329,11 +339,11 @@ static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int se
     r->status = 0;
     aoei_headers_clear(&r->headers);
     aoei_buffer_clear(&r->body);
-    if (!add_headers(&t, q, with_token) && !set_up(h, &t, q, url, secure) &&
+    if (!add_headers(&t, q, with_token) && !set_options(h, &t, q, url, secure) &&
         aoei_curl.multi_add_handle(h->multi, h->easy) == CURLM_OK) {
         sigset_t before;
         const int pending = block_pipe(&before);
-        out = drive(h, &t, &code);
+        out = run_transfer(h, &t, &code);
         long status = 0;
         const char *redirect = NULL;
         (void)aoei_curl.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -344,17 +354,17 @@ static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int se
         unblock_pipe(&before, pending);
     }
     aoei_curl.slist_free_all(t.headers);
-    char place[AOEI_URL_DISPLAY_MAX];
+    char shown[AOEI_URL_DISPLAY_MAX];
     if (aoei_curl_out_of_memory() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
         return aoei_fail_nomem(err, r->body.len);
     if (out == STOPPED)
-        return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, place));
+        return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, shown));
     if (out == STALLED) {
         r->transient = 1;
-        return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later", aoei_url_display(url, place),
+        return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later", aoei_url_display(url, shown),
                          h->o.stall_timeout);
     }
-    return code ? transfer_failed(h, &t, url, q->token, code, err) : 0;
+    return code ? fail_transfer(h, &t, url, q->token, code, err) : 0;
 }
 
 /* --------------------------------------------------------------- redirects */
@@ -363,30 +373,31 @@ static int is_redirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* Checks a redirect to `next`. secure: 1 if the redirecting URL is https. */
+/* Parses the URL `next` of a redirect into *to and checks it. secure: 1 if the URL `from`, which redirects, is https; hops:
+ * number of redirects so far, this one included. */
 static int check_redirect(aoei_url *to, const char *from, const char *next, int secure, int hops, aoe_error *err) {
-    char place[AOEI_URL_DISPLAY_MAX];
+    char shown[AOEI_URL_DISPLAY_MAX];
     if (hops > MAX_REDIRECTS)
-        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_url_display(from, place),
+        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_url_display(from, shown),
                          MAX_REDIRECTS);
     int rc = aoei_url_read(to, next, err);
     if (rc == 0 && secure && !to->secure)
         rc = aoei_fail(err, AOE_EIO, "%s: redirected from https:// to http://, which is not followed; check the URL",
-                       aoei_url_display(from, place));
+                       aoei_url_display(from, shown));
     else if (rc && rc != AOE_ENOMEM)
         rc = aoei_fail(err, AOE_EIO, "%s: redirected to a URL that is not allowed; check the URL",
-                       aoei_url_display(from, place));
+                       aoei_url_display(from, shown));
     return rc;
 }
 
-/* Sends the request to `at` and follows redirects. r->url is the URL to request on entry, and the URL that answered on
- * return. */
+/* Sends the request and follows redirects. On entry, r->url is the URL of the request and *at its parsed form; on return, they
+ * are those of the last response. */
 static int follow(aoei_http *h, const aoei_http_request *q, aoei_url *at, aoei_http_response *r, aoe_error *err) {
     const int redirectable = !q->method || strcmp(q->method, "GET") == 0;
     int with_token = q->token != NULL, permanent = 1;
     for (int hops = 1;; hops++) {
         char *next;
-        int rc = hop(h, q, r->url, at->secure, with_token, r, &next, err);
+        int rc = send_once(h, q, r->url, at->secure, with_token, r, &next, err);
         if (rc || !next || !redirectable || !is_redirect(r->status)) {
             aoei_free(next);
             r->moved = rc == 0 && hops > 1 && permanent;
@@ -413,7 +424,7 @@ int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response 
     r->url = NULL;
     aoei_headers_clear(&r->headers);
     aoei_buffer_clear(&r->body);
-    (void)aoei_curl_out_of_memory(); /* reset, so that only this request counts */
+    (void)aoei_curl_out_of_memory(); /* resets the flag of earlier requests */
     int rc = check_request(q, err);
     if (!rc)
         rc = aoei_url_read(&at, q->url, err);
@@ -426,10 +437,10 @@ int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response 
 }
 
 int aoei_http_json(json_t **root, const aoei_http_response *r, aoe_error *err) {
-    char place[AOEI_URL_DISPLAY_MAX];
+    char shown[AOEI_URL_DISPLAY_MAX];
     *root = NULL;
-    (void)aoei_url_display(r->url ? r->url : "the response", place);
+    (void)aoei_url_display(r->url ? r->url : "the response", shown);
     if (r->body.len == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the response is empty, but must be JSON; try again later", place);
-    return aoei_json_parse(root, r->body.data, r->body.len, place, err);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response is empty, but must be JSON; try again later", shown);
+    return aoei_json_parse(root, r->body.data, r->body.len, shown, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Loads and initializes libcurl, and initializes SQLite. They are never shut down, because another part of the program may
- * use them.
+ * Loads and initializes libcurl, and initializes SQLite. The libraries are never shut down, because another part of the program
+ * may use them.
  */
 #include "net/libraries.h"
 
@@ -13,32 +13,33 @@
 #include "base/error.h"
 #include "base/mutex.h"
 
-static aoei_mutex lock = AOEI_MUTEX_INIT; /* protects the two flags and the initialization */
+static aoei_mutex lock = AOEI_MUTEX_INIT; /* held while a library is initialized; protects the two flags below */
 static int curl_started, sqlite_started;
 
 /* -------------------------------------------------------------------- curl */
 
-static _Thread_local int out_of_memory;
+static _Thread_local int out_of_memory; /* 1: an allocation of libcurl failed in this thread */
 
-static void *noted(void *p) {
+/* Sets out_of_memory if p is NULL. */
+static void *record_failure(void *p) {
     out_of_memory |= !p;
     return p;
 }
 
 static void *curl_malloc(size_t bytes) {
-    return noted(aoei_malloc(bytes));
+    return record_failure(aoei_malloc(bytes));
 }
 
 static void *curl_realloc(void *p, size_t bytes) {
-    return noted(aoei_realloc(p, bytes));
+    return record_failure(aoei_realloc(p, bytes));
 }
 
 static void *curl_calloc(size_t count, size_t size) {
-    return noted(aoei_calloc(count, size));
+    return record_failure(aoei_calloc(count, size));
 }
 
 static char *curl_strdup(const char *s) {
-    return noted(aoei_strdup(s));
+    return record_failure(aoei_strdup(s));
 }
 
 int aoei_curl_out_of_memory(void) {
@@ -95,32 +96,33 @@ time_t aoei_curl_date(const char *text) {
 
 /* ------------------------------------------------------------------ SQLite */
 
-/* SQLite requests the size of its blocks, so each block is preceded by its size. */
-#define FRONT 16 /* bytes; keeps the alignment of malloc */
+/* SQLite requires a function that returns the size of an allocated block, so the size is stored before each block. */
+#define SIZE_BYTES 16 /* bytes before a block; a multiple of the alignment of malloc */
 
-static void *with_size(char *block, int bytes) {
+/* Stores the size at the start of the allocation and returns the address after it. */
+static void *store_size(char *block, int bytes) {
     if (!block)
         return NULL;
     memcpy(block, &bytes, sizeof bytes);
-    return block + FRONT;
+    return block + SIZE_BYTES;
 }
 
 static void *sqlite_malloc(int bytes) {
-    return with_size(aoei_malloc((size_t)bytes + FRONT), bytes);
+    return store_size(aoei_malloc((size_t)bytes + SIZE_BYTES), bytes);
 }
 
 static void sqlite_free(void *p) {
     if (p)
-        aoei_free((char *)p - FRONT);
+        aoei_free((char *)p - SIZE_BYTES);
 }
 
 static void *sqlite_realloc(void *p, int bytes) {
-    return with_size(aoei_realloc((char *)p - FRONT, (size_t)bytes + FRONT), bytes);
+    return store_size(aoei_realloc((char *)p - SIZE_BYTES, (size_t)bytes + SIZE_BYTES), bytes);
 }
 
 static int sqlite_size(void *p) {
     int bytes;
-    memcpy(&bytes, (char *)p - FRONT, sizeof bytes);
+    memcpy(&bytes, (char *)p - SIZE_BYTES, sizeof bytes);
     return bytes;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * libcurl and SQLite, initialized once per process with the allocator of base/alloc.h. If the program has already
- * initialized one of them, that library keeps its allocator. libcurl is loaded on first use, because it depends on about
- * thirty libraries, which would add 30 ms to the start of every command (4 ms without it). Its functions are members of
- * aoei_curl, for example aoei_curl.easy_init().
+ * Initializes libcurl and SQLite once per process with the allocator of base/alloc.h. If the program has already initialized
+ * one of them, that library keeps its allocator. libcurl is loaded with dlopen on first use, because it depends on about thirty
+ * libraries, which would add 30 ms to the start of every command (4 ms without them). Its functions are called through the
+ * members of aoei_curl, for example aoei_curl.easy_init() for curl_easy_init().
  */
 #ifndef AOEI_NET_LIBRARIES_H
 #define AOEI_NET_LIBRARIES_H
@@ -15,6 +15,7 @@
 #include "aoe.h"
 #include "base/compiler.h"
 
+/* The functions of libcurl that are used, without the prefix curl_. */
 #define AOEI_CURL_FUNCTIONS(X)                                                                                                 \
     X(global_init_mem)                                                                                                         \
     X(easy_init)                                                                                                               \
@@ -45,18 +46,19 @@ typedef struct aoei_curl_functions {
 #undef AOEI_X
 } aoei_curl_functions;
 
-extern aoei_curl_functions aoei_curl; /* filled by aoei_start_curl, which all users call first */
+extern aoei_curl_functions aoei_curl; /* filled by aoei_start_curl, which must be called first */
 
-/* Loads and initializes libcurl. Thread-safe; may be called again, also after a failure. Errors: AOE_ENOMEM, AOE_EIO (not
- * installed, too old). */
+/* Loads and initializes libcurl. Thread-safe; may be called again, also after a failure. Errors: AOE_ENOMEM, AOE_EIO (libcurl
+ * is not installed or too old). */
 int aoei_start_curl(aoe_error *err);
+/* Initializes SQLite. Thread-safe; may be called again, also after a failure. Errors: AOE_ENOMEM, AOE_EIO. */
 int aoei_start_sqlite(aoe_error *err);
 
-/* 1 if an allocation of libcurl failed in this thread since the last call. libcurl reports such failures with other error
- * codes. */
+/* 1 if an allocation of libcurl failed in this thread since the last call of this function. libcurl often reports such failures
+ * with other error codes. */
 int aoei_curl_out_of_memory(void);
 
-/* Parses an HTTP date in any of its three formats. Returns seconds since 1970, or -1 if it is not a date. */
+/* Parses a date in one of the three formats of HTTP. Returns seconds since 1970, or -1 if it is not a date. */
 time_t aoei_curl_date(const char *text);
 
 #endif

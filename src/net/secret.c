@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Redacts secrets. Each byte is replaced by one byte, so that JSON stays valid and lengths do not change.
+ * Redacts secrets. Each byte of a secret is replaced by one '#', so that lengths do not change and JSON stays valid.
  */
 #include "net/secret.h"
 

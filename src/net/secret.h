@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Redacts a secret in text that is shown or stored: a server may send back the token that it received.
+ * Redacts a secret in text that is printed or stored: the response of a server may contain the token that was sent to it.
  */
 #ifndef AOEI_NET_SECRET_H
 #define AOEI_NET_SECRET_H
 
 #include <stddef.h>
 
-/* Replaces every occurrence of the secret in s[len] by '#' characters of the same length. secret NULL or "": no effect. s
- * may be NULL if len is 0. Call it before truncating a text, because a truncated secret is not found. Returns 1 if the
- * secret occurred, else 0. */
+/* Replaces every byte of every occurrence of the secret in s[len] by '#'. secret NULL or "": no effect. s may be NULL if len is
+ * 0. Call it before truncating a text, because a truncated secret is not found. Returns 1 if the secret occurred, else 0. */
 int aoei_redact(char *s, size_t len, const char *secret);
 
 #endif

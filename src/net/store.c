@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The cache file, in SQLite. All threads use one connection and five prepared statements under a lock. Each function resets
- * its statement and clears the bindings before it returns, so no lock on the file remains after a call.
- * fetch.c decides whether a response may be cached or used.
+ * The cache is an SQLite database. All threads share one connection and its prepared statements, protected by a lock. Each
+ * function resets its statement and clears the bindings before it returns, so that no lock on the file remains after a call.
+ * fetch.c decides which responses are cached and for how long they are used.
  */
 #include "net/store.h"
 
@@ -21,11 +21,12 @@
 
 #define APPLICATION_ID 1634690387 /* "aoeS" */
 #define SCHEMA_VERSION 1
-#define BUSY_SECONDS   60
-#define BUSY_SLEEP     10 /* milliseconds between two attempts to get a lock */
-#define LEVEL          3  /* compression level of zstd */
-#define MAX_BODY       ((size_t)1 << 30)
+#define BUSY_SECONDS   60                /* maximum wait for a lock that another process holds */
+#define BUSY_SLEEP     10                /* milliseconds between two attempts to get a lock */
+#define LEVEL          3                 /* compression level of zstd */
+#define MAX_BODY       ((size_t)1 << 30) /* maximum bytes of a body before compression */
 
+/* Indices of the prepared statements. */
 enum { GET, PUT, TOUCH, RESULT_GET, RESULT_PUT, STATEMENTS };
 
 static const char schema[] = "CREATE TABLE answers (key TEXT PRIMARY KEY NOT NULL, status INTEGER NOT NULL,"
@@ -43,22 +44,22 @@ static const char *const statements[STATEMENTS] = {
 };
 
 /* Response headers that are stored. */
-static const char *const kept_headers[] = {"content-type", "etag", "last-modified", "link"};
+static const char *const stored_headers[] = {"content-type", "etag", "last-modified", "link"};
 
 struct aoei_store {
-    aoei_mutex lock; /* protects the fields below */
-    char *path;      /* owned */
-    sqlite3 *db;
-    sqlite3_stmt *stmt[STATEMENTS];
-    ZSTD_CCtx *pack;
-    ZSTD_DCtx *unpack;
-    aoei_buffer packed;  /* compressed body that is being stored, owned */
-    aoei_buffer headers; /* headers that are being stored, owned */
+    aoei_mutex lock;                /* protects the fields below */
+    char *path;                     /* path of the file, owned */
+    sqlite3 *db;                    /* owned */
+    sqlite3_stmt *stmt[STATEMENTS]; /* prepared statements, owned */
+    ZSTD_CCtx *compressor;          /* owned */
+    ZSTD_DCtx *decompressor;        /* owned */
+    aoei_buffer compressed;         /* compressed body of the response that is being stored, owned */
+    aoei_buffer headers;            /* headers of the response that is being stored, owned */
 };
 
 /* ------------------------------------------------------------------ errors */
 
-static int is_damaged(const aoei_store *s, aoe_error *err) {
+static int fail_damaged(const aoei_store *s, aoe_error *err) {
     return aoei_fail(
         err, AOE_EFORMAT,
         "%s: the cache is damaged, or is not a cache of aoe; move it away (with %s-wal and %s-shm, if they exist) and run "
@@ -66,7 +67,7 @@ static int is_damaged(const aoei_store *s, aoe_error *err) {
         s->path, s->path, s->path);
 }
 
-static int is_full(const aoei_store *s, aoe_error *err) {
+static int fail_full(const aoei_store *s, aoe_error *err) {
     return aoei_fail(err, AOE_ENOSPC, "%s: no space left on device; free some space and run again (cached responses are kept)",
                      s->path);
 }
@@ -78,10 +79,10 @@ static int failed(const aoei_store *s, int code, aoe_error *err) {
     case SQLITE_NOMEM:
         return aoei_fail_nomem(err, 0);
     case SQLITE_FULL:
-        return is_full(s, err);
+        return fail_full(s, err);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return is_damaged(s, err);
+        return fail_damaged(s, err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return aoei_fail(err, AOE_EIO,
@@ -96,7 +97,7 @@ static int failed(const aoei_store *s, int code, aoe_error *err) {
         if (code == SQLITE_IOERR_NOMEM)
             return aoei_fail_nomem(err, 0);
         if (errnum == ENOSPC || errnum == EDQUOT)
-            return is_full(s, err);
+            return fail_full(s, err);
         return aoei_fail_errno(err, errnum ? errnum : EIO, "%s: cannot read or write the cache", s->path);
     default:
         return aoei_fail(err, AOE_EIO, "%s: cannot use the cache: %s; move it away and run again", s->path,
@@ -106,8 +107,8 @@ static int failed(const aoei_store *s, int code, aoe_error *err) {
 
 /* -------------------------------------------------------------------- open */
 
-/* Runs SQL without results. SQLite reports some locks (those taken when the journal changes) immediately, so waiting is done
- * here. */
+/* Runs SQL statements without results. SQLite does not wait for some locks (those that are needed to change the journal mode),
+ * so this function retries. Returns an SQLite result code. */
 static int run_sql(aoei_store *s, const char *sql) {
     int code = SQLITE_BUSY;
     for (int tries = 0; (code & 0xff) == SQLITE_BUSY && tries < BUSY_SECONDS * 1000 / BUSY_SLEEP; tries++) {
@@ -120,6 +121,7 @@ static int run_sql(aoei_store *s, const char *sql) {
     return code;
 }
 
+/* Sets *value to the first column of the first row that a query returns. Returns an SQLite result code. */
 static int read_number(aoei_store *s, const char *sql, int64_t *value) {
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
@@ -135,8 +137,8 @@ static int read_number(aoei_store *s, const char *sql, int64_t *value) {
     return code;
 }
 
-/* Checks whose file this is. Returns 0 and sets *fresh to 1 if it is empty and to 0 if it is a cache, else an error. Changes
- * nothing. Runs within a transaction, so that its reads are consistent while another process creates the tables. */
+/* Checks that the file is empty (sets *fresh to 1) or a cache of aoe (sets *fresh to 0); fails otherwise. It does not change
+ * the file. It must run inside a transaction, so that its reads are consistent while another process creates the tables. */
 static int identify(aoei_store *s, int *fresh, aoe_error *err) {
     int64_t id = 0, version = 0, objects = 0;
     int code = read_number(s, "PRAGMA application_id", &id);
@@ -157,7 +159,7 @@ static int identify(aoei_store *s, int *fresh, aoe_error *err) {
     return aoei_fail(err, AOE_EFORMAT, "%s: the file is a database of another program; choose another file", s->path);
 }
 
-/* Creates the tables, unless another process has created them in the meantime. */
+/* Creates the tables, unless another process has created them since the call of identify. */
 static int create(aoei_store *s, aoe_error *err) {
     int fresh = 0;
     int code = run_sql(s, "BEGIN IMMEDIATE");
@@ -201,10 +203,10 @@ static int open_file(aoei_store *s, aoe_error *err) {
         return failed(s, code, err);
     int rc = identify(s, &fresh, err);
     if (rc)
-        return rc; /* closing ends the transaction, which has written nothing */
+        return rc; /* closing the database ends the transaction, which has written nothing */
     if ((code = run_sql(s, "COMMIT")) != SQLITE_OK)
         return failed(s, code, err);
-    /* NORMAL: a killed process loses nothing; a power failure loses at most the last responses */
+    /* synchronous = NORMAL: killing the process loses nothing; a power failure may lose the last responses */
     code = run_sql(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     if (code != SQLITE_OK)
         return failed(s, code, err);
@@ -226,9 +228,9 @@ int aoei_store_open(aoei_store **out, const char *path, aoe_error *err) {
         return aoei_fail_nomem(err, sizeof *s);
     aoei_mutex_init(&s->lock);
     s->path = aoei_strdup(path);
-    s->pack = ZSTD_createCCtx();
-    s->unpack = ZSTD_createDCtx();
-    if (!s->path || !s->pack || !s->unpack)
+    s->compressor = ZSTD_createCCtx();
+    s->decompressor = ZSTD_createDCtx();
+    if (!s->path || !s->compressor || !s->decompressor)
         rc = aoei_fail_nomem(err, sizeof *s);
     else
         rc = open_file(s, err);
@@ -236,8 +238,8 @@ int aoei_store_open(aoei_store **out, const char *path, aoe_error *err) {
         aoei_store_close(s);
         return rc;
     }
-    (void)ZSTD_CCtx_setParameter(s->pack, ZSTD_c_compressionLevel, LEVEL);
-    (void)ZSTD_CCtx_setParameter(s->pack, ZSTD_c_checksumFlag, 1);
+    (void)ZSTD_CCtx_setParameter(s->compressor, ZSTD_c_compressionLevel, LEVEL);
+    (void)ZSTD_CCtx_setParameter(s->compressor, ZSTD_c_checksumFlag, 1);
     *out = s;
     return 0;
 }
@@ -248,9 +250,9 @@ void aoei_store_close(aoei_store *s) {
     for (int i = 0; i < STATEMENTS; i++)
         (void)sqlite3_finalize(s->stmt[i]);
     (void)sqlite3_close(s->db);
-    (void)ZSTD_freeCCtx(s->pack);
-    (void)ZSTD_freeDCtx(s->unpack);
-    aoei_buffer_free(&s->packed);
+    (void)ZSTD_freeCCtx(s->compressor);
+    (void)ZSTD_freeDCtx(s->decompressor);
+    aoei_buffer_free(&s->compressed);
     aoei_buffer_free(&s->headers);
     aoei_mutex_destroy(&s->lock);
     aoei_free(s->path);
@@ -267,18 +269,19 @@ static void bind_blob(sqlite3_stmt *stmt, int i, aoe_text bytes) {
     (void)sqlite3_bind_blob64(stmt, i, bytes.len ? bytes.data : "", bytes.len, SQLITE_STATIC);
 }
 
-/* Returns 1 if there is a row, 0 if there is none or no more, else an error. */
+/* Runs a statement up to the next row. Returns 1 if there is a row, 0 at the end, or an error. */
 static int step(aoei_store *s, sqlite3_stmt *stmt, aoe_error *err) {
     const int code = sqlite3_step(stmt);
     return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : failed(s, code, err);
 }
 
+/* Prepares a statement for its next use. */
 static void finish(sqlite3_stmt *stmt) {
     (void)sqlite3_reset(stmt);
     (void)sqlite3_clear_bindings(stmt);
 }
 
-/* The bytes of a column. An empty column may be NULL with len 0. */
+/* The bytes of a column, borrowed until the next step. For an empty column, data may be NULL. */
 static aoe_text column(sqlite3_stmt *stmt, int i) {
     const void *data = sqlite3_column_blob(stmt, i); /* called before sqlite3_column_bytes, as SQLite requires */
     return (aoe_text){data, (size_t)sqlite3_column_bytes(stmt, i)};
@@ -286,45 +289,49 @@ static aoe_text column(sqlite3_stmt *stmt, int i) {
 
 /* ----------------------------------------------------------------- responses */
 
-static int pack(aoei_store *s, const aoei_buffer *body, aoe_error *err) {
+/* Compresses a body into s->compressed. */
+static int compress_body(aoei_store *s, const aoei_buffer *body, aoe_error *err) {
     if (body->len > MAX_BODY)
         return aoei_fail(err, AOE_EARG, "%s: a response of %zu bytes is too large for the cache; request less data at a time",
                          s->path, body->len);
     const size_t bound = ZSTD_compressBound(body->len);
-    aoei_buffer_clear(&s->packed);
-    if (aoei_buffer_reserve(&s->packed, bound))
+    aoei_buffer_clear(&s->compressed);
+    if (aoei_buffer_reserve(&s->compressed, bound))
         return aoei_fail_nomem(err, bound);
-    const size_t n = ZSTD_compress2(s->pack, s->packed.data, bound, body->len ? body->data : "", body->len);
+    const size_t n = ZSTD_compress2(s->compressor, s->compressed.data, bound, body->len ? body->data : "", body->len);
     if (ZSTD_isError(n))
         return aoei_fail_nomem(err, bound);
-    s->packed.len = n;
+    s->compressed.len = n;
     return 0;
 }
 
-static int unpack(aoei_store *s, aoe_text packed, aoei_buffer *body, aoe_error *err) {
-    const unsigned long long size = ZSTD_getFrameContentSize(packed.data, packed.len);
+/* Decompresses a stored body. */
+static int decompress_body(aoei_store *s, aoe_text stored, aoei_buffer *body, aoe_error *err) {
+    const unsigned long long size = ZSTD_getFrameContentSize(stored.data, stored.len);
     if (size > MAX_BODY) /* the error codes of zstd are larger than any valid size */
-        return is_damaged(s, err);
+        return fail_damaged(s, err);
     if (aoei_buffer_reserve(body, (size_t)size))
         return aoei_fail_nomem(err, (size_t)size);
-    const size_t n = ZSTD_decompressDCtx(s->unpack, body->data, (size_t)size, packed.data, packed.len);
+    const size_t n = ZSTD_decompressDCtx(s->decompressor, body->data, (size_t)size, stored.data, stored.len);
     if (ZSTD_isError(n) || n != size)
-        return is_damaged(s, err);
+        return fail_damaged(s, err);
     body->len = n;
     body->data[n] = 0;
     return 0;
 }
 
+/* Writes the headers to store to s->headers, one "name: value" per line. */
 static int collect_headers(aoei_store *s, const aoei_headers *h, aoe_error *err) {
     aoei_buffer_clear(&s->headers);
-    for (size_t i = 0; i < sizeof kept_headers / sizeof *kept_headers; i++) {
+    for (size_t i = 0; i < sizeof stored_headers / sizeof *stored_headers; i++) {
         const char *value;
-        for (size_t nth = 0; (value = aoei_headers_get(h, kept_headers[i], nth)); nth++)
-            (void)aoei_buffer_printf(&s->headers, "%s: %s\n", kept_headers[i], value);
+        for (size_t nth = 0; (value = aoei_headers_get(h, stored_headers[i], nth)); nth++)
+            (void)aoei_buffer_printf(&s->headers, "%s: %s\n", stored_headers[i], value);
     }
     return s->headers.failed ? aoei_fail_nomem(err, s->headers.len) : 0;
 }
 
+/* Parses stored headers, one per line. */
 static int read_headers(aoei_store *s, aoe_text text, aoei_headers *h, aoe_error *err) {
     const char *end = text.len ? text.data + text.len : text.data;
     for (const char *line = text.data; line < end;) {
@@ -332,24 +339,24 @@ static int read_headers(aoei_store *s, aoe_text text, aoei_headers *h, aoe_error
         const size_t len = (size_t)((stop ? stop : end) - line);
         const int rc = aoei_headers_add(h, line, len);
         if (rc)
-            return rc == AOE_ENOMEM ? aoei_fail_nomem(err, len) : is_damaged(s, err);
+            return rc == AOE_ENOMEM ? aoei_fail_nomem(err, len) : fail_damaged(s, err);
         line += len + (stop != NULL);
     }
     return 0;
 }
 
-/* Reads the current row of stmt into r and *time. */
-static int read_answer(aoei_store *s, sqlite3_stmt *stmt, aoei_http_response *r, int64_t *time, aoe_error *err) {
+/* Reads the response in the current row of stmt into r and *time. */
+static int read_response(aoei_store *s, sqlite3_stmt *stmt, aoei_http_response *r, int64_t *time, aoe_error *err) {
     const aoe_text url = column(stmt, 2), headers = column(stmt, 3), body = column(stmt, 4);
     if (!url.data || (!headers.data && headers.len) || !body.data)
-        return sqlite3_errcode(s->db) == SQLITE_NOMEM ? aoei_fail_nomem(err, 0) : is_damaged(s, err);
+        return sqlite3_errcode(s->db) == SQLITE_NOMEM ? aoei_fail_nomem(err, 0) : fail_damaged(s, err);
     r->status = sqlite3_column_int(stmt, 0);
     r->moved = sqlite3_column_int(stmt, 1);
     *time = sqlite3_column_int64(stmt, 5);
     if (!(r->url = aoei_strndup(url.data, url.len)))
         return aoei_fail_nomem(err, url.len);
     const int rc = read_headers(s, headers, &r->headers, err);
-    return rc ? rc : unpack(s, body, &r->body, err);
+    return rc ? rc : decompress_body(s, body, &r->body, err);
 }
 
 int aoei_store_get(aoei_store *s, aoe_text key, aoei_http_response *r, int64_t *time, aoe_error *err) {
@@ -363,7 +370,7 @@ int aoei_store_get(aoei_store *s, aoe_text key, aoei_http_response *r, int64_t *
     bind_text(stmt, 1, key);
     int rc = step(s, stmt, err);
     if (rc == 1) {
-        const int read = read_answer(s, stmt, r, time, err);
+        const int read = read_response(s, stmt, r, time, err);
         rc = read ? read : 1;
     }
     finish(stmt);
@@ -374,7 +381,7 @@ int aoei_store_get(aoei_store *s, aoe_text key, aoei_http_response *r, int64_t *
 int aoei_store_put(aoei_store *s, aoe_text key, const aoei_http_response *r, int64_t time, aoe_error *err) {
     aoei_mutex_lock(&s->lock);
     sqlite3_stmt *stmt = s->stmt[PUT];
-    int rc = pack(s, &r->body, err);
+    int rc = compress_body(s, &r->body, err);
     if (!rc)
         rc = collect_headers(s, &r->headers, err);
     if (!rc) {
@@ -383,7 +390,7 @@ int aoei_store_put(aoei_store *s, aoe_text key, const aoei_http_response *r, int
         (void)sqlite3_bind_int(stmt, 3, r->moved);
         bind_text(stmt, 4, aoe_text_of(r->url));
         bind_text(stmt, 5, (aoe_text){s->headers.data, s->headers.len});
-        bind_blob(stmt, 6, (aoe_text){s->packed.data, s->packed.len});
+        bind_blob(stmt, 6, (aoe_text){s->compressed.data, s->compressed.len});
         (void)sqlite3_bind_int64(stmt, 7, time);
         rc = step(s, stmt, err);
         finish(stmt);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * A cache file in SQLite: responses of servers by key, and results computed from them by kind and key.
+ * A cache file (SQLite database) of HTTP responses, stored under a key, and of results that the caller computes from them,
+ * stored under a kind and a key.
  *
- * - Every put is a transaction: a process that is killed at any moment leaves complete entries. Several processes and
- *   threads may use one file at once (write-ahead log; a writer waits up to 60 s for another).
- * - Stored for each response: status, final URL, body (zstd with a checksum), the headers content-type, etag,
- *   last-modified and link, and the time. Requests are never stored, so the file contains no token of a request.
- * - The application id identifies the file as a cache of aoe, user_version is its schema. A database of another program or
- *   of a newer aoe is rejected and not changed.
- * - A full disk, a damaged file and a locked file are reported as errors that name the file and what to do.
+ * - Every function that writes runs in one transaction, so a process that is killed leaves only complete entries. Several
+ *   processes and threads may use one file at once (write-ahead log; a writer waits up to 60 s for another writer).
+ * - The file contains for each response: status, URL after redirects, body (compressed with zstd, with a checksum), the
+ *   headers content-type, etag, last-modified and link, and the time. Requests are not stored, so the file does not contain
+ *   the tokens that were sent.
+ * - SQLite's application_id identifies the file as a cache of aoe, and user_version is the version of its schema. A database
+ *   of another program or of a newer version of aoe is an error and is not changed.
  */
 #ifndef AOEI_NET_STORE_H
 #define AOEI_NET_STORE_H
@@ -26,18 +27,21 @@ typedef struct aoei_store aoei_store; /* thread-safe */
 int aoei_store_open(aoei_store **s, const char *path, aoe_error *err);
 void aoei_store_close(aoei_store *s); /* accepts NULL */
 
-/* A key consists of arbitrary bytes: a URL, or method, URL and body of a request. */
+/* In the functions below, a key consists of arbitrary bytes, such as a URL, or method, URL and body of a request. Times are
+ * seconds since 1970. */
 
-/* Fills r as a request would (r->url is the final URL), and *time with the seconds since 1970 of the last put or touch.
- * Returns 1 if found, 0 if not, negative for an error. */
+/* Reads the response with this key. Sets *r like aoei_http_send, and *time to the time of the last aoei_store_put or
+ * aoei_store_touch. Returns 1 if the response was found, 0 if not, or a negative error code. */
 int aoei_store_get(aoei_store *s, aoe_text key, aoei_http_response *r, int64_t *time, aoe_error *err);
 /* Stores a response and replaces an existing one with this key. */
 int aoei_store_put(aoei_store *s, aoe_text key, const aoei_http_response *r, int64_t time, aoe_error *err);
 /* Records that the response with this key is still valid at `time`. */
 int aoei_store_touch(aoei_store *s, aoe_text key, int64_t time, aoe_error *err);
 
-/* Results: bytes that the caller defines. Returns 1 and replaces *value if found, 0 if not, negative for an error. */
+/* Reads a result, whose bytes the caller defines, into *value. Returns 1 if it was found, 0 if not, or a negative error code.
+ */
 int aoei_store_result_get(aoei_store *s, const char *kind, aoe_text key, aoei_buffer *value, aoe_error *err);
+/* Stores a result and replaces an existing one with this kind and key. */
 int aoei_store_result_put(aoei_store *s, const char *kind, aoe_text key, aoe_text value, aoe_error *err);
 
 #endif

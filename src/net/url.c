@@ -20,7 +20,7 @@ const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]) {
     return out;
 }
 
-/* 1 for host names of this machine, which need no name server. */
+/* 1 for loopback addresses and localhost. */
 static int is_loopback(const char *host) {
     struct in_addr v4;
     if (inet_pton(AF_INET, host, &v4) == 1)
@@ -28,11 +28,12 @@ static int is_loopback(const char *host) {
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
-/* The parts of a URL that are used here. Each is freed with aoei_curl.free; NULL: missing. */
+/* Components of a URL, owned (freed with aoei_curl.free); NULL: missing. */
 typedef struct parts {
     char *scheme, *host, *port, *user, *password;
 } parts;
 
+/* Splits a URL into its components. */
 static CURLUcode split(parts *p, const char *text) {
     CURLU *u = aoei_curl.url();
     CURLUcode code = u ? aoei_curl.url_set(u, CURLUPART_URL, text, 0) : CURLUE_OUT_OF_MEMORY;
@@ -50,14 +51,15 @@ static CURLUcode split(parts *p, const char *text) {
     return code;
 }
 
-static int check(aoei_url *u, const parts *p, const char *place, aoe_error *err) {
+/* Checks scheme and host, and sets u->secure and u->origin. */
+static int check(aoei_url *u, const parts *p, const char *shown, aoe_error *err) {
     u->secure = strcmp(p->scheme, "https") == 0;
     if (!u->secure && strcmp(p->scheme, "http") != 0)
-        return aoei_fail(err, AOE_EARG, "%s: the scheme is %s; use an https:// URL", place, p->scheme);
+        return aoei_fail(err, AOE_EARG, "%s: the scheme is %s; use an https:// URL", shown, p->scheme);
     if (!u->secure && !is_loopback(p->host))
         return aoei_fail(
             err, AOE_EARG,
-            "%s: http:// is not encrypted and is accepted only for this machine (127.0.0.1, localhost); use https://", place);
+            "%s: http:// is not encrypted and is accepted only for this machine (127.0.0.1, localhost); use https://", shown);
     aoei_buffer b = {0};
     (void)aoei_buffer_printf(&b, "%s://%s:%s", p->scheme, p->host, p->port);
     if (b.failed) {
@@ -67,27 +69,26 @@ static int check(aoei_url *u, const parts *p, const char *place, aoe_error *err)
     for (char *s = b.data; *s; s++)
         if (*s >= 'A' && *s <= 'Z')
             *s = (char)(*s - 'A' + 'a');
-    u->origin = b.data; /* takes the memory of the buffer */
+    u->origin = b.data; /* the memory of the buffer is now owned by u */
     return 0;
 }
 
 int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     *u = (aoei_url){0};
     parts p = {0};
-    char place[AOEI_URL_DISPLAY_MAX];
+    char shown[AOEI_URL_DISPLAY_MAX];
     int rc = aoei_start_curl(err);
     if (rc)
         return rc;
     const CURLUcode code = split(&p, text);
     if (code == CURLUE_OUT_OF_MEMORY)
         rc = aoei_fail_nomem(err, strlen(text));
-    else if (p.user || p.password ||
-             (code && strchr(text, '@'))) /* the message does not repeat the URL, because it contains a password */
+    else if (p.user || p.password || (code && strchr(text, '@'))) /* the message omits the URL, which may contain a password */
         rc = aoei_fail(err, AOE_EARG, "the URL contains a user name or password; remove it");
     else if (code)
-        rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH", aoei_url_display(text, place));
+        rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH", aoei_url_display(text, shown));
     else
-        rc = check(u, &p, aoei_url_display(text, place), err);
+        rc = check(u, &p, aoei_url_display(text, shown), err);
     aoei_curl.free(p.scheme);
     aoei_curl.free(p.host);
     aoei_curl.free(p.port);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The URLs that aoe accepts: https://, and http:// on this machine. libcurl parses them, so the URL that is checked is the
- * one that is used.
+ * Checks URLs: https:// is accepted, and http:// for loopback addresses. libcurl parses the URLs, so the checks apply to the
+ * host and port to which libcurl connects.
  */
 #ifndef AOEI_NET_URL_H
 #define AOEI_NET_URL_H
@@ -8,18 +8,18 @@
 #include "aoe.h"
 
 typedef struct aoei_url {
-    char *origin; /* owned "scheme://host:port"; two URLs have the same origin if these are equal */
+    char *origin; /* "scheme://host:port" in lower case; equal for two URLs with the same origin; owned */
     int secure;   /* 1: https; 0: http to a loopback address */
 } aoei_url;
 
-/* Parses and checks a URL. Errors: AOE_EARG (not absolute, another scheme, http:// to another machine, or a user name or
- * password), AOE_EIO (libcurl cannot be loaded), AOE_ENOMEM. */
+/* Parses and checks a URL. Errors: AOE_EARG (relative URL, scheme other than http or https, http:// to an address that is not
+ * loopback, user name or password in the URL), AOE_EIO (libcurl cannot be loaded), AOE_ENOMEM. */
 int aoei_url_read(aoei_url *u, const char *text, aoe_error *err);
-/* Accepts a zeroed URL. */
-void aoei_url_free(aoei_url *u);
+void aoei_url_free(aoei_url *u); /* accepts a zeroed struct */
 
 #define AOEI_URL_DISPLAY_MAX 256
-/* Formats a URL for messages: without query and fragment, truncated to AOEI_URL_DISPLAY_MAX bytes. Returns out. */
+/* Formats a URL for messages: without query and fragment, without control characters, truncated to AOEI_URL_DISPLAY_MAX - 1
+ * bytes. Returns out. */
 const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]);
 
 #endif

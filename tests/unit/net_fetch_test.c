@@ -70,11 +70,11 @@ static struct {
 
 static void record_progress(void *user, const aoei_fetch_progress *p) {
     (void)user;
-    reported.answers += p->event == AOEI_FETCH_ANSWER;
+    reported.answers += p->event == AOEI_FETCH_RESPONSE;
     reported.retries += p->event == AOEI_FETCH_RETRY;
     reported.limits += p->event == AOEI_FETCH_LIMIT;
     reported.longest = p->seconds > reported.longest ? p->seconds : reported.longest;
-    if (p->event != AOEI_FETCH_ANSWER)
+    if (p->event != AOEI_FETCH_RESPONSE)
         snprintf(reported.why, sizeof reported.why, "%s", p->why);
     reported.secret |= strstr(p->why, TOKEN) != NULL;
 }
@@ -120,22 +120,22 @@ static const char *url_on(const char *path) {
     return url;
 }
 
-static int get_judged(const char *path, aoei_judge_fn judge, void *user) {
+static int get_classified(const char *path, aoei_classify_fn classify, void *user) {
     const aoei_http_request q = {.url = url_on(path), .token = TOKEN};
-    const int rc = aoei_fetch_send(fetch, client, &q, judge, user, &answer, &err);
+    const int rc = aoei_fetch_send(fetch, client, &q, classify, user, &answer, &err);
     if (rc)
         assert_null(strstr(err.message, TOKEN));
     return rc;
 }
 
 static int get(const char *path) {
-    return get_judged(path, NULL, NULL);
+    return get_classified(path, NULL, NULL);
 }
 
 static int get_cached(const char *path, double max_age, int *from_store) {
     const aoei_http_request q = {.url = url_on(path), .token = TOKEN};
-    return aoei_fetch_cached(fetch, client, store, aoe_text_of(q.url), max_age, &q, aoei_judge_json, NULL, &answer, from_store,
-                             &err);
+    return aoei_fetch_cached(fetch, client, store, aoe_text_of(q.url), max_age, &q, aoei_classify_json, NULL, &answer,
+                             from_store, &err);
 }
 
 static void assert_message(const char *part) {
@@ -375,16 +375,16 @@ static void test_cancelling(void **state) {
     assert_passed(500, 501); /* the limit still applies after the cancelled calls */
 }
 
-/* -------------------------------------------------------------------- judges */
+/* -------------------------------------------------------------------- classification */
 
-static aoei_verdict judge_body(void *user, const aoei_http_response *r) {
+static aoei_response_class classify_body(void *user, const aoei_http_response *r) {
     (void)user;
-    return strstr(r->body.data, "RATE_LIMITED")         ? AOEI_VERDICT_LIMITED
-           : strstr(r->body.data, "insufficient_quota") ? AOEI_VERDICT_FINAL
-                                                        : AOEI_VERDICT_BY_STATUS;
+    return strstr(r->body.data, "RATE_LIMITED")         ? AOEI_RESPONSE_RATE_LIMITED
+           : strstr(r->body.data, "insufficient_quota") ? AOEI_RESPONSE_FINAL
+                                                        : AOEI_RESPONSE_BY_STATUS;
 }
 
-static void test_judges(void **state) {
+static void test_classification(void **state) {
     (void)state;
     script limited = {STEPS("200", "200 X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000100"),
                       "{\"type\": \"RATE_LIMITED\"}"};
@@ -393,19 +393,19 @@ static void test_judges(void **state) {
     test_server_route(server, "GET", "/limited", follow, &limited);
     test_server_route(server, "GET", "/empty", follow, &empty);
     test_server_route(server, "GET", "/broken", follow, &broken);
-    assert_int_equal(get_judged("/limited", judge_body, NULL), 0);
+    assert_int_equal(get_classified("/limited", classify_body, NULL), 0);
     assert_string_equal(answer.body.data, "[1]");
     assert_passed(101, 101.2); /* 60 s, then the time in the headers */
     use_options((aoei_fetch_options){0});
-    assert_int_equal(get_judged("/empty", judge_body, NULL), 0);
+    assert_int_equal(get_classified("/empty", classify_body, NULL), 0);
     assert_int_equal(answer.status, 429);
     assert_passed(0, 0);
-    assert_int_equal(get_judged("/broken", aoei_judge_json, NULL), 0);
+    assert_int_equal(get_classified("/broken", aoei_classify_json, NULL), 0);
     assert_string_equal(answer.body.data, "[1]");
     assert_int_equal(test_server_count(server, "GET /broken"), 3);
     use_options((aoei_fetch_options){.attempts = 2});
     test_server_forget(server);
-    assert_int_equal(get_judged("/broken", aoei_judge_json, NULL), AOE_EIO);
+    assert_int_equal(get_classified("/broken", aoei_classify_json, NULL), AOE_EIO);
     assert_message("no response after 2 attempts: http://127.0.0.1:");
     assert_message("invalid response (status 200)");
 }
@@ -633,7 +633,8 @@ static void *fetch_many(void *arg) {
         char url[256];
         snprintf(url, sizeof url, "%s/list?x=%d", test_server_url(server), i);
         const aoei_http_request q = {.url = url, .token = TOKEN};
-        if (aoei_fetch_cached(arg, h, store, aoe_text_of(url), AOEI_AGE_ANY, &q, aoei_judge_json, NULL, &r, NULL, NULL) == 0 &&
+        if (aoei_fetch_cached(arg, h, store, aoe_text_of(url), AOEI_AGE_ANY, &q, aoei_classify_json, NULL, &r, NULL, NULL) ==
+                0 &&
             r.status == 200)
             good_answers++;
     }
@@ -668,7 +669,7 @@ static int use_once(void *arg) {
     if (!rc)
         rc = aoei_http_create(&h, NULL, &err);
     for (int again = 0; again < 2 && !rc; again++)
-        rc = aoei_fetch_cached(f, h, store, aoe_text_of(arg), AOEI_AGE_NONE, &q, aoei_judge_json, NULL, &r, NULL, &err);
+        rc = aoei_fetch_cached(f, h, store, aoe_text_of(arg), AOEI_AGE_NONE, &q, aoei_classify_json, NULL, &r, NULL, &err);
     if (rc)
         assert_message("out of memory");
     aoei_http_response_free(&r);
@@ -701,7 +702,7 @@ int main(void) {
         TEST(test_limits_beyond_max_wait),
         TEST(test_pacing),
         TEST(test_cancelling),
-        TEST(test_judges),
+        TEST(test_classification),
         TEST(test_cached_responses),
         TEST(test_stored_statuses),
         TEST(test_post_with_cache_key),
