@@ -7,8 +7,9 @@
 
 #include "cli/common/syntax.h"
 
-#define CLI_DEFAULT_MODEL   "$AOE_MODEL if set, otherwise the model installed with aoe"
-#define CLI_DEFAULT_COLUMNS "names listed in docs/data.md, such as sentence1 or query"
+#define CLI_DEFAULT_MODEL     "$AOE_MODEL if set, otherwise the model installed with aoe"
+#define CLI_DEFAULT_COLUMNS   "names listed in docs/data.md, such as sentence1 or query"
+#define CLI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
 #define CLI_STORAGE_HELP                                                                                                       \
     "data type of the stored weights: f32, bf16, or int8 (8 bits per weight and one scale per row; only aoe can read it)"
 #define CLI_SHAPE_NAMES                                                                                                        \
@@ -83,8 +84,7 @@
 #define CLI_OPTION_THRESHOLD(target)                                                                                           \
     {                                                                                                                          \
         .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                                \
-        .help = "pairs with a label of at least X are positive",                                                               \
-        .fallback = "lowest label + 0.8 x (highest label - lowest label)"                                                      \
+        .help = "pairs with a label of at least X are positive", .fallback = CLI_DEFAULT_THRESHOLD                             \
     }
 
 #endif

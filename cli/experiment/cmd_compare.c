@@ -30,26 +30,28 @@ static const cli_option table[] = {
      .kind = CLI_TEXTS,
      .value = "'NAME: OPTIONS'...",
      .offset = offsetof(options, arms),
-     .help = "a way of training: its name and the options that it adds to those after --; 'NAME:' adds none. A name without "
-             "a colon is untrained, which evaluates the start model, or a --method of aoe train",
+     .help = "a configuration to compare: its name and the options of aoe train that it adds to those after --; 'NAME:' adds "
+             "none. Without a colon, NAME is a --method of aoe train, or untrained, which evaluates the start model without "
+             "training",
      .fallback = ""},
     {.name = "methods",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      .offset = offsetof(options, methods),
-     .help = "one arm per --method of aoe train, before the arms of --arm",
+     .help = "add one arm for each of these values of --method of aoe train, before the arms of --arm",
      .fallback = "none"},
     {.name = "test",
      .kind = CLI_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, tests),
-     .help = "evaluation files: tables or SentEval folders on which models are scored (Spearman), in addition to --dev",
+     .help = "evaluate the models on these tables or SentEval directories (Spearman correlation), in addition to the --dev "
+             "file",
      .fallback = ""},
     {.name = "against",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, against),
-     .help = "arm that the others are compared with",
+     .help = "baseline: arm with which the others are compared",
      .fallback = "the first arm"},
     {.name = "replicates",
      .kind = CLI_SIZE,
@@ -63,7 +65,7 @@ static const cli_option table[] = {
      .value = "N",
      .offset = offsetof(options, bootstrap.seed),
      .help = "random seed of the bootstrap"},
-    CLI_OPTION_TABLE_FORMAT(.offset = offsetof(options, format), "table, csv or markdown"),
+    CLI_OPTION_TABLE_FORMAT(.offset = offsetof(options, format), "output format: table, csv or markdown"),
 };
 
 /* ---- arms */
@@ -306,15 +308,16 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "compare",
         .operands = "-- OPTIONS OF aoe train",
-        .about = "Trains each arm with every seed, evaluates the models, and compares the arms with the first one:\n"
-                 "mean and sd over the seeds, the difference paired by seed with its t test, and bootstrap intervals\n"
-                 "over pairs and seeds. The arguments after -- are options of aoe train for all runs, also as @FILE;\n"
-                 "this command sets the seed, the threads and the output directory of each run. The same command\n"
-                 "resumes an experiment that was stopped and does not repeat finished runs; more arms and seeds may\n"
-                 "be added. DIR/results.jsonl has one line per run.\n",
+        .about = "Compares training configurations, called arms. Trains every arm with every seed, evaluates the\n"
+                 "models and prints for each arm the mean and standard deviation of its Spearman correlation over the\n"
+                 "seeds, the difference from the first arm with a paired t test over the seeds, and 95% bootstrap\n"
+                 "intervals over test pairs and seeds. The arguments after -- are options of aoe train for all runs;\n"
+                 "@FILE reads them from a file. aoe compare itself sets the seed, the number of threads and the output\n"
+                 "directory of each run. To resume an interrupted comparison, or to add arms and seeds, run the\n"
+                 "command again: finished runs are not repeated. DIR/results.jsonl has one line per run.\n",
         .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
-                    "  aoe compare -o c -a 'cls: --pooling cls' 'avg: --pooling last-avg' --format csv -- @recipe.args\n",
+                    "  aoe compare -o c -a 'cls: --pooling cls' 'mean: --pooling mean' --format csv -- @recipe.args\n",
         .unknown_note = "options of aoe train come after --",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,

@@ -28,20 +28,22 @@ static const cli_option table[] = {
      .kind = CLI_TEXTS,
      .value = "OPTION=VALUES...",
      .offset = offsetof(options, over),
-     .help = "an option of aoe train and its values: a list 0,0.5,1 (separated by ; if values contain commas), which may "
-             "contain ranges lin:FROM:TO:N and log:FROM:TO:N; for a flag: on,off",
+     .help = "an option of aoe train and its values: a list such as lr=1e-5,3e-5 (separated by ; if values contain "
+             "commas), a range lin:FROM:TO:N or log:FROM:TO:N (N values with equal differences or ratios), or on,off for a "
+             "flag; give several to search all combinations",
      .fallback = ""},
     {.name = "score",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = offsetof(options, score),
-     .help = "the score is the Spearman correlation on this table or SentEval folder",
-     .fallback = "the best score on --dev of aoe train"},
+     .help = "score each run by the Spearman correlation of its model on this table or SentEval directory",
+     .fallback = "score by the best Spearman correlation on the --dev file during training"},
     {.name = "skip-refused",
      .kind = CLI_FLAG,
      .offset = offsetof(options, e.skip_rejected),
      .set = 1,
-     .help = "skip combinations that aoe train rejects, such as all loss weights 0 (--w-cln of triplets included)"},
+     .help = "skip combinations that aoe train rejects, for example those in which every loss weight, including --w-cln, "
+             "is 0"},
 };
 
 /* ---- values */
@@ -359,14 +361,14 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "grid",
         .operands = "-- OPTIONS OF aoe train",
-        .about = "Trains a model for every combination of the values of --over and every seed, and ranks the\n"
-                 "combinations by their mean score. The arguments after -- are options of aoe train for all runs,\n"
-                 "also as @FILE; this command sets the seed, the threads and the output directory of each run. All\n"
-                 "options are checked before the first run. The same command resumes an experiment that was stopped\n"
-                 "and does not repeat finished runs; more values and seeds may be added. DIR/results.jsonl has one\n"
-                 "line per run.\n",
+        .about = "Trains a model for every combination of the option values in --over and every seed, and ranks the\n"
+                 "combinations by their mean score over the seeds. The arguments after -- are options of aoe train for\n"
+                 "all runs; @FILE reads them from a file. aoe grid itself sets the seed, the number of threads and the\n"
+                 "output directory of each run. All options are checked before the first run. To resume an interrupted\n"
+                 "search, or to add values and seeds, run the command again: finished runs are not repeated.\n"
+                 "DIR/results.jsonl has one line per run.\n",
         .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
-                    "  aoe grid -o g --over pooling=cls,last-avg no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
+                    "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .unknown_note = "options of aoe train come after --",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,

@@ -37,7 +37,7 @@ static const cli_option data_table[] = {
      .value = "X",
      AT(p.held_out),
      .max = 0.99,
-     .help = "fraction of the texts used for evaluation instead of training; 0: none"},
+     .help = "fraction of the texts that is used for evaluation instead of training; 0: no evaluation"},
 };
 
 static const cli_option batch_table[] = {
@@ -48,19 +48,19 @@ static const cli_option batch_table[] = {
      AT(p.batch_size),
      .min = 1,
      .max = 1e6,
-     .help = "sequences per step"},
+     .help = "number of sequences per step"},
     {.name = "mask-rate",
      .kind = CLI_REAL,
      .value = "X",
      AT(p.mask_rate),
      .min = 0.001,
      .max = 0.99,
-     .help = "fraction of the tokens to predict; whole words are masked"},
+     .help = "fraction of the tokens that the model predicts; whole words are masked"},
     {.name = "no-pack",
      .kind = CLI_FLAG,
      AT(p.pack),
      .set = 0,
-     .help = "make each text a sequence of its own; otherwise texts are concatenated up to --max-length"},
+     .help = "train on one text per sequence; by default, texts are concatenated to sequences of up to --max-length tokens"},
     {.name = "shuffle",
      .kind = CLI_SIZE,
      .value = "N",
@@ -141,10 +141,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "pretrain",
         .operands = "",
-        .about = "Trains a model with masked language modeling (whole words) on plain text, starting from random\n"
-                 "weights (aoe init) or from a checkpoint. aoe train fine-tunes the result. The output directory\n"
-                 "contains the model with the lowest held-out loss, train-log.jsonl and the newest checkpoint. Ctrl-C\n"
-                 "saves a checkpoint and stops; the same command with --resume continues.\n",
+        .about = "Trains a model with masked language modeling on plain text, starting from random weights (aoe init)\n"
+                 "or a pretrained model. aoe train fine-tunes the result. The output directory contains the model with\n"
+                 "the lowest loss on the held-out texts, train-log.jsonl and the newest checkpoint. Ctrl-C saves a\n"
+                 "checkpoint and stops the run; the same command with --resume continues it.\n",
         .examples = "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
                     "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
         CLI_GROUPS(groups),

@@ -24,17 +24,19 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
-     .help = "training data: .tsv, .csv or .jsonl, optionally .gz or .zst, with columns (text1, text2, label), "
-             "(query, positive) or (query, positive, negative); repeat for more files. Settings of a file: weight, "
-             "form (pairs, positives, triplets), prompt, doc-prompt, columns, label-map, ibn-threshold",
+     .help = "training data: .tsv, .csv or .jsonl, optionally .gz or .zst, with the columns (text1, text2, label), "
+             "(query, positive) or (query, positive, negative). Repeat this option for more files. Settings after a file "
+             "apply to this file: weight=X (how often each row is used per epoch; default: 1), form=pairs, form=positives or "
+             "form=triplets (default: detected from the columns), prompt=TEMPLATE (queries and pairs), doc-prompt=TEMPLATE "
+             "(positives and negatives), and columns=, label-map=, ibn-threshold= (like the options with these names)",
      .fallback = ""},
     {.name = "dev",
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(dev_texts),
-     .help = "pairs for evaluation; the model with the best Spearman correlation is kept. Settings of the file: "
-             "columns, label-map",
-     .fallback = "none; the last model is kept"},
+     .help = "labeled pairs for evaluation; the output is the model with the highest Spearman correlation. The settings "
+             "columns= and label-map= may follow the file",
+     .fallback = "none; the output is the last model"},
 };
 
 static const cli_option batch_table[] = {
@@ -45,28 +47,28 @@ static const cli_option batch_table[] = {
      AT(t.batch_size),
      .min = 2,
      .max = 1e6,
-     .help = "pairs or triplets per batch"},
+     .help = "number of pairs or triplets per batch"},
     {.name = "allow-duplicates",
      .kind = CLI_FLAG,
      AT(t.allow_duplicates),
      .set = 1,
-     .help = "allow a text to occur twice in a batch of positives or triplets, where it becomes a negative of "
-             "itself"},
+     .help = "allow equal texts in a batch of positives or triplets, although each is then a negative for the query of the "
+             "other"},
     {.name = "accumulate",
      .kind = CLI_SIZE,
      .value = "N",
      AT(t.accumulate),
      .min = 1,
      .max = 1e6,
-     .help = "number of batches whose gradients are accumulated in one step"},
+     .help = "number of batches whose gradients are accumulated before each optimizer step"},
     {.name = "cache-chunk",
      .kind = CLI_SIZE,
      .value = "N",
      AT(t.cache_chunk),
      .min = 1,
      .max = 1e6,
-     .help = "pairs in memory at a time (gradient caching): the losses still use the whole batch, at about 1.3 "
-             "times the computation",
+     .help = "gradient caching (GradCache): pass only N pairs or triplets through the model at a time; the losses still use "
+             "the whole batch, with less memory and about 1.3 times the computation",
      .fallback = "the whole batch"},
 };
 
@@ -80,10 +82,11 @@ static const cli_option objective_table[] = {
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
-     .help = "training loss: angle (pairs: cosine, in-batch negatives and angle; positives and triplets: "
-             "contrastive, for triplets also cosine and angle), cosent (cosine only), contrastive (contrastive "
-             "only), sbert-classification (labels are classes), sbert-regression (cosine = label), simcse-unsup "
-             "(the texts of any file) or simcse-sup (triplets, positives)",
+     .help = "training loss: angle (pairs: cosine, in-batch negatives and angle loss; positives: contrastive loss; triplets: "
+             "contrastive, cosine and angle loss), cosent (cosine loss), contrastive (contrastive loss), "
+             "sbert-classification (cross entropy, labels are classes), sbert-regression (squared error between cosine and "
+             "label), simcse-unsup (each text of the file is its own positive) or simcse-sup (contrastive loss of SimCSE); "
+             "see docs/objectives.md",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
@@ -94,7 +97,8 @@ static const cli_option objective_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_ibn),
-     .help = "weight of the in-batch negatives loss; 0 disables it"},
+     .help = "weight of the in-batch negatives loss of pairs, and of the contrastive loss among the positives of a batch; 0 "
+             "disables it"},
     {.name = "w-angle",
      .kind = CLI_REAL,
      .value = "X",
@@ -104,8 +108,7 @@ static const cli_option objective_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_cln),
-     .help = "triplets: weight of the contrastive loss over all positives and negatives of the batch; --w-ibn is "
-             "the weight over the positives only"},
+     .help = "triplets: weight of the contrastive loss among all positives and negatives of a batch; 0 disables it"},
     {.name = "tau-cosine",
      .kind = CLI_REAL,
      .value = "X",
@@ -133,20 +136,21 @@ static const cli_option objective_table[] = {
      AT(t.objective.ibn_threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "in-batch negatives: pairs with a label of at least X are positive",
-     .fallback = "lowest label + 0.8 x label range"},
+     .help = "in-batch negatives and contrastive loss: pairs with a label of at least X are positive",
+     .fallback = CLI_DEFAULT_THRESHOLD},
     {.name = "no-isp",
      .kind = CLI_FLAG,
      AT(t.objective.isp),
      .set = 0,
-     .help = "treat equal texts in a batch as negatives of each other (disables identical sentence pair detection)"},
+     .help = "in-batch negatives: treat equal texts in a batch as negatives of each other (disables identical sentence pair "
+             "detection)"},
     {.name = "hard-negative",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.hard_negative),
      .min = -1e30,
      .max = 1e30,
-     .help = "triplets: value added to the score of each query with its own negative"},
+     .help = "triplets: value added to the logit of each query and its own negative in the contrastive loss"},
     {.name = "classes",
      .kind = CLI_SIZE,
      .value = "N",
@@ -159,8 +163,8 @@ static const cli_option objective_table[] = {
      .kind = CLI_FLAG,
      AT(t.no_projection),
      .set = 1,
-     .help = "simcse: leave out the dense layer with tanh that follows the pooling (simcse-sup saves this layer "
-             "with the model)"},
+     .help = "simcse-unsup and simcse-sup: do not add a dense layer with tanh after the pooling (simcse-unsup uses this "
+             "layer only in training, simcse-sup saves it with the model)"},
     {.name = "label-max",
      .kind = CLI_REAL,
      .value = "X",
@@ -168,7 +172,7 @@ static const cli_option objective_table[] = {
      .min = 1e-30,
      .max = 1e30,
      .help = "sbert-regression: label that corresponds to a cosine of 1",
-     .fallback = "the highest label of the file"},
+     .fallback = "the highest label of each file"},
     CLI_OPTION_ANGLE_FORM(AT(t.objective.angle_form)),
 };
 
@@ -177,22 +181,22 @@ static const cli_option teacher_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(t.teacher),
-     .help = "distill from this model, which may have any architecture; its embeddings of all texts are computed "
-             "before training",
+     .help = "distill from the model in this directory, which may have any architecture; its embeddings of all texts are "
+             "computed before training",
      .fallback = "none"},
     {.name = "w-teacher",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.w_teacher),
-     .help = "weight of the distillation loss; with a teacher all other weights may be 0"},
+     .help = "weight of the distillation loss; if it is above 0, all other loss weights may be 0"},
     {.name = "distill",
      .kind = CLI_CHOICE,
      .value = "NAME",
      AT(t.distill),
      .choices = CLI_CHOICES("cosine", "kl"),
      .noun = "distillation loss",
-     .help = "distillation loss: cosine (match the teacher's cosines of the pairs) or kl (match the softmax of the "
-             "teacher's embeddings; requires equal dimensions)"},
+     .help = "distillation loss: cosine (squared error between the cosines of each pair by student and teacher) or kl (KL "
+             "divergence between the softmax of their embeddings, which must have the same size)"},
 };
 
 /* The settings of a file of --data. */
@@ -404,17 +408,17 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
     o->syntax = (cli_syntax){
         .command = "train",
         .operands = "",
-        .about = "Fine-tunes a model on scored pairs with the cosine, in-batch negatives and angle losses of AnglE,\n"
-                 "and on positives and triplets with the contrastive loss; --method selects other losses, and\n"
-                 "--teacher adds distillation. The output directory contains the model with the best --dev score (the\n"
-                 "last model without --dev), train-log.jsonl and the newest checkpoint. Ctrl-C saves a checkpoint and\n"
-                 "stops; the same command with --resume continues.\n",
+        .about = "Fine-tunes a model with the losses of AnglE on labeled pairs (text1, text2, label), positives\n"
+                 "(query, positive) or triplets (query, positive, negative). --method selects other losses, and\n"
+                 "--teacher adds distillation. The output directory contains the model with the best score on the\n"
+                 "--dev file (without --dev, the last model), train-log.jsonl and the newest checkpoint. Ctrl-C saves\n"
+                 "a checkpoint and stops the run; the same command with --resume continues it.\n",
         .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
                     "  aoe train -m base -d triplets.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
                     "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
                     "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
-                    "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling last-avg\n"
+                    "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling mean\n"
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = o->groups,
         .n_groups = CLI_TRAIN_GROUPS,
