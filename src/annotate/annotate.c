@@ -79,7 +79,7 @@ static const char *prompt_of(const aoe_annotate_options *o, side s) {
     return own ? own : s == POSITIVE ? aoei_prompt_positive : aoei_prompt_negative;
 }
 
-static size_t wanted(const aoe_annotate_options *o, side s) {
+static size_t n_requested(const aoe_annotate_options *o, side s) {
     return s == POSITIVE ? o->positives : o->negatives;
 }
 
@@ -145,7 +145,7 @@ static size_t call_index(const job *j, size_t text, size_t model, side s) {
 
 static int add_call(job *j, size_t text, size_t model, side s, aoei_buffer *prompt, aoe_error *err) {
     enum { LIST_TOKENS = 6 }; /* number of tokens for the number, the quotes and the line end of a sentence */
-    const aoei_prompt_values v = {.size = wanted(j->o, s), .text1 = j->input[text].text};
+    const aoei_prompt_values v = {.size = n_requested(j->o, s), .text1 = j->input[text].text};
     size_t number;
     aoei_buffer_clear(prompt);
     if (aoei_prompt_fill(prompt, prompt_of(j->o, s), &v))
@@ -166,18 +166,18 @@ static int add_calls(job *j, aoe_error *err) {
     for (size_t i = 0; i < j->keys.n && !rc; i++)
         for (size_t m = 0; m < j->o->chat.n_models && !rc; m++)
             for (side s = POSITIVE; s <= NEGATIVE && !rc; s = (side)(s + 1))
-                rc = wanted(j->o, s) ? add_call(j, i, m, s, &prompt, err) : 0;
+                rc = n_requested(j->o, s) ? add_call(j, i, m, s, &prompt, err) : 0;
     aoei_buffer_free(&prompt);
     return rc;
 }
 
 /* ---- sentences of one text */
 
-static aoe_text words_of(const job *j, const sentence *s) {
+static aoe_text sentence_text(const job *j, const sentence *s) {
     return (aoe_text){j->bytes.data + s->begin, s->len};
 }
 
-static int same_form(const job *j, const sentence *a, const sentence *b) {
+static int is_equal(const job *j, const sentence *a, const sentence *b) {
     return a->key_len == b->key_len && !memcmp(j->bytes.data + a->key, j->bytes.data + b->key, a->key_len);
 }
 
@@ -201,8 +201,8 @@ static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err)
     if (!r)
         return 0;
     aoei_sentences_clear(&j->list);
-    if (!r->refused &&
-        aoei_parse_sentences(&j->list, &outcome, (aoe_text){r->content.data, r->content.len}, wanted(j->o, s), r->truncated))
+    if (!r->refused && aoei_parse_sentences(&j->list, &outcome, (aoe_text){r->content.data, r->content.len},
+                                            n_requested(j->o, s), r->truncated))
         return aoei_fail_nomem(err, r->content.len);
     j->result->chat.refused += outcome == AOEI_CHAT_REFUSED;
     j->result->chat.unreadable += outcome == AOEI_CHAT_NOTHING;
@@ -217,9 +217,9 @@ static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err)
 static void select_sentences(job *j) {
     for (size_t i = 1; i < j->n_found; i++) {
         sentence *s = &j->found[i];
-        s->fate = same_form(j, s, &j->found[0]) ? COPY : KEPT;
+        s->fate = is_equal(j, s, &j->found[0]) ? COPY : KEPT;
         for (size_t k = 1; k < j->n_found && s->fate == KEPT; k++)
-            if (k != i && same_form(j, s, &j->found[k])) {
+            if (k != i && is_equal(j, s, &j->found[k])) {
                 if (j->found[k].of != s->of)
                     s->fate = CONFLICT;
                 else if (k < i)
@@ -245,7 +245,7 @@ static int write_pair(job *j, const input *in, const sentence *s, aoe_error *err
     char label[AOEI_NUMBER_TEXT];
     const size_t n = aoei_number_text(label, s->of == POSITIVE ? j->o->positive_label : j->o->negative_label);
     const aoei_cell cell[] = {
-        {.text = in->text}, {.text = words_of(j, s)}, {.text = {label, n}, .is_number = 1}, source_cell(j, s->model)};
+        {.text = in->text}, {.text = sentence_text(j, s)}, {.text = {label, n}, .is_number = 1}, source_cell(j, s->model)};
     j->result->rows++;
     return aoei_table_writer_row(&j->writer, cell, in->file, in->line, err);
 }
@@ -258,7 +258,7 @@ static int write_pairs(job *j, const input *in, aoe_error *err) {
 }
 
 /* Returns the n-th kept sentence (counted from 0) of a model and side; NULL if there are fewer. */
-static const sentence *nth(const job *j, size_t model, side of, size_t n) {
+static const sentence *nth_kept(const job *j, size_t model, side of, size_t n) {
     for (size_t i = 1; i < j->n_found; i++) {
         const sentence *s = &j->found[i];
         if (s->fate == KEPT && s->model == model && s->of == of && n-- == 0)
@@ -277,9 +277,10 @@ static int write_triplets(job *j, const input *in, aoe_error *err) {
             count[j->found[i].of] += j->found[i].fate == KEPT && j->found[i].model == m;
         const size_t most = count[POSITIVE] > count[NEGATIVE] ? count[POSITIVE] : count[NEGATIVE];
         for (size_t i = 0; i < most && count[POSITIVE] && count[NEGATIVE] && !rc; i++) {
-            const sentence *p = nth(j, m, POSITIVE, i % count[POSITIVE]), *n = nth(j, m, NEGATIVE, i % count[NEGATIVE]);
+            const sentence *p = nth_kept(j, m, POSITIVE, i % count[POSITIVE]),
+                           *n = nth_kept(j, m, NEGATIVE, i % count[NEGATIVE]);
             const aoei_cell cell[] = {
-                {.text = in->text}, {.text = words_of(j, p)}, {.text = words_of(j, n)}, source_cell(j, m)};
+                {.text = in->text}, {.text = sentence_text(j, p)}, {.text = sentence_text(j, n)}, source_cell(j, m)};
             j->result->rows++;
             rc = aoei_table_writer_row(&j->writer, cell, in->file, in->line, err);
         }

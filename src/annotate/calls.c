@@ -29,7 +29,7 @@
 enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20, ATTEMPTS = 6 };
 
 /* State of a call: without a response; response from the cache; response from the endpoint; failed. */
-typedef enum call_state { CALL_OPEN, CALL_KEPT, CALL_ASKED, CALL_FAILED } call_state;
+typedef enum call_state { CALL_OPEN, CALL_CACHED, CALL_ANSWERED, CALL_FAILED } call_state;
 
 typedef struct call {
     size_t model;                   /* index of the model */
@@ -38,7 +38,7 @@ typedef struct call {
     size_t unusable;                /* number of unusable responses, each recorded with its maximum cost */
     call_state state;
     int ended;             /* 1: no further attempt follows */
-    aoei_chat_reply reply; /* response in state CALL_KEPT or CALL_ASKED, owned */
+    aoei_chat_reply reply; /* response in state CALL_CACHED or CALL_ANSWERED, owned */
 } call;
 
 typedef struct endpoint {
@@ -67,7 +67,7 @@ struct aoei_chat_calls {
     double pending_tokens, pending_cost;           /* maximum spending of all remaining attempts of the running calls */
     int stopped;                                   /* 1: the caller requested cancellation */
     int spent;                                     /* 1: the next call could exceed the spending limit */
-    int failed_for_good;                           /* 1: an error affects all calls, so no further call is sent */
+    int aborted;                                   /* 1: an error affects all calls, so no further call is sent */
     size_t first_failed;                           /* index in `open` of the first failed call, whose error is in err */
     aoe_error err;
 };
@@ -142,7 +142,7 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
 /* ---- progress */
 
 /* Calls the progress callback, which may request cancellation. The caller holds the lock. */
-static void tell(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
+static void report_progress(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
     const aoe_chat_progress p = {.state = state,
                                  .done = c->done,
                                  .total = c->n_open,
@@ -160,20 +160,20 @@ static void on_fetch(void *user, const aoei_fetch_progress *p) {
     if (p->event == AOEI_FETCH_RESPONSE)
         return;
     aoei_mutex_lock(&c->lock);
-    tell(c, AOE_CHAT_WAIT, p->why, p->seconds);
+    report_progress(c, AOE_CHAT_WAIT, p->why, p->seconds);
     aoei_mutex_unlock(&c->lock);
 }
 
-static int is_over(aoei_chat_calls *c) {
-    return c->stopped || c->spent || c->failed_for_good;
+static int has_ended(aoei_chat_calls *c) {
+    return c->stopped || c->spent || c->aborted;
 }
 
 /* An aoei_stop_fn for waits between attempts: they end when the job stops. */
 static int stop_waiting(void *user) {
     aoei_chat_calls *c = user;
     aoei_mutex_lock(&c->lock);
-    tell(c, AOE_CHAT_POLL, "", 0);
-    const int over = c->stopped || c->failed_for_good;
+    report_progress(c, AOE_CHAT_POLL, "", 0);
+    const int over = c->stopped || c->aborted;
     aoei_mutex_unlock(&c->lock);
     return over;
 }
@@ -279,12 +279,12 @@ static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoe
     return rc;
 }
 
-static int look_up(aoei_chat_calls *c, call *x, aoe_text key, aoe_error *err) {
+static int load_cached(aoei_chat_calls *c, call *x, aoe_text key, aoe_error *err) {
     aoei_buffer value = {0};
     int rc = c->store ? aoei_store_result_get(c->store, KIND, key, &value, err) : 0;
     if (rc == 1) {
         rc = aoei_chat_reply_load(&x->reply, (aoe_text){value.data, value.len}, err);
-        x->state = CALL_KEPT;
+        x->state = CALL_CACHED;
     }
     aoei_buffer_free(&value);
     return rc;
@@ -307,7 +307,7 @@ int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_
         rc = aoei_distinct_add(&c->keys, (aoe_text){key.data, key.len}, 0, number, err);
     }
     if (!rc && c->keys.n > before)
-        rc = look_up(c, &c->call[before], (aoe_text){key.data, key.len}, err);
+        rc = load_cached(c, &c->call[before], (aoe_text){key.data, key.len}, err);
     aoei_buffer_free(&key);
     return rc;
 }
@@ -319,40 +319,40 @@ static double cost_of(const aoei_chat_calls *c, const call *x, double prompt, do
     return (prompt * m->price_in + completion * m->price_out) / 1e6;
 }
 
-static double most_tokens(const aoei_chat_calls *c, const call *x) {
+static double max_tokens_of(const aoei_chat_calls *c, const call *x) {
     return (double)x->prompt_tokens + c->limit;
 }
 
-static double most_cost(const aoei_chat_calls *c, const call *x) {
+static double max_cost_of(const aoei_chat_calls *c, const call *x) {
     return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
 /* Returns 1 if the limits permit one attempt of the call in addition to the recorded spending and the pending amounts. */
-static int fits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
-    const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + most_tokens(c, x);
-    const double cost = c->cost + pending_cost + most_cost(c, x);
+static int is_within_limits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
+    const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + max_tokens_of(c, x);
+    const double cost = c->cost + pending_cost + max_cost_of(c, x);
     return (c->o->max_total_tokens <= 0 || tokens <= c->o->max_total_tokens) && (c->o->max_cost <= 0 || cost <= c->o->max_cost);
 }
 
 static void reserve_spending(aoei_chat_calls *c, const call *x, double tries) {
-    c->pending_tokens += tries * most_tokens(c, x);
-    c->pending_cost += tries * most_cost(c, x);
+    c->pending_tokens += tries * max_tokens_of(c, x);
+    c->pending_cost += tries * max_cost_of(c, x);
 }
 
-static double tries_left(const aoei_chat_calls *c, const call *x) {
+static double attempts_left(const aoei_chat_calls *c, const call *x) {
     return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
 }
 
 /* Returns 1 if the i-th open call may start; 0 if it must not be sent; -1 if it must wait until other calls have ended. */
 static int may_begin(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
-    if (is_over(c))
+    if (has_ended(c))
         return 0;
     if (!is_bounded(c->o))
         return 1;
     if (c->turn != i)
         return -1;
-    const int go = fits(c, x, c->pending_tokens, c->pending_cost) ? 1 : c->running ? -1 : 0;
+    const int go = is_within_limits(c, x, c->pending_tokens, c->pending_cost) ? 1 : c->running ? -1 : 0;
     c->spent |= go == 0;
     return go;
 }
@@ -361,27 +361,27 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
  * started only if the limits also permit this attempt. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
-    if (!is_bounded(c->o) || is_over(c) || tries_left(c, x) <= 0)
+    if (!is_bounded(c->o) || has_ended(c) || attempts_left(c, x) <= 0)
         return 1;
     if (c->front != i)
         return -1;
-    const int go = fits(c, x, 0, 0);
+    const int go = is_within_limits(c, x, 0, 0);
     c->spent |= go == 0;
     return go;
 }
 
 /* Waits until `rule` (may_begin or may_retry) returns 1 or 0 for the i-th open call, and returns it. */
-static int await(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
+static int wait_for(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
     const struct timespec moment = {0, 2000000};
     for (;;) {
         aoei_mutex_lock(&c->lock);
-        tell(c, AOE_CHAT_POLL, "", 0);
+        report_progress(c, AOE_CHAT_POLL, "", 0);
         const int go = rule(c, i);
         if (go == 1 && rule == may_begin) {
             const call *x = &c->call[c->open[i]];
             c->turn++;
             c->running++;
-            reserve_spending(c, x, tries_left(c, x));
+            reserve_spending(c, x, attempts_left(c, x));
         }
         aoei_mutex_unlock(&c->lock);
         if (go >= 0)
@@ -390,7 +390,7 @@ static int await(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, s
     }
 }
 
-static void spend(aoei_chat_calls *c, const call *x, double in, double out) {
+static void add_spending(aoei_chat_calls *c, const call *x, double in, double out) {
     c->prompt_tokens += in;
     c->completion_tokens += out;
     c->cost += cost_of(c, x, in, out);
@@ -399,15 +399,15 @@ static void spend(aoei_chat_calls *c, const call *x, double in, double out) {
 /* Records an unusable response with its maximum cost, because the endpoint may charge for it. */
 static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_lock(&c->lock);
-    spend(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
-    reserve_spending(c, x, tries_left(c, x) > 0 ? -1 : 0);
+    add_spending(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
+    reserve_spending(c, x, attempts_left(c, x) > 0 ? -1 : 0);
     x->unusable++;
     aoei_mutex_unlock(&c->lock);
 }
 
 /* Records a response, or the end of a call without a response. The caller holds the lock. */
 static void record(aoei_chat_calls *c, call *x, int answered) {
-    reserve_spending(c, x, -tries_left(c, x));
+    reserve_spending(c, x, -attempts_left(c, x));
     if (!--c->running)
         c->pending_tokens = c->pending_cost = 0; /* both are 0 now except for rounding errors */
     c->done++;
@@ -417,8 +417,8 @@ static void record(aoei_chat_calls *c, call *x, int answered) {
     if (!answered)
         return;
     const aoe_text content = {x->reply.content.data, x->reply.content.len};
-    spend(c, x, x->reply.prompt_tokens >= 0 ? (double)x->reply.prompt_tokens : (double)x->prompt_tokens,
-          x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens : (double)aoei_estimate_tokens(content));
+    add_spending(c, x, x->reply.prompt_tokens >= 0 ? (double)x->reply.prompt_tokens : (double)x->prompt_tokens,
+                 x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens : (double)aoei_estimate_tokens(content));
     c->failures_in_a_row = 0;
 }
 
@@ -431,9 +431,9 @@ typedef struct task {
     int dropped;  /* 1: the limits do not permit another attempt */
 } task;
 
-static aoei_response_class try_again(task *t, call *x) {
+static aoei_response_class retry(task *t, call *x) {
     record_unusable(t->c, x);
-    t->dropped = !await(t->c, t->index, may_retry);
+    t->dropped = !wait_for(t->c, t->index, may_retry);
     return t->dropped ? AOEI_RESPONSE_FINAL : AOEI_RESPONSE_INVALID;
 }
 
@@ -452,7 +452,7 @@ static aoei_response_class classify_response(void *user, const aoei_http_respons
         return AOEI_RESPONSE_BY_STATUS;
     const int rc = aoei_chat_reply_read(&x->reply, body, NULL);
     if (rc)
-        return rc == AOE_ENOMEM ? AOEI_RESPONSE_NO_MEMORY : try_again(t, x);
+        return rc == AOE_ENOMEM ? AOEI_RESPONSE_NO_MEMORY : retry(t, x);
     return AOEI_RESPONSE_BY_STATUS;
 }
 
@@ -484,7 +484,7 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
                                             : "check the URL, the model and the options");
 }
 
-static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err) {
+static int store_reply(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err) {
     aoei_buffer value = {0};
     int rc = aoei_chat_reply_store(&x->reply, &value) ? aoei_fail_nomem(err, x->reply.content.len) : 0;
     if (!rc)
@@ -494,7 +494,7 @@ static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err)
 }
 
 /* Sends the i-th open call and stores the response in the cache. Sets *fatal to 1 if an error affects all calls. */
-static int ask(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_error *err) {
+static int send_call(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_error *err) {
     static const char *const headers[] = {"Content-Type: application/json", "Accept: application/json, text/event-stream"};
     call *x = &c->call[c->open[i]];
     const aoe_chat_model *m = &c->o->models[x->model];
@@ -524,7 +524,7 @@ static int ask(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_erro
     }
     if (!rc) {
         aoei_redact(x->reply.content.data, x->reply.content.len, m->key);
-        rc = keep(c, x, key, err);
+        rc = store_reply(c, x, key, err);
         *fatal = rc != 0;
     }
     aoei_http_response_free(&r);
@@ -537,24 +537,24 @@ static void run_call(void *arg, size_t i, size_t worker) {
     call *x = &c->call[c->open[i]];
     aoe_error err = {.code = 0};
     int fatal = 0;
-    if (!await(c, i, may_begin))
+    if (!wait_for(c, i, may_begin))
         return;
-    const int rc = ask(c, i, worker, &fatal, &err);
+    const int rc = send_call(c, i, worker, &fatal, &err);
     aoei_mutex_lock(&c->lock);
     record(c, x, rc == 0);
-    x->state = rc ? CALL_FAILED : CALL_ASKED;
+    x->state = rc ? CALL_FAILED : CALL_ANSWERED;
     if (rc == AOE_ECANCELLED) {
         x->state = CALL_OPEN;
     } else if (rc) {
         const int for_good = fatal || ++c->failures_in_a_row >= FAILURES_IN_A_ROW;
         c->failed++;
-        if (!c->failed_for_good && (for_good || i < c->first_failed)) {
+        if (!c->aborted && (for_good || i < c->first_failed)) {
             c->first_failed = i;
             c->err = err;
         }
-        c->failed_for_good |= for_good;
+        c->aborted |= for_good;
     }
-    tell(c, AOE_CHAT_ANSWER, "", 0);
+    report_progress(c, AOE_CHAT_ANSWER, "", 0);
     aoei_mutex_unlock(&c->lock);
 }
 
@@ -594,10 +594,10 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
 /* Returns the error of the run: cancelled, or failed calls. */
 static int report_failures(const aoei_chat_calls *c, aoe_error *err) {
     if (c->stopped)
-        return aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller");
-    if (c->failed && (c->failed_for_good || !c->o->skip_failed)) {
+        return aoei_fail(err, AOE_ECANCELLED, "the run was cancelled; run again to resume it");
+    if (c->failed && (c->aborted || !c->o->skip_failed)) {
         const int code = c->err.code;
-        if (c->failed_for_good)
+        if (c->aborted)
             return aoei_fail(err, code, "%s", c->err.message);
         return aoei_fail(
             err, code,
@@ -614,7 +614,7 @@ int aoei_chat_calls_run(aoei_chat_calls *c, aoe_error *err) {
         return rc;
     if (c->o->dry_run)
         return show_prompts(c, err);
-    tell(c, AOE_CHAT_POLL, "", 0);
+    report_progress(c, AOE_CHAT_POLL, "", 0);
     rc = aoei_pool_create(&pool, c->o->concurrency < c->n_open ? c->o->concurrency : c->n_open, err);
     if (!rc) {
         aoei_parallel_for(pool, c->n_open, run_call, c);
@@ -626,7 +626,7 @@ int aoei_chat_calls_run(aoei_chat_calls *c, aoe_error *err) {
 
 const aoei_chat_reply *aoei_chat_calls_reply(const aoei_chat_calls *c, size_t number) {
     const call *x = &c->call[number];
-    return x->state == CALL_KEPT || x->state == CALL_ASKED ? &x->reply : NULL;
+    return x->state == CALL_CACHED || x->state == CALL_ANSWERED ? &x->reply : NULL;
 }
 
 void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r) {
@@ -637,8 +637,8 @@ void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r) {
                            .left_most = c->limit > 0 ? 0 : NAN};
     for (size_t i = 0; i < c->keys.n; i++) {
         const call *x = &c->call[i];
-        r->kept += x->state == CALL_KEPT;
-        r->asked += x->state == CALL_ASKED;
+        r->kept += x->state == CALL_CACHED;
+        r->asked += x->state == CALL_ANSWERED;
         r->failed += x->state == CALL_FAILED;
         if (x->state != CALL_OPEN)
             continue;
@@ -646,6 +646,6 @@ void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r) {
         r->left_prompt_tokens += (double)x->prompt_tokens;
         r->left_completion_tokens += (double)x->expected;
         r->left_cost += cost_of(c, x, (double)x->prompt_tokens, (double)x->expected);
-        r->left_most += most_cost(c, x);
+        r->left_most += max_cost_of(c, x);
     }
 }

@@ -59,7 +59,7 @@ static void read_usage(aoei_chat_reply *r, const json_t *root) {
 
 static int fail_error(const json_t *root, aoe_error *err) {
     const char *message = json_string_value(json_object_get(json_object_get(root, "error"), "message"));
-    return aoei_fail(err, AOE_EFORMAT, NAME " is an error: %s; try again later", message ? message : "without a message");
+    return aoei_fail(err, AOE_EFORMAT, NAME " is an error: %s; try again later", message ? message : "it contains no message");
 }
 
 static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {

@@ -15,13 +15,13 @@
 typedef enum rank { RANK_NONE, RANK_PLAIN, RANK_NAMED, RANK_FINAL } rank;
 
 typedef struct search {
-    unsigned most; /* maximum score */
-    rank best;     /* highest rank so far */
-    double value;  /* number with this rank */
-    int several;   /* 1: different numbers have this rank */
+    unsigned max_score; /* maximum score */
+    rank best;          /* highest rank so far */
+    double value;       /* number with this rank */
+    int several;        /* 1: different numbers have this rank */
 } search;
 
-static void offer(search *s, rank r, double value) {
+static void add_candidate(search *s, rank r, double value) {
     if (r < s->best || r == RANK_NONE)
         return;
     if (r == s->best && fabs(value - s->value) > 1e-9)
@@ -71,7 +71,7 @@ static size_t read_decimal(aoe_text s, double *value) {
 }
 
 /* Returns the text before a number without trailing spaces, emphasis, quotes, "=" and similar marks. */
-static aoe_text bare_before(aoe_text s) {
+static aoe_text trim_end(aoe_text s) {
     while (s.len && strchr(" *_\"'`=:~[{(<>\n", s.data[s.len - 1]))
         s.len--;
     return s;
@@ -88,17 +88,17 @@ static int ends_with_any(aoe_text s, const char *const *list) {
 
 /* Returns 1 if the text before a number shows that it is not a score but, for example, the number of a sentence or an end of a
  * scale. */
-static int is_other(aoe_text before) {
-    static const char *const counted[] = {"sentence", "sentences", "text",  "pair", "step", "s",     "example", "between",
-                                          "from",     "scale of",  "scale", "than", "over", "above", "below",   "under",
-                                          "-",        "to",        "and",   "or",   "#",    NULL};
-    return ends_with_any(bare_before(before), counted);
+static int is_not_a_score(aoe_text before) {
+    static const char *const other_contexts[] = {
+        "sentence", "sentences", "text",  "pair",  "step",  "s", "example", "between", "from", "scale of", "scale",
+        "than",     "over",      "above", "below", "under", "-", "to",      "and",     "or",   "#",        NULL};
+    return ends_with_any(trim_end(before), other_contexts);
 }
 
-/* Returns the last 60 bytes before a number, at most from the start of the sentence or line. */
+/* Returns the last 60 bytes before a number, at max_score from the start of the sentence or line. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
-    const aoe_text s = bare_before(before);
+    const aoe_text s = trim_end(before);
     size_t begin = s.len;
     while (begin && s.len - begin < MOST && !strchr(".!?;\n", s.data[begin - 1]))
         begin--;
@@ -148,7 +148,7 @@ static size_t read_word(aoe_text s, double *value) {
 
 /* Classifies the text after a number. Returns 1 for "out of MAX" or "/MAX"; -1 for another scale, a range or a percent sign; 0
  * for other text. Sets *bytes to the length of a suffix such as "out of 5", otherwise to 0. */
-static int scale_after(aoe_text s, unsigned most, size_t *bytes) {
+static int scale_after(aoe_text s, unsigned max_score, size_t *bytes) {
     static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
     static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
     aoe_text rest = s;
@@ -166,7 +166,7 @@ static int scale_after(aoe_text s, unsigned most, size_t *bytes) {
         if (!n && i < 2)
             n = read_word(aoei_text_skip(rest, at), &value);
         *bytes = n ? (size_t)(rest.data - s.data) + at + n : 0;
-        if (n && fabs(value - most) < 1e-9)
+        if (n && fabs(value - max_score) < 1e-9)
             return 1;
         return n && i < 2 ? -1 : 0;
     }
@@ -181,7 +181,7 @@ static int scale_after(aoe_text s, unsigned most, size_t *bytes) {
 }
 
 /* Returns the length of the sequence of digits or letters at the start of s ("1999", "someone"); 1 for any other character. */
-static size_t run_bytes(aoe_text s) {
+static size_t token_length(aoe_text s) {
     size_t n = 0;
     while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
         n++;
@@ -189,24 +189,24 @@ static size_t run_bytes(aoe_text s) {
 }
 
 /* Returns 1 if the words before the number contain a negation, as in "I would not give it a 4". */
-static int is_denied(aoe_text before) {
+static int is_negated(aoe_text before) {
     static const char *const denials[] = {" not ", "n't ", "n\xE2\x80\x99t ", " never ", " cannot ", " neither ", NULL};
-    static const char *const turns[] = {" so ",    " but ",  " and ",       " because ", " since ",
-                                        " hence ", " thus ", " therefore ", NULL};
+    static const char *const clause_starts[] = {" so ",    " but ",  " and ",       " because ", " since ",
+                                                " hence ", " thus ", " therefore ", NULL};
     const char *end = before.data + before.len, *data = clause(before).data;
     const aoe_text words = {data, (size_t)(end - data)}; /* includes the character that clause removes: a space or a colon */
     size_t begin = 0;
     for (size_t i = 0; i < words.len; i++)
-        if (strchr(",:(=", words.data[i]) || aoei_text_starts_with_any(aoei_text_skip(words, i), turns))
+        if (strchr(",:(=", words.data[i]) || aoei_text_starts_with_any(aoei_text_skip(words, i), clause_starts))
             begin = i;
     return aoei_text_contains_any(aoei_text_skip(words, begin), denials);
 }
 
 /* Returns 1 if the response starts with this number and the following text only explains it, as in "4 (one has 3 dogs)". */
 static int is_leading(aoe_text before, aoe_text after) {
-    static const char *const doubts[] = {"or ", "maybe", "perhaps", "possibly", NULL};
+    static const char *const hedges[] = {"or ", "maybe", "perhaps", "possibly", NULL};
     size_t n = 0;
-    if (bare_before(before).len)
+    if (trim_end(before).len)
         return 0;
     while (n < after.len && strchr(" *_\"'`", after.data[n]))
         n++;
@@ -216,21 +216,21 @@ static int is_leading(aoe_text before, aoe_text after) {
         return 0;
     for (n = 0; n < rest.len && !is_digit(rest.data[n]); n++)
         if (is_letter(rest.data[n]) && !(rest.data[n] & '\x80'))
-            return !aoei_text_starts_with_any(aoei_text_skip(rest, n), doubts);
+            return !aoei_text_starts_with_any(aoei_text_skip(rest, n), hedges);
     return 0;
 }
 
 /* Returns 1 if a number word may be a score, because it does not count something as in "these two sentences". */
 static int is_word_position(aoe_text before, aoe_text rest, rank r) {
-    static const char *const pointing[] = {"the", "these", "those", "both", NULL};
+    static const char *const determiners[] = {"the", "these", "those", "both", NULL};
     if (!aoei_text_has_word(before) && !aoei_text_has_word(rest))
         return 1;
-    return r != RANK_PLAIN && !ends_with_any(bare_before(before), pointing) &&
+    return r != RANK_PLAIN && !ends_with_any(trim_end(before), determiners) &&
            !(rest.len > 1 && rest.data[0] == ' ' && is_letter(rest.data[1])) && !(rest.len && rest.data[0] == '-');
 }
 
 /* Evaluates the number at offset i of the text, if there is one. Returns the number of bytes to advance. */
-static size_t look_at(search *s, aoe_text text, size_t i) {
+static size_t evaluate_number(search *s, aoe_text text, size_t i) {
     const aoe_text here = aoei_text_skip(text, i), before = {text.data, i};
     double value;
     size_t suffix, n = read_decimal(here, &value);
@@ -238,26 +238,26 @@ static size_t look_at(search *s, aoe_text text, size_t i) {
     if (word)
         n = read_word(here, &value);
     if (!n)
-        return run_bytes(here);
+        return token_length(here);
     const aoe_text after = aoei_text_skip(here, n);
-    const int scale = scale_after(after, s->most, &suffix);
+    const int scale = scale_after(after, s->max_score, &suffix);
     rank r = rank_of(before);
     if (scale > 0)
         r = r < RANK_NAMED ? RANK_NAMED : r;
-    else if (is_other(before) || (word && !is_word_position(before, after, r)))
+    else if (is_not_a_score(before) || (word && !is_word_position(before, after, r)))
         return n;
     else if (r < RANK_NAMED && is_leading(before, after))
         r = RANK_NAMED;
     const int negative = i > 0 && text.data[i - 1] == '-' && (i == 1 || !is_letter(text.data[i - 2]));
     /* a number in the position of a score that is not a valid score makes the result ambiguous */
-    if (scale < 0 || negative || value > s->most || is_denied(before))
+    if (scale < 0 || negative || value > s->max_score || is_negated(before))
         value = -1;
-    offer(s, r, value);
+    add_candidate(s, r, value);
     return n + suffix;
 }
 
 /* Returns the length of a description of the scale at s ("0 to 5", "0-5"); 0 if there is none. */
-static size_t told_scale(aoe_text s, unsigned most) {
+static size_t scale_description_length(aoe_text s, unsigned max_score) {
     static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ", NULL};
     double low, high;
     const size_t n = read_decimal(s, &low);
@@ -267,23 +267,23 @@ static size_t told_scale(aoe_text s, unsigned most) {
     for (size_t i = 0; between[i]; i++) {
         const size_t at = strlen(between[i]);
         const size_t m = aoei_text_starts_with(rest, between[i]) ? read_decimal(aoei_text_skip(rest, at), &high) : 0;
-        if (m && fabs(high - most) < 1e-9)
+        if (m && fabs(high - max_score) < 1e-9)
             return n + at + m;
     }
     return 0;
 }
 
-int aoei_parse_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned most) {
+int aoei_parse_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned max_score) {
     aoei_buffer plain = {0};
-    search s = {.most = most};
+    search s = {.max_score = max_score};
     *outcome = AOEI_SCORE_AMBIGUOUS;
     int rc = aoei_reply_plain(&plain, reply);
     if (!rc && plain.len) {
         const aoe_text text = aoei_text_trim(aoei_reply_unfence((aoe_text){plain.data, plain.len}, NULL));
         for (size_t i = 0; i < text.len;) {
             const aoe_text here = aoei_text_skip(text, i);
-            const size_t told = told_scale(here, most);
-            i += told ? told : look_at(&s, text, i);
+            const size_t described = scale_description_length(here, max_score);
+            i += described ? described : evaluate_number(&s, text, i);
         }
         if (s.best != RANK_NONE && !s.several && s.value >= 0) {
             *score = s.value;

@@ -10,11 +10,12 @@
 typedef enum aoei_score_outcome {
     AOEI_SCORE_FOUND,
     AOEI_SCORE_REFUSED,  /* the model declined */
-    AOEI_SCORE_AMBIGUOUS /* no number, several numbers, a range, another scale, or a number that is not between 0 and `most` */
+    AOEI_SCORE_AMBIGUOUS /* no number, several numbers, a range, another scale, or a number that is not between 0 and
+                            `max_score` */
 } aoei_score_outcome;
 
-/* Parses a response. most: the maximum score (for example 5), an integer up to 9. *score is set if a score is found. Returns
- * 0 or AOE_ENOMEM. */
-int aoei_parse_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned most);
+/* Parses a response. max_score: the maximum score (for example 5), an integer up to 9. *score is set if a score is found.
+ * Returns 0 or AOE_ENOMEM. */
+int aoei_parse_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned max_score);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct lines {
 } lines;
 
 /* Returns 1 if an item with the number 2 occurs in the text or starts the next line. */
-static int has_second(const lines *l, size_t i, aoe_text text) {
+static int has_item_two(const lines *l, size_t i, aoe_text text) {
     if (i + 1 < l->n)
         return l->line[i + 1].marker.kind == AOEI_MARKER_NUMBER && l->line[i + 1].marker.number == 2;
     for (size_t k = 1; k < text.len; k++)
@@ -38,7 +38,7 @@ static int has_second(const lines *l, size_t i, aoe_text text) {
 }
 
 /* Splits a line such as "Yes! 1. A" into two lines if an item "2. B" follows. */
-static int split_talk(lines *l) {
+static int split_introduction(lines *l) {
     for (size_t i = 0; i < l->n; i++) {
         const aoe_text s = l->line[i].text;
         for (size_t k = 2; k < s.len && l->line[i].marker.kind == AOEI_MARKER_NONE; k++) {
@@ -48,7 +48,7 @@ static int split_talk(lines *l) {
             const aoei_marker m = aoei_marker_read(item);
             if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
                 continue;
-            if (!has_second(l, i, item)) /* nor is the line split before a later "1." */
+            if (!has_item_two(l, i, item)) /* nor is the line split before a later "1." */
                 break;
             if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
                 return AOE_ENOMEM;
@@ -73,7 +73,7 @@ static int split_lines(lines *l, aoe_text text, int truncated) {
             return AOE_ENOMEM;
         l->line[l->n++] = (line){trimmed, (size_t)(trimmed.data - one.data), aoei_marker_read(trimmed)};
     }
-    return l->line ? split_talk(l) : 0;
+    return l->line ? split_introduction(l) : 0;
 }
 
 /* Returns 1 if the response was truncated within this text: the token limit was reached, and the text is at the end of the

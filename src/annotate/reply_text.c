@@ -148,7 +148,7 @@ static size_t line_tag(aoe_text s, const char **with) {
 }
 
 /* Returns the length of a model's reasoning (<think> ... </think>) at the start of s; 0 if there is none. */
-static size_t thought(aoe_text s) {
+static size_t reasoning_length(aoe_text s) {
     static const char *const names[][2] = {
         {"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -190,7 +190,7 @@ int aoei_reply_plain(aoei_buffer *out, aoe_text s) {
     while (s.len) {
         uint32_t cp = 0;
         const char *with = NULL;
-        size_t bytes = s.data[0] == '<' ? thought(s) : 0;
+        size_t bytes = s.data[0] == '<' ? reasoning_length(s) : 0;
         if (bytes) {
             with = "";
         } else if (s.data[0] == '\r') {

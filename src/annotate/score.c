@@ -24,7 +24,7 @@
 #define SCORE_PREFIX "score:" /* prefix of the score column of a model, followed by the model's source */
 
 enum {
-    HIGHEST = 5,         /* maximum score */
+    MAX_SCORE = 5,       /* maximum score */
     EXPECTED_TOKENS = 4, /* expected number of tokens of a response */
     TEXTS = 2            /* number of texts of a pair */
 };
@@ -187,7 +187,7 @@ static int check_row(const job *j, const aoei_row *row, aoe_error *err) {
 }
 
 /* Reads the table once and calls fn for each valid row. *skipped counts the bad rows that are skipped. */
-static int pass(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
+static int for_each_row(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
     int rc = j->table ? 0 : aoei_table_open(&j->table, j->o->file, &j->o->table, err);
     if (!rc && !j->columns)
         rc = select_columns(j, err);
@@ -282,7 +282,7 @@ static int read_score(job *j, size_t model, double *score, aoe_error *err) {
     *score = NAN;
     if (!r)
         return 0;
-    if (!r->refused && aoei_parse_score(&outcome, score, (aoe_text){r->content.data, r->content.len}, HIGHEST))
+    if (!r->refused && aoei_parse_score(&outcome, score, (aoe_text){r->content.data, r->content.len}, MAX_SCORE))
         return aoei_fail_nomem(err, r->content.len);
     j->result->chat.refused += outcome == AOEI_SCORE_REFUSED;
     j->result->chat.unreadable += outcome == AOEI_SCORE_AMBIGUOUS;
@@ -322,7 +322,7 @@ static int write_row(job *j, const aoei_row *row, aoe_error *err) {
 
 static int write_rows(job *j, aoe_error *err) {
     size_t skipped = 0;
-    int rc = pass(j, write_row, &skipped, err);
+    int rc = for_each_row(j, write_row, &skipped, err);
     if (!rc && !j->result->scored)
         return 0;
     return rc ? rc : aoei_table_writer_end(&j->writer, err);
@@ -359,7 +359,7 @@ int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *e
     if (!rc)
         rc = aoei_chat_calls_create(&j.calls, &o->chat, err);
     if (!rc)
-        rc = pass(&j, add_calls, &j.result->skipped, err);
+        rc = for_each_row(&j, add_calls, &j.result->skipped, err);
     j.result->rows = j.rows;
     if (!rc && !j.rows)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the table has no pairs (%zu bad rows); use a table with text1 and text2", o->file,

@@ -144,14 +144,14 @@ size_t aoei_quote_bytes(aoe_text s, size_t *at_end) {
 
 /* ---- cleaning */
 
-static aoe_text take_quotes(aoe_text s) {
+static aoe_text strip_quotes(aoe_text s) {
     size_t b;
     const size_t a = aoei_quote_bytes(s, &b);
     return a ? aoei_text_trim((aoe_text){s.data + a, s.len - a - b}) : s;
 }
 
 /* Removes a comma or semicolon after a quoted text, or a full stop if the quoted text itself ends a sentence. */
-static aoe_text take_tail(aoe_text s) {
+static aoe_text strip_mark_after_quotes(aoe_text s) {
     static const char *const quotes[] = {"\"", "\xE2\x80\x9D", "'", "\xC2\xBB", "\xE3\x80\x8D", NULL};
     if (s.len < 2 || !strchr(",;.", s.data[s.len - 1]))
         return s;
@@ -167,7 +167,7 @@ static aoe_text take_tail(aoe_text s) {
 }
 
 /* Removes a comment in parentheses after the end of the sentence: "It rains. (more formal)". */
-static aoe_text take_comment(aoe_text s) {
+static aoe_text strip_comment(aoe_text s) {
     if (!s.len || s.data[s.len - 1] != ')')
         return s;
     for (size_t i = s.len - 1; i > 1; i--)
@@ -180,7 +180,7 @@ static aoe_text take_comment(aoe_text s) {
 
 /* Removes a comment after a dash: "It rains. - same meaning". If no end of sentence precedes the dash, the comment must be
  * about sentences. */
-static aoe_text take_dash(aoe_text s) {
+static aoe_text strip_dash_comment(aoe_text s) {
     static const char *const dashes[] = {" - ", " \xE2\x80\x93 ", " \xE2\x80\x94 "};
     static const char *const subjects[] = {
         "same meaning", "synonym",   "antonym",      "opposite meaning", "more formal",  "less formal", "more informal",
@@ -198,7 +198,7 @@ static aoe_text take_dash(aoe_text s) {
 }
 
 /* Removes <sentence> ... </sentence> around the text. */
-static aoe_text take_tags(aoe_text s) {
+static aoe_text strip_tags(aoe_text s) {
     if (s.len < 7 || s.data[0] != '<' || s.data[s.len - 1] != '>')
         return s;
     const char *end = memchr(s.data, '>', s.len), *last = memrchr(s.data, '<', s.len);
@@ -211,7 +211,7 @@ static aoe_text clean(aoe_text s) {
     s = aoei_text_trim(s);
     for (size_t before = s.len + 1; s.len && s.len < before;) {
         before = s.len;
-        s = take_tags(take_quotes(take_tail(take_dash(take_comment(aoei_strip_label(s))))));
+        s = strip_tags(strip_quotes(strip_mark_after_quotes(strip_dash_comment(strip_comment(aoei_strip_label(s))))));
     }
     return s;
 }

@@ -67,7 +67,7 @@ static size_t text_length(const bench *b, size_t i) {
 
 /* Reduces a shape with more than MAX_PARAMETERS parameters to one layer and a small vocabulary. measure() extrapolates the time
  * to all layers. */
-static void reduce(bench *b) {
+static void reduce_shape(bench *b) {
     b->layers = b->config.layers;
     if (aoei_parameter_count(&b->config) <= MAX_PARAMETERS)
         return;
@@ -78,13 +78,14 @@ static void reduce(bench *b) {
 static int check(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
     if (!o->texts || (o->mode == AOE_BENCH_TRAIN && o->texts % 2) || o->runs < MIN_RUNS)
-        return aoei_fail(err, AOE_EARG,
-                         "options.texts must be positive, and even for training; options.runs must be at least %d", MIN_RUNS);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.texts must be positive, and an even number in training mode; options.runs must be at least %d", MIN_RUNS);
     const int code = aoei_shape_checked(&b->config, &o->shape, err);
     if (code)
         return code;
-    reduce(b);
-    const size_t most = b->config.arch->max_length(&b->config);
+    reduce_shape(b);
+    const size_t max_length = b->config.arch->max_length(&b->config);
     if (o->mode == AOE_BENCH_PRETRAIN && !b->config.arch->mlm_class_name)
         return aoei_fail(err, AOE_EARG, "options.mode: a %s model has no masked-LM head to pretrain",
                          b->config.arch->model_type);
@@ -94,9 +95,9 @@ static int check(bench *b, aoe_error *err) {
                          b->config.hidden);
     for (size_t i = 0; i < o->texts; i++) {
         const size_t n = text_length(b, i);
-        if (n == 0 || n > most)
-            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens, but this shape supports 1 to %zu; use shorter texts", i,
-                             n, most);
+        if (n == 0 || n > max_length)
+            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; with this shape, a text must have 1 to %zu tokens", i, n,
+                             max_length);
         b->tokens += n;
         if (n > b->longest)
             b->longest = n;
@@ -125,7 +126,7 @@ static int randomize(bench *b, aoei_params *p, aoe_error *err) {
     return AOE_OK;
 }
 
-static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) {
+static void fill_batch(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) {
     aoei_rng rng;
     aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, UINT32_MAX);
     aoei_batch_clear(buffer);
@@ -206,7 +207,7 @@ static int create_pretraining(bench *b, aoe_error *err) {
 }
 
 /* Selects 3 of every 20 tokens for prediction. */
-static void mask(bench *b) {
+static void select_masked(bench *b) {
     const aoei_batch *batch = &b->mlm.buffer.batch;
     for (size_t i = 0; i < batch->n_tokens; i++)
         if (i % 20 % 7 == 0) {
@@ -224,9 +225,13 @@ static int create(bench *b, aoe_error *err) {
     if (!code && !ids)
         code = aoei_fail_nomem(err, b->longest * sizeof *ids);
     if (!code)
-        fill(b, mode == AOE_BENCH_TRAIN ? &b->step.buffer : mode == AOE_BENCH_PRETRAIN ? &b->mlm.buffer : &b->buffer, ids);
+        fill_batch(b,
+                   mode == AOE_BENCH_TRAIN      ? &b->step.buffer
+                   : mode == AOE_BENCH_PRETRAIN ? &b->mlm.buffer
+                                                : &b->buffer,
+                   ids);
     if (!code && mode == AOE_BENCH_PRETRAIN)
-        mask(b);
+        select_masked(b);
     aoei_free(ids);
     return code;
 }

@@ -186,8 +186,9 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     const size_t rows = g->texts.n > g->pairs.n ? g->texts.n : g->pairs.n;
     const size_t positions = g->model->config.arch->max_length(&g->model->config);
     if (longest > positions)
-        return aoei_fail(err, AOE_EFORMAT, "%s: a text of %zu tokens is longer than the model's %zu positions", g->cases_path,
-                         longest, positions);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: a text has %zu tokens, but the model has only %zu positions; generate the golden cases again",
+                         g->cases_path, longest, positions);
     const aoei_pair_step_options step = {.pairs = (rows + 1) / 2, .tokens = tokens, .longest = longest, .type = g->model->type};
     int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, &step, err);
     if (code)

@@ -56,7 +56,9 @@ static int case_read(objective_case *c, const json_t *o, const char *file, aoe_e
     c->D = json_array_size(json_array_get(x, 0));
     const size_t n = c->B * c->D;
     if (n == 0 || json_array_size(label) != c->B)
-        return aoei_fail(err, AOE_EFORMAT, "%s: a case has no x, or not one label per row; generate the file again", file);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: a case has no \"x\", or its number of labels differs from its number of rows; generate the file again", file);
     c->label = aoei_calloc(c->B, sizeof *c->label);
     float **const floats[] = {&c->x, &c->y, &c->gx, &c->gy};
     int bad = !c->label;

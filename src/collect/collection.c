@@ -152,7 +152,7 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
     return code;
 }
 
-void aoei_collect_cut(aoei_collection *c, size_t first) {
+void aoei_collect_weaken(aoei_collection *c, size_t first) {
     for (size_t i = first; i < c->n_mentions; i++) {
         aoei_mention *m = &c->mention[i];
         if (m->kind == AOEI_MENTION_STATED || m->kind == AOEI_MENTION_GUESS || (m->kind == AOEI_MENTION_MARKED && m->number))
@@ -160,7 +160,7 @@ void aoei_collect_cut(aoei_collection *c, size_t first) {
     }
 }
 
-const char *aoei_collect_why(int status, const char *message, int has_token, char buffer[AOEI_WHY]) {
+const char *aoei_collect_reason(int status, const char *message, int has_token, char buffer[AOEI_WHY]) {
     switch (status) {
     case 0:
         return "not in the cache";

@@ -77,11 +77,11 @@ int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, 
 
 /* Converts all statements and guesses from index `first` of c->mention to AOEI_MENTION_HINT, because the list that contains
  * them was not read completely. */
-void aoei_collect_cut(aoei_collection *c, size_t first);
+void aoei_collect_weaken(aoei_collection *c, size_t first);
 
 enum { AOEI_WHY = 260 }; /* maximum size in bytes of a reason, including NUL */
 /* Returns the reason why a repository cannot be read, given the status and message of a response. The text is static or in
  * `buffer`. */
-const char *aoei_collect_why(int status, const char *message, int has_token, char buffer[AOEI_WHY]);
+const char *aoei_collect_reason(int status, const char *message, int has_token, char buffer[AOEI_WHY]);
 
 #endif

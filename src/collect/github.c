@@ -26,15 +26,15 @@ static int stop(void *user) {
     return g->cancelled || (g->o->stop && g->o->stop(g->o->user));
 }
 
-int aoei_github_tell(aoei_github *g, aoe_error *err) {
+int aoei_github_report_progress(aoei_github *g, aoe_error *err) {
     if (g->o->progress && g->o->progress(g->o->user, &g->progress))
         g->cancelled = 1;
     if (stop(g))
-        return aoei_fail(err, AOE_ECANCELLED, "collecting was stopped; run the command again to resume it");
+        return aoei_fail(err, AOE_ECANCELLED, "the run was cancelled; run again to resume it");
     return AOE_OK;
 }
 
-static void heard(void *user, const aoei_fetch_progress *p) {
+static void on_progress(void *user, const aoei_fetch_progress *p) {
     aoei_github *g = user;
     const aoei_fetch_counts rest = aoei_fetch_count(g->rest_fetch), graphql = aoei_fetch_count(g->graphql_fetch);
     g->progress.requests = rest.requests + graphql.requests;
@@ -99,7 +99,7 @@ static int is_at_origin(const aoei_github *g, const char *url) {
 int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err) {
     const aoei_http_options http = {.stop = stop, .stop_user = g};
     const aoei_fetch_options fetch = {
-        .seed = o->seed, .stop = stop, .stop_user = g, .progress = heard, .progress_user = g, .clock = aoei_github_clock};
+        .seed = o->seed, .stop = stop, .stop_user = g, .progress = on_progress, .progress_user = g, .clock = aoei_github_clock};
     *g = (aoei_github){.o = o, .progress = {.repository = "", .why = "", .quota = -1, .total = o->n_repositories}};
     int code = set_addresses(g, o->api ? o->api : "https://api.github.com", err);
     if (!code)
@@ -141,9 +141,9 @@ void aoei_github_answer_free(aoei_github_answer *a) {
     aoei_http_response_free(&a->response);
 }
 
-int aoei_github_step(aoei_github_pages *w, const char *page, aoe_error *err) {
+int aoei_github_check_page(aoei_github_pages *w, const char *page, aoe_error *err) {
     if (w->mark && strcmp(w->mark, page) == 0)
-        return aoei_fail(err, AOE_EFORMAT, "the pages of a list form a cycle; check options.api");
+        return aoei_fail(err, AOE_EFORMAT, "the pages of a list refer to each other in a cycle; check options.api");
     if (w->steps++ < w->until)
         return AOE_OK;
     w->until = 2 * w->steps;
@@ -209,8 +209,8 @@ static int is_failure(const aoei_http_response *r, const classification *j) {
 
 /* Answers one request from the cache or the network and sets a->status. Sets *kept to 1 if the response comes from the cache.
  */
-static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q, aoei_classify_fn classify,
-               double age, aoei_github_answer *a, int *kept, aoe_error *err) {
+static int request_cached(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q,
+                          aoei_classify_fn classify, double age, aoei_github_answer *a, int *kept, aoe_error *err) {
     classification j = {.classify = classify};
     aoe_error why;
     int64_t time;
@@ -241,9 +241,9 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answ
     const aoei_http_request q = {.url = url, .headers = headers, .n_headers = 2, .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept;
-    int code = ask(g, g->rest_fetch, url, &q, aoei_classify_json, age, a, &kept, err);
+    int code = request_cached(g, g->rest_fetch, url, &q, aoei_classify_json, age, a, &kept, err);
     if (!code && again && kept && !g->o->offline && !g->o->refresh && a->status != 200)
-        code = ask(g, g->rest_fetch, url, &q, aoei_classify_json, AOEI_AGE_NONE, a, &kept, err);
+        code = request_cached(g, g->rest_fetch, url, &q, aoei_classify_json, AOEI_AGE_NONE, a, &kept, err);
     if (code || a->status == 0 || a->status == AOEI_GITHUB_FAILED)
         return code;
     if (a->status != 200)
@@ -341,12 +341,12 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
                                  .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept = 0, rejected = 0;
-    int code = ask(g, g->graphql_fetch, a->key, &q, classify_query, age, a, &kept, err);
+    int code = request_cached(g, g->graphql_fetch, a->key, &q, classify_query, age, a, &kept, err);
     if (!code)
         code = read_query(g, a, &rejected, err);
     if (kept && !g->o->offline && !g->o->refresh &&
         (rejected || (!code && (a->status == 403 || (again && a->status == 404))))) {
-        code = ask(g, g->graphql_fetch, a->key, &q, classify_query, AOEI_AGE_NONE, a, &kept, err);
+        code = request_cached(g, g->graphql_fetch, a->key, &q, classify_query, AOEI_AGE_NONE, a, &kept, err);
         if (!code)
             code = read_query(g, a, &rejected, err);
     }
@@ -360,11 +360,11 @@ int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *
     *json = NULL;
     int code = aoei_store_get(g->store, aoe_text_of(key), &r, &time, err);
     if (code == 0)
-        code =
-            aoei_fail(err, AOE_EFORMAT,
-                      "%s: a response is no longer in the cache, or was not stored because its headers contain the token; let "
-                      "only one run at a time use the cache, and run again",
-                      g->o->cache);
+        code = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: a response is no longer in the cache, or was not stored because its headers contain the token; run again, "
+            "and let only one run at a time use the cache",
+            g->o->cache);
     else if (code > 0)
         code = aoei_http_json(json, &r, err);
     aoei_http_response_free(&r);

@@ -59,7 +59,7 @@ typedef struct aoei_github_pages {
 } aoei_github_pages;
 
 /* Call it before each page, with the page's URL or cursor. Errors: AOE_EFORMAT if the page was already read; AOE_ENOMEM. */
-int aoei_github_step(aoei_github_pages *w, const char *page, aoe_error *err);
+int aoei_github_check_page(aoei_github_pages *w, const char *page, aoe_error *err);
 void aoei_github_pages_free(aoei_github_pages *w); /* accepts a zeroed struct */
 
 /* Sends a GET request to a URL with the origin of the API. If again is 1 and a cached response has a status other than
@@ -74,6 +74,6 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
 int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *err);
 
 /* Calls the progress callback. Errors: AOE_ECANCELLED if the callback requests cancellation. */
-int aoei_github_tell(aoei_github *g, aoe_error *err);
+int aoei_github_report_progress(aoei_github *g, aoe_error *err);
 
 #endif

@@ -54,7 +54,7 @@ static json_t *variables(const char *full_name, uint64_t number, const char *aft
 }
 
 static int query(aoei_collection *c, const char *text, json_t *v, int again, aoei_github_answer *a, aoe_error *err) {
-    int code = v ? aoei_github_tell(&c->api, err) : aoei_fail_nomem(err, 0);
+    int code = v ? aoei_github_report_progress(&c->api, err) : aoei_fail_nomem(err, 0);
     if (!code)
         code = aoei_github_query(&c->api, text, v, again, a, err);
     json_decref(v);
@@ -78,7 +78,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
     aoei_github_pages pages = {0};
     char *after = NULL;
     while (!code && cursor) {
-        code = aoei_github_step(&pages, cursor, err);
+        code = aoei_github_check_page(&pages, cursor, err);
         if (code)
             break;
         aoei_free(after); /* the cursor is part of the response, which is replaced */
@@ -90,7 +90,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
         if (!code && a.status != 200) {
             c->result->unread += a.status != 0; /* in offline mode, missing responses are counted elsewhere */
-            aoei_collect_cut(c, first);
+            aoei_collect_weaken(c, first);
         }
         if (code || a.status != 200)
             break;
@@ -137,7 +137,7 @@ static int read_page(aoei_collection *c, reading *r, const aoei_github_answer *a
 }
 
 /* Stores the current name of the repository, which the first response contains. */
-static int take_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
+static int store_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
     const aoe_text full = aoei_json_text_of(json_object_get(repository, "nameWithOwner"));
     uint32_t old;
     if (r->name)
@@ -166,16 +166,16 @@ int aoei_collect_graphql(aoei_collection *c, const char *given, char buffer[AOEI
             break;
         if (!json_is_object(repository)) {
             if (a.status || first)
-                *why = aoei_collect_why(a.status == 200 ? 404 : a.status, a.why, 1, buffer);
+                *why = aoei_collect_reason(a.status == 200 ? 404 : a.status, a.why, 1, buffer);
             if (*why && r.name)
                 c->repository[r.repo].incomplete = 1;
             break;
         }
         if (json_is_false(json_object_get(repository, "hasIssuesEnabled"))) {
-            *why = aoei_collect_why(410, "", 1, buffer);
+            *why = aoei_collect_reason(410, "", 1, buffer);
             break;
         }
-        code = take_name(c, &r, given, repository, err);
+        code = store_name(c, &r, given, repository, err);
         if (!code && first && c->repository[r.repo].read)
             break;
         if (!code) {
@@ -183,7 +183,7 @@ int aoei_collect_graphql(aoei_collection *c, const char *given, char buffer[AOEI
             code = read_page(c, &r, &a, repository, err);
         }
         if (!code && r.more)
-            code = aoei_github_step(&pages, r.after, err);
+            code = aoei_github_check_page(&pages, r.after, err);
     }
     aoei_github_pages_free(&pages);
     aoei_free(r.name);

@@ -94,7 +94,7 @@ static int read_repositories(aoei_collection *c, aoe_error *err) {
     for (size_t i = 0; i < o->n_repositories && !code; i++) {
         c->api.progress.repository = o->repositories[i];
         c->api.progress.done = i;
-        code = aoei_github_tell(&c->api, err);
+        code = aoei_github_report_progress(&c->api, err);
         if (!code)
             code = o->graphql ? aoei_collect_graphql(c, o->repositories[i], buffer, &why, err)
                               : aoei_collect_rest(c, o->repositories[i], buffer, &why, err);
@@ -110,7 +110,7 @@ static int read_repositories(aoei_collection *c, aoe_error *err) {
     return code;
 }
 
-static void sum_up(const aoei_collection *c, const aoei_issue_pairs *p) {
+static void set_counts(const aoei_collection *c, const aoei_issue_pairs *p) {
     aoe_github_result *r = c->result;
     const aoei_fetch_counts rest = aoei_fetch_count(c->api.rest_fetch), graphql = aoei_fetch_count(c->api.graphql_fetch);
     for (size_t i = 0; i < c->issues.n; i++)
@@ -151,7 +151,7 @@ int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, ao
     if (!code)
         code = aoei_collect_report(&c, &p, err);
     if (c.api.graphql_fetch)
-        sum_up(&c, &p);
+        set_counts(&c, &p);
     aoei_issue_pairs_free(&p);
     aoei_collection_free(&c);
     return code;

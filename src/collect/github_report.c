@@ -101,7 +101,7 @@ static int read_page(reporter *r, size_t first, size_t end, aoe_error *err) {
     }
     if (!code && found < end - first)
         code = aoei_fail(err, AOE_EFORMAT,
-                         "%s: responses changed while they were read; let only one run at a time use the cache, and run again",
+                         "%s: responses changed while they were read; run again, and let only one run at a time use the cache",
                          r->c->api.o->cache);
     json_decref(root);
     return code;
@@ -115,7 +115,7 @@ static int read_bodies(reporter *r, aoe_error *err) {
             end++;
         code = read_page(r, first, end, err);
         if (!code)
-            code = aoei_github_tell(&r->c->api, err);
+            code = aoei_github_report_progress(&r->c->api, err);
     }
     return code;
 }
@@ -244,7 +244,7 @@ static int write_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
     return code;
 }
 
-static int pass_on(void *user, size_t part, const char *data, size_t len) {
+static int write_output(void *user, size_t part, const char *data, size_t len) {
     const reporter *r = user;
     (void)part;
     return r->c->api.o->write(r->c->api.o->user, r->split, data, len);
@@ -262,7 +262,7 @@ static int open_split(reporter *r, aoe_error *err) {
         name[i] = aoe_text_of(is_triplets ? triplets[i] : pairs[i]);
     const int code = aoei_table_format_of(&format, o->name[r->split], err);
     r->flat = format == AOE_TABLE_TSV;
-    return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, pass_on, r, err);
+    return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, write_output, r, err);
 }
 
 static size_t count_negatives(const reporter *r, const aoei_issue_pair *p) {

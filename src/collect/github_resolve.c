@@ -19,50 +19,50 @@ enum {
 }; /* maximum number of rounds: an issue fetched in one round may refer to issues that are fetched in the next */
 
 /* A mention and its position in chronological order. */
-typedef struct said {
+typedef struct ordered_mention {
     aoei_mention m;
     size_t order;
-} said;
+} ordered_mention;
 
 static int by_issue(const void *pa, const void *pb) {
-    const said *a = pa, *b = pb;
+    const ordered_mention *a = pa, *b = pb;
     if (a->m.issue != b->m.issue)
         return a->m.issue < b->m.issue ? -1 : 1;
     return (a->order > b->order) - (a->order < b->order);
 }
 
-static int same_target(const aoei_mention *a, const aoei_mention *b) {
+static int is_same_target(const aoei_mention *a, const aoei_mention *b) {
     return a->repo == b->repo && a->number == b->number;
 }
 
 /* Removes from s[0, n) the mentions that m revokes. Returns the number of remaining mentions. */
-static size_t take_back(said *s, size_t n, const aoei_mention *m) {
+static size_t revoke(ordered_mention *s, size_t n, const aoei_mention *m) {
     const int all = m->kind == AOEI_MENTION_UNMARKED && !m->number;
     size_t left = 0;
     for (size_t k = 0; k < n; k++)
-        if (!all && !same_target(&s[k].m, m))
+        if (!all && !is_same_target(&s[k].m, m))
             s[left++] = s[k];
     return left;
 }
 
 /* Reduces s[0, n), the mentions of one issue, to statements and guesses that were not revoked, one per target. Returns their
  * number. Sets *marked to 1 if GitHub marks the issue as a duplicate. */
-static size_t settle(said *s, size_t n, int *marked) {
+static size_t keep_valid(ordered_mention *s, size_t n, int *marked) {
     size_t kept = 0;
     *marked = 0;
     for (size_t i = 0; i < n; i++) {
-        said one = s[i];
+        ordered_mention one = s[i];
         if (one.m.kind == AOEI_MENTION_MARKED || one.m.kind == AOEI_MENTION_UNMARKED)
             *marked = one.m.kind == AOEI_MENTION_MARKED;
         if (one.m.kind == AOEI_MENTION_DENIED || one.m.kind == AOEI_MENTION_UNMARKED) {
-            kept = take_back(s, kept, &one.m);
+            kept = revoke(s, kept, &one.m);
             continue;
         }
         if (!one.m.number)
             continue;
         one.m.kind = one.m.kind == AOEI_MENTION_MARKED ? AOEI_MENTION_STATED : one.m.kind;
         size_t k = 0;
-        while (k < kept && !same_target(&s[k].m, &one.m))
+        while (k < kept && !is_same_target(&s[k].m, &one.m))
             k++;
         if (k == kept)
             s[kept++] = one;
@@ -82,20 +82,20 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     *target = aoei_issues_find(&c->issues, m->repo, m->number);
     if (*target != AOEI_NO_ISSUE)
         return AOE_OK;
-    int code = aoei_github_tell(&c->api, err);
+    int code = aoei_github_report_progress(&c->api, err);
     if (!code && aoei_buffer_printf(&url, "%s/repos/%s/issues/%llu", c->api.root, c->issues.repo[m->repo],
                                     (unsigned long long)m->number))
         code = aoei_fail_nomem(err, url.len);
     if (!code)
         code = aoei_github_get(&c->api, url.data, 0, &a, err);
-    const int there = !code && a.status == 200 && aoei_issue_json_read(&json, a.json) == 0;
+    const int exists = !code && a.status == 200 && aoei_issue_json_read(&json, a.json) == 0;
     const int failed = a.status == AOEI_GITHUB_FAILED || (a.status > 0 && a.status != 200 && a.status != 403 &&
                                                           a.status != 404 && a.status != 410 && a.status != 451);
-    if (!code && a.status != 0 && (!there || json.pull_request)) {
+    if (!code && a.status != 0 && (!exists || json.pull_request)) {
         c->result->gone += failed == 0;
         c->result->unread += failed != 0;
     }
-    if (there && !json.pull_request) {
+    if (exists && !json.pull_request) {
         if (json.repo.len)
             code = aoei_collect_repo(c, json.repo, &repo, err);
         if (!code)
@@ -115,7 +115,7 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
 }
 
 /* Adds the links of one issue, given its remaining mentions s[n]. If weak is 1, all links are weak. */
-static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, int weak, aoe_error *err) {
+static int link_issue(aoei_collection *c, const ordered_mention *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;
     int code = AOE_OK;
@@ -136,10 +136,10 @@ static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, i
 /* Resolves the mentions from index `begin` of c->mention. If weak is 1, they give only weak links. */
 static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     const size_t n = c->n_mentions - begin;
-    said *s = aoei_malloc_array(n, sizeof *s);
+    ordered_mention *s = aoei_malloc_array(n, sizeof *s);
     int code = s ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s);
     for (size_t i = 0; i < n && !code; i++) {
-        s[i] = (said){c->mention[begin + i], i};
+        s[i] = (ordered_mention){c->mention[begin + i], i};
         code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo,
                                  err); /* the repository under its current name */
     }
@@ -149,7 +149,7 @@ static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
         int marked;
         for (end = first + 1; end < n && s[end].m.issue == s[first].m.issue;)
             end++;
-        const size_t kept = settle(s + first, end - first, &marked);
+        const size_t kept = keep_valid(s + first, end - first, &marked);
         const uint32_t issue = s[first].m.issue;
         c->issues.issue[issue].marked |= (unsigned char)marked;
         if (kept)

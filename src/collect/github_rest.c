@@ -22,14 +22,14 @@ typedef struct ending {
 } ending;
 
 /* Calls fn for each page of the list that begins at url, until fn sets *more to 0. Frees url. */
-static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
+static int for_each_page(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_github_pages pages = {0};
     int code = url ? AOE_OK : aoei_fail_nomem(err, 0), more = 1;
     while (!code && url && more) {
-        code = aoei_github_step(&pages, url, err);
+        code = aoei_github_check_page(&pages, url, err);
         if (!code)
-            code = aoei_github_tell(&c->api, err);
+            code = aoei_github_report_progress(&c->api, err);
         if (!code)
             code = aoei_github_get(&c->api, url, 0, &a, err);
         aoei_free(url);
@@ -51,7 +51,7 @@ static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e
 }
 
 /* Returns the URL "ROOT/repos/OWNER/NAME" followed by `rest`, owned by the caller; NULL if out of memory. */
-static char *address(const aoei_collection *c, const char *name, const char *rest) {
+static char *repository_url(const aoei_collection *c, const char *name, const char *rest) {
     aoei_buffer url = {0};
     if (aoei_buffer_printf(&url, "%s/repos/%s%s", c->api.root, name, rest)) {
         aoei_buffer_free(&url);
@@ -75,7 +75,7 @@ static int expect_array(const aoei_collection *c, const aoei_github_answer *a, a
 }
 
 /* Returns 1 if the issue is closed, is marked as a duplicate, and has comments, which may mention the original. */
-static int is_worth_asking(const aoei_issue *issue, const aoei_issue_json *json) {
+static int may_name_original(const aoei_issue *issue, const aoei_issue_json *json) {
     return issue->marked && issue->closed && json->comments > 0;
 }
 
@@ -95,7 +95,7 @@ static int read_issues(aoei_collection *c, const aoei_github_answer *a, void *us
         if (code || c->issues.n == before)
             continue;
         *more = ++l->read != c->api.o->limit;
-        if (!is_worth_asking(&c->issues.issue[index], &json))
+        if (!may_name_original(&c->issues.issue[index], &json))
             continue;
         if (aoei_grow((void **)&l->marked, &l->capacity, l->n_marked, sizeof *l->marked))
             return aoei_fail_nomem(err, sizeof *l->marked);
@@ -142,14 +142,14 @@ static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *
 }
 
 /* Handles the end of a list whose mentions start at index `first`. Mentions of an incomplete list give only weak links. */
-static void note_ending(aoei_collection *c, const ending *e, size_t first) {
+static void finish_list(aoei_collection *c, const ending *e, size_t first) {
     if (e->status != 200)
-        aoei_collect_cut(c, first);
+        aoei_collect_weaken(c, first);
     c->result->unread += e->status != 200 && e->status != 0; /* in offline mode, missing responses are counted elsewhere */
 }
 
 /* Reads the timelines of marked issues, which also contain revocations, and on request the comments of the other issues. */
-static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
+static int read_mentions(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
     ending e = {0};
     int code = AOE_OK;
     for (size_t i = 0; i < l->n_marked && !code; i++) {
@@ -157,31 +157,32 @@ static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error
         char rest[64];
         (void)snprintf(rest, sizeof rest, "/issues/%llu/timeline?per_page=100",
                        (unsigned long long)c->issues.issue[l->marked[i]].number);
-        code = walk(c, address(c, name, rest), read_timeline, &l->marked[i], &e, err);
+        code = for_each_page(c, repository_url(c, name, rest), read_timeline, &l->marked[i], &e, err);
         if (!code)
-            note_ending(c, &e, first);
+            finish_list(c, &e, first);
     }
     if (!code && c->api.o->all_comments) {
         const size_t first = c->n_mentions;
-        code = walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &e, err);
+        code = for_each_page(c, repository_url(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"),
+                             read_comments, l, &e, err);
         if (!code)
-            note_ending(c, &e, first);
+            finish_list(c, &e, first);
     }
     return code;
 }
 
 /* Requests the repository and sets *repo to its index and *name to its current name, which the caller owns. If the repository
  * cannot be read, sets *why to the reason and *name to NULL. */
-static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char **name, char buffer[AOEI_WHY], const char **why,
-                   aoe_error *err) {
+static int find_repository(aoei_collection *c, const char *given, uint32_t *repo, char **name, char buffer[AOEI_WHY],
+                           const char **why, aoe_error *err) {
     aoei_github_answer a = {0};
     uint32_t old;
-    char *url = address(c, given, "");
+    char *url = repository_url(c, given, "");
     *name = NULL;
     int code = url ? aoei_github_get(&c->api, url, 1, &a, err) : aoei_fail_nomem(err, 0);
     aoei_free(url);
     if (!code && a.status != 200) {
-        *why = aoei_collect_why(a.status, a.why, c->api.o->token != NULL, buffer);
+        *why = aoei_collect_reason(a.status, a.why, c->api.o->token != NULL, buffer);
     } else if (!code) {
         const aoe_text full = aoei_json_text_of(json_object_get(a.json, "full_name"));
         if (!full.len || aoei_repository_name(full.data, full.len) != full.len)
@@ -204,15 +205,16 @@ int aoei_collect_rest(aoei_collection *c, const char *given, char buffer[AOEI_WH
     char *name;
     ending e = {0};
     *why = NULL;
-    int code = look_up(c, given, &l.repo, &name, buffer, why, err);
+    int code = find_repository(c, given, &l.repo, &name, buffer, why, err);
     if (!code && !*why && !c->repository[l.repo].read) {
         c->repository[l.repo].read = 1;
-        code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &e, err);
+        code = for_each_page(c, repository_url(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"),
+                             read_issues, &l, &e, err);
         if (!code && e.status != 200 && (e.status || !l.read)) { /* in offline mode, the cached part of the list is used */
             c->repository[l.repo].incomplete = 1;
-            *why = aoei_collect_why(e.status, e.why, c->api.o->token != NULL, buffer);
+            *why = aoei_collect_reason(e.status, e.why, c->api.o->token != NULL, buffer);
         } else if (!code) {
-            code = read_talk(c, &l, name, err);
+            code = read_mentions(c, &l, name, err);
         }
     }
     aoei_free(l.marked);

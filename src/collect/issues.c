@@ -128,7 +128,7 @@ int aoei_issues_repo(aoei_issues *s, aoe_text name, uint32_t *repo, aoe_error *e
     return AOE_OK;
 }
 
-static int label_number(aoei_issues *s, aoe_text name, uint32_t *label, aoe_error *err) {
+static int label_index(aoei_issues *s, aoe_text name, uint32_t *label, aoe_error *err) {
     name.len = strnlen(name.data, name.len);
     int code = reserve_slot(&s->by_label, s, hash_of_label, err);
     if (code)
@@ -178,19 +178,19 @@ static int copy_title(aoei_issues *s, aoe_text *title, aoe_error *err) {
         if (aoei_grow((void **)&s->chunk, &s->chunk_capacity, s->n_chunks, sizeof *s->chunk) || !(chunk = aoei_malloc(bytes)))
             return aoei_fail_nomem(err, bytes);
         s->chunk[s->n_chunks++] = chunk;
-        s->free = chunk;
+        s->chunk_end = chunk;
         s->chunk_left = bytes;
     }
     if (title->len)
-        memcpy(s->free, title->data, title->len);
-    title->data = s->free;
-    s->free += title->len;
+        memcpy(s->chunk_end, title->data, title->len);
+    title->data = s->chunk_end;
+    s->chunk_end += title->len;
     s->chunk_left -= title->len;
     return AOE_OK;
 }
 
 static int add_labels(aoei_issues *s, const aoei_issue_source *source, aoei_issue *issue, aoe_error *err) {
-    issue->first_label = s->n_uses;
+    issue->first_label = s->n_labels;
     issue->n_labels = 0;
     for (size_t i = 0; i < source->n_labels; i++) {
         uint32_t label;
@@ -198,12 +198,12 @@ static int add_labels(aoei_issues *s, const aoei_issue_source *source, aoei_issu
             issue->marked = 1;
             continue;
         }
-        const int code = label_number(s, source->labels[i], &label, err);
+        const int code = label_index(s, source->labels[i], &label, err);
         if (code)
             return code;
-        if (aoei_grow((void **)&s->label, &s->use_capacity, s->n_uses, sizeof *s->label))
+        if (aoei_grow((void **)&s->label, &s->label_capacity, s->n_labels, sizeof *s->label))
             return aoei_fail_nomem(err, sizeof *s->label);
-        s->label[s->n_uses++] = label;
+        s->label[s->n_labels++] = label;
         issue->n_labels++;
     }
     return AOE_OK;

@@ -43,7 +43,7 @@ typedef struct aoei_issues {
     aoei_issue_link *link; /* [n_links] links, owned */
     size_t n_links, link_capacity;
     uint32_t *label; /* [n_labels] indices in label_name: the labels of the first issue, then of the second, ...; owned */
-    size_t n_uses, use_capacity;
+    size_t n_labels, label_capacity;
     char **repo; /* [n_repos] names "owner/name", owned, each owned */
     size_t n_repos, repo_capacity;
     char **label_name; /* [n_names] names of labels, owned, each owned */
@@ -54,7 +54,7 @@ typedef struct aoei_issues {
     char **chunk;                         /* [n_chunks] chunks of memory for titles, owned, each owned */
     size_t n_chunks, chunk_capacity;
     size_t chunk_left; /* unused bytes at the end of the last chunk */
-    char *free;        /* address of the first unused byte of the last chunk */
+    char *chunk_end;   /* address of the first unused byte of the last chunk */
 } aoei_issues;
 
 #define AOEI_NO_ISSUE UINT32_MAX

@@ -173,7 +173,7 @@ static size_t code_span(const char *s, size_t len) {
 }
 
 /* Appends a line that is not code, without comments and images if `clean` requests their removal. */
-static void cut_line(aoei_buffer *out, pass *p, const char *s, size_t len, unsigned clean) {
+static void append_cleaned(aoei_buffer *out, pass *p, const char *s, size_t len, unsigned clean) {
     for (size_t i = 0; i < len;) {
         size_t n;
         if (p->comment) {
@@ -273,7 +273,7 @@ int aoei_issue_text(aoei_buffer *out, aoe_text title, aoe_text body, unsigned cl
             continue;
         }
         aoei_buffer_clear(&cut);
-        cut_line(&cut, &p, line.data, line.len, clean);
+        append_cleaned(&cut, &p, line.data, line.len, clean);
         w.failed |= cut.failed;
         if (cut.len || !line.len) /* a line that consists only of comments and images is removed */
             keep_line(&w, cut.len ? cut.data : "", cut.len, counts);

@@ -16,24 +16,24 @@
 #include "base/random.h"
 
 enum {
-    TRIES = 32,      /* number of random draws among the candidates with a label */
-    FOLLOWED = 2000, /* maximum number of titles with a word; more frequent words are ignored */
-    WORDS = 64       /* maximum number of words per title */
+    TRIES = 32,        /* number of random draws among the candidates with a label */
+    MAX_TITLES = 2000, /* maximum number of titles with a word; more frequent words are ignored */
+    WORDS = 64         /* maximum number of words per title */
 };
 
 /* A label or word of a candidate. */
-typedef struct use {
+typedef struct posting {
     uint64_t feature; /* index of the label in aoei_issues.label_name, or hash of the word */
     uint32_t place;   /* index of the candidate in `member` */
-} use;
+} posting;
 
 struct aoei_candidates {
     aoei_candidate_group g; /* options of the group; its member array is not used */
     uint32_t *member;       /* [n] indices of the candidate issues, in random order, owned */
     unsigned char *used;    /* [n] 1: the candidate was already chosen; owned */
     size_t next;            /* index in `member` of the next random candidate */
-    use *use;               /* [n_uses] labels or words, sorted by feature, then by place; owned */
-    size_t n_uses;
+    posting *posting;       /* [n_postings] labels or words, sorted by feature, then by place; owned */
+    size_t n_postings;
     float *norm;     /* [n] Euclidean norm of each title's word vector, owned */
     float *score;    /* [n] dot product of each title with the query's title, zero between queries; owned */
     uint32_t *found; /* [n] places of the candidates with a positive score, owned */
@@ -41,7 +41,7 @@ struct aoei_candidates {
 };
 
 static int by_feature(const void *pa, const void *pb) {
-    const use *a = pa, *b = pb;
+    const posting *a = pa, *b = pb;
     if (a->feature != b->feature)
         return a->feature < b->feature ? -1 : 1;
     return (a->place > b->place) - (a->place < b->place);
@@ -78,12 +78,12 @@ static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     return kept;
 }
 
-/* Returns the number of elements of c->use with a smaller feature. */
-static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
-    size_t low = 0, high = c->n_uses;
+/* Returns the number of elements of c->posting with a smaller feature. */
+static size_t postings_below(const aoei_candidates *c, uint64_t feature) {
+    size_t low = 0, high = c->n_postings;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (c->use[middle].feature < feature)
+        if (c->posting[middle].feature < feature)
             low = middle + 1;
         else
             high = middle;
@@ -91,10 +91,11 @@ static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
     return low;
 }
 
-/* Sets *first to the first element of c->use with this feature and returns the number of such elements. */
-static size_t find_uses(const aoei_candidates *c, uint64_t feature, const use **first) {
-    const size_t low = uses_below(c, feature), high = feature == UINT64_MAX ? c->n_uses : uses_below(c, feature + 1);
-    *first = c->use + low;
+/* Sets *first to the first element of c->posting with this feature and returns the number of such elements. */
+static size_t find_postings(const aoei_candidates *c, uint64_t feature, const posting **first) {
+    const size_t low = postings_below(c, feature),
+                 high = feature == UINT64_MAX ? c->n_postings : postings_below(c, feature + 1);
+    *first = c->posting + low;
     return high - low;
 }
 
@@ -104,43 +105,43 @@ static double weight_of(const aoei_candidates *c, size_t uses) {
 
 static int index_labels(aoei_candidates *c, aoe_error *err) {
     for (size_t i = 0; i < c->g.n; i++)
-        c->n_uses += c->g.s->issue[c->member[i]].n_labels;
-    c->use = aoei_malloc_array(c->n_uses, sizeof *c->use);
-    if (!c->use)
-        return aoei_fail_nomem(err, c->n_uses * sizeof *c->use);
-    use *u = c->use;
+        c->n_postings += c->g.s->issue[c->member[i]].n_labels;
+    c->posting = aoei_malloc_array(c->n_postings, sizeof *c->posting);
+    if (!c->posting)
+        return aoei_fail_nomem(err, c->n_postings * sizeof *c->posting);
+    posting *u = c->posting;
     for (size_t i = 0; i < c->g.n; i++) {
         const aoei_issue *issue = &c->g.s->issue[c->member[i]];
         for (size_t k = 0; k < issue->n_labels; k++)
-            *u++ = (use){c->g.s->label[issue->first_label + k], (uint32_t)i};
+            *u++ = (posting){c->g.s->label[issue->first_label + k], (uint32_t)i};
     }
-    qsort(c->use, c->n_uses, sizeof *c->use, by_feature);
+    qsort(c->posting, c->n_postings, sizeof *c->posting, by_feature);
     return AOE_OK;
 }
 
 static int index_words(aoei_candidates *c, aoe_error *err) {
     uint64_t word[WORDS];
     for (size_t i = 0; i < c->g.n; i++)
-        c->n_uses += words_of(c->g.s->issue[c->member[i]].title, word);
-    c->use = aoei_malloc_array(c->n_uses, sizeof *c->use);
+        c->n_postings += words_of(c->g.s->issue[c->member[i]].title, word);
+    c->posting = aoei_malloc_array(c->n_postings, sizeof *c->posting);
     c->norm = aoei_calloc(c->g.n, sizeof *c->norm);
     c->score = aoei_calloc(c->g.n, sizeof *c->score);
     c->found = aoei_malloc_array(c->g.n, sizeof *c->found);
-    if (!c->use || !c->norm || !c->score || !c->found)
-        return aoei_fail_nomem(err, c->n_uses * sizeof *c->use);
-    use *u = c->use;
+    if (!c->posting || !c->norm || !c->score || !c->found)
+        return aoei_fail_nomem(err, c->n_postings * sizeof *c->posting);
+    posting *u = c->posting;
     for (size_t i = 0; i < c->g.n; i++) {
         const size_t n = words_of(c->g.s->issue[c->member[i]].title, word);
         for (size_t k = 0; k < n; k++)
-            *u++ = (use){word[k], (uint32_t)i};
+            *u++ = (posting){word[k], (uint32_t)i};
     }
-    qsort(c->use, c->n_uses, sizeof *c->use, by_feature);
-    for (size_t first = 0, end; first < c->n_uses; first = end) {
-        for (end = first + 1; end < c->n_uses && c->use[end].feature == c->use[first].feature;)
+    qsort(c->posting, c->n_postings, sizeof *c->posting, by_feature);
+    for (size_t first = 0, end; first < c->n_postings; first = end) {
+        for (end = first + 1; end < c->n_postings && c->posting[end].feature == c->posting[first].feature;)
             end++;
         const double w = weight_of(c, end - first);
         for (size_t i = first; i < end; i++)
-            c->norm[c->use[i].place] += (float)(w * w);
+            c->norm[c->posting[i].place] += (float)(w * w);
     }
     for (size_t i = 0; i < c->g.n; i++)
         c->norm[i] = sqrtf(c->norm[i]);
@@ -181,7 +182,7 @@ void aoei_candidates_destroy(aoei_candidates *c) {
         return;
     aoei_free(c->member);
     aoei_free(c->used);
-    aoei_free(c->use);
+    aoei_free(c->posting);
     aoei_free(c->norm);
     aoei_free(c->score);
     aoei_free(c->found);
@@ -189,15 +190,15 @@ void aoei_candidates_destroy(aoei_candidates *c) {
 }
 
 /* A query and the issues that must not be chosen for it. */
-typedef struct question {
+typedef struct constraints {
     uint32_t query;        /* index of the issue */
     const uint32_t *taken; /* [n] indices of the negatives that the query already has */
     size_t n;
-} question;
+} constraints;
 
-enum { NOWHERE = UINT32_MAX }; /* place: no candidate */
+enum { NO_CANDIDATE = UINT32_MAX }; /* place: no candidate */
 
-static int may_be(const aoei_candidates *c, const question *q, uint32_t place) {
+static int is_allowed(const aoei_candidates *c, const constraints *q, uint32_t place) {
     const uint32_t issue = c->member[place];
     if (c->g.cluster[issue] == c->g.cluster[q->query])
         return 0;
@@ -207,29 +208,29 @@ static int may_be(const aoei_candidates *c, const question *q, uint32_t place) {
     return 1;
 }
 
-static uint32_t any(aoei_candidates *c, const question *q) {
+static uint32_t next_random(aoei_candidates *c, const constraints *q) {
     for (size_t i = 0; i < c->g.n; i++) {
         const uint32_t place = (uint32_t)((c->next + i) % c->g.n);
-        if (may_be(c, q, place)) {
+        if (is_allowed(c, q, place)) {
             c->next = place + 1;
             return place;
         }
     }
-    return NOWHERE;
+    return NO_CANDIDATE;
 }
 
-/* Returns the place of a candidate that shares a label with the query, or NOWHERE. The rarest label with a candidate that was
- * not chosen before has precedence; otherwise any candidate with a common label is chosen. */
-static uint32_t with_label(aoei_candidates *c, const question *q) {
+/* Returns the place of a candidate that shares a label with the query, or NO_CANDIDATE. The rarest label with a candidate that
+ * was not chosen before has precedence; otherwise any candidate with a common label is chosen. */
+static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
-    uint32_t second = NOWHERE;
+    uint32_t second = NO_CANDIDATE;
     const uint32_t *label = c->g.s->label + issue->first_label;
     size_t last = 0;
     for (uint32_t round = 0; round < issue->n_labels; round++) {
-        const use *first = NULL, *list;
+        const posting *first = NULL, *list;
         size_t n = 0;
         for (uint32_t k = 0; k < issue->n_labels; k++) { /* finds the next more frequent label; issues have few labels */
-            const size_t uses = find_uses(c, label[k], &list);
+            const size_t uses = find_postings(c, label[k], &list);
             if (uses > last && (!first || uses < n)) {
                 first = list;
                 n = uses;
@@ -238,11 +239,11 @@ static uint32_t with_label(aoei_candidates *c, const question *q) {
         last = n;
         for (int i = 0; first && i < TRIES; i++) {
             const uint32_t place = first[aoei_rng_below(&c->rng, (uint32_t)n)].place;
-            if (!may_be(c, q, place))
+            if (!is_allowed(c, q, place))
                 continue;
             if (!c->used[place])
                 return place;
-            second = second == NOWHERE ? place : second;
+            second = second == NO_CANDIDATE ? place : second;
         }
     }
     return second;
@@ -255,9 +256,9 @@ static size_t score_titles(aoei_candidates *c, uint32_t query) {
     const size_t n = words_of(c->g.s->issue[query].title, word);
     size_t n_found = 0;
     for (size_t i = 0; i < n; i++) {
-        const use *first;
-        const size_t uses = find_uses(c, word[i], &first);
-        if (uses == 0 || uses > FOLLOWED)
+        const posting *first;
+        const size_t uses = find_postings(c, word[i], &first);
+        if (uses == 0 || uses > MAX_TITLES)
             continue;
         const double w = weight_of(c, uses);
         for (size_t k = 0; k < uses; k++) {
@@ -270,9 +271,9 @@ static size_t score_titles(aoei_candidates *c, uint32_t query) {
     return n_found;
 }
 
-static uint32_t nearest(aoei_candidates *c, const question *q) {
+static uint32_t most_similar(aoei_candidates *c, const constraints *q) {
     const size_t n = score_titles(c, q->query);
-    uint32_t best = NOWHERE;
+    uint32_t best = NO_CANDIDATE;
     float best_score = 0;
     int best_used = 1;
     for (size_t i = 0; i < n; i++) {
@@ -281,7 +282,7 @@ static uint32_t nearest(aoei_candidates *c, const question *q) {
         c->score[place] = 0;
         const int used = c->used[place];
         const int better = used != best_used ? !used : score > best_score || (!(score < best_score) && place < best);
-        if ((best == NOWHERE || better) && may_be(c, q, place)) {
+        if ((best == NO_CANDIDATE || better) && is_allowed(c, q, place)) {
             best = place;
             best_score = score;
             best_used = used;
@@ -291,18 +292,18 @@ static uint32_t nearest(aoei_candidates *c, const question *q) {
 }
 
 uint32_t aoei_candidates_choose(aoei_candidates *c, uint32_t query, const uint32_t *taken, size_t n, int *easier) {
-    const question q = {.query = query, .taken = taken, .n = n};
-    uint32_t place = NOWHERE;
+    const constraints q = {.query = query, .taken = taken, .n = n};
+    uint32_t place = NO_CANDIDATE;
     *easier = 0;
     if (c->g.kind == AOE_ISSUE_NEGATIVES_LABEL)
-        place = with_label(c, &q);
+        place = random_with_label(c, &q);
     else if (c->g.kind == AOE_ISSUE_NEGATIVES_NEAR)
-        place = nearest(c, &q);
-    if (place == NOWHERE && c->g.n) {
-        place = any(c, &q);
-        *easier = place != NOWHERE && c->g.kind != AOE_ISSUE_NEGATIVES_RANDOM;
+        place = most_similar(c, &q);
+    if (place == NO_CANDIDATE && c->g.n) {
+        place = next_random(c, &q);
+        *easier = place != NO_CANDIDATE && c->g.kind != AOE_ISSUE_NEGATIVES_RANDOM;
     }
-    if (place == NOWHERE)
+    if (place == NO_CANDIDATE)
         return AOEI_NO_ISSUE;
     c->used[place] = 1;
     return c->member[place];

@@ -13,7 +13,7 @@
 #include "dataset/clusters.h"
 #include "collect/issues_negatives.h"
 
-typedef struct maker {
+typedef struct builder {
     const aoei_issues *s;
     const aoei_issue_pair_options *o;
     aoei_issue_pairs *p;
@@ -23,7 +23,7 @@ typedef struct maker {
     size_t n_clusters;
     unsigned char *linked; /* [s->n] 1: the issue is the source of a link that is not weak; owned */
     unsigned char *open;   /* [n_clusters] 1: an issue of the cluster is marked as a duplicate of an unknown original; owned */
-} maker;
+} builder;
 
 /* An issue and its sort key, the text hash or the group (group_of). */
 typedef struct entry {
@@ -39,7 +39,7 @@ static int by_key(const void *pa, const void *pb) {
 }
 
 /* Joins issues with equal texts. */
-static int join_equal_texts(maker *m, aoe_error *err) {
+static int join_equal_texts(builder *m, aoe_error *err) {
     entry *order = aoei_malloc_array(m->s->n, sizeof *order);
     size_t n = 0;
     if (!order)
@@ -60,7 +60,7 @@ static int is_pair(const aoei_issues *s, const aoei_issue_link *l) {
     return !l->weak && l->from != l->to && !a->empty && !b->empty && a->text_hash != b->text_hash;
 }
 
-static int make_clusters(maker *m, aoe_error *err) {
+static int make_clusters(builder *m, aoe_error *err) {
     const aoei_issues *s = m->s;
     int code = aoei_clusters_create(&m->clusters, s->n, err);
     if (!code)
@@ -103,7 +103,7 @@ static int by_issues(const void *pa, const void *pb) {
     return (a->first_negative > b->first_negative) - (a->first_negative < b->first_negative);
 }
 
-static int make_pairs(maker *m, aoe_error *err) {
+static int make_pairs(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     size_t kept = 0;
     p->pair = aoei_malloc_array(m->s->n_links, sizeof *p->pair);
@@ -130,7 +130,7 @@ static int make_pairs(maker *m, aoe_error *err) {
 
 /* Assigns splits to the clusters whose weight is not 0. weight: [n_clusters] numbers of pairs or issues; compact, part:
  * [n_clusters] workspace. */
-static int split_some(maker *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
+static int assign_splits(builder *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < m->n_clusters; i++)
         if (weight[i])
@@ -144,7 +144,7 @@ static int split_some(maker *m, const size_t *weight, size_t *compact, size_t *p
     return code;
 }
 
-static int split_clusters(maker *m, aoe_error *err) {
+static int split_clusters(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     const size_t n = m->n_clusters;
     size_t *pairs = aoei_calloc(n, sizeof *pairs), *issues = aoei_calloc(n, sizeof *issues);
@@ -164,10 +164,10 @@ static int split_clusters(maker *m, aoe_error *err) {
             p->largest = issues[i] > p->largest ? issues[i] : p->largest;
             issues[i] = 0;
         }
-        code = split_some(m, pairs, compact, part, err);
+        code = assign_splits(m, pairs, compact, part, err);
     }
     if (!code)
-        code = split_some(m, issues, compact, part, err);
+        code = assign_splits(m, issues, compact, part, err);
     aoei_free(pairs);
     aoei_free(issues);
     aoei_free(compact);
@@ -176,13 +176,13 @@ static int split_clusters(maker *m, aoe_error *err) {
 }
 
 /* Returns the group of an issue: a number that identifies its repository and split. */
-static uint64_t group_of(const maker *m, uint32_t issue) {
+static uint64_t group_of(const builder *m, uint32_t issue) {
     return (uint64_t)m->s->issue[issue].repo * m->o->n_splits + m->split_of[m->cluster[issue]];
 }
 
 /* Lists the issues that may be negatives, sorted by group, and returns their number. Clusters with an unknown original are
  * excluded, because the query may be that original. */
-static size_t list_candidates(const maker *m, entry *order) {
+static size_t list_candidates(const builder *m, entry *order) {
     size_t n = 0;
     for (size_t i = 0; i < m->s->n; i++)
         if (!m->s->issue[i].empty && !m->open[m->cluster[i]])
@@ -192,7 +192,7 @@ static size_t list_candidates(const maker *m, entry *order) {
 }
 
 /* Compares pairs by group first, so that the candidates of each group are prepared once. */
-static int compare_pairs(const maker *m, const aoei_issue_pair *a, const aoei_issue_pair *b) {
+static int compare_pairs(const builder *m, const aoei_issue_pair *a, const aoei_issue_pair *b) {
     const aoei_issue *x = &m->s->issue[a->query], *y = &m->s->issue[b->query];
     const aoei_issue *u = &m->s->issue[a->positive], *v = &m->s->issue[b->positive];
     if (a->split != b->split)
@@ -210,7 +210,7 @@ static int by_group(const void *a, const void *b, void *user) {
     return compare_pairs(user, a, b);
 }
 
-static int choose_for_pair(maker *m, aoei_candidates *c, aoei_issue_pair *pair) {
+static int choose_for_pair(builder *m, aoei_candidates *c, aoei_issue_pair *pair) {
     aoei_issue_pairs *p = m->p;
     pair->first_negative = p->n_negatives;
     pair->n_negatives = 0;
@@ -229,7 +229,7 @@ static int choose_for_pair(maker *m, aoei_candidates *c, aoei_issue_pair *pair) 
 }
 
 /* Returns the end of the group of pairs that starts at index `first`. */
-static size_t group_end(const maker *m, size_t first) {
+static size_t group_end(const builder *m, size_t first) {
     const aoei_issue_pair *pair = m->p->pair;
     size_t end = first;
     while (end < m->p->n && pair[end].split == pair[first].split &&
@@ -238,7 +238,7 @@ static size_t group_end(const maker *m, size_t first) {
     return end;
 }
 
-static int choose_for_group(maker *m, size_t first, size_t end, const entry *order, size_t n, uint32_t *member,
+static int choose_for_group(builder *m, size_t first, size_t end, const entry *order, size_t n, uint32_t *member,
                             aoe_error *err) {
     aoei_issue_pair *pair = m->p->pair;
     const uint64_t key = group_of(m, pair[first].query);
@@ -269,7 +269,7 @@ static int choose_for_group(maker *m, size_t first, size_t end, const entry *ord
     return code;
 }
 
-static int choose_negatives(maker *m, aoe_error *err) {
+static int choose_negatives(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     size_t capacity;
     int code = AOE_OK;
@@ -292,7 +292,7 @@ static int choose_negatives(maker *m, aoe_error *err) {
 }
 
 int aoei_issue_pairs_make(aoei_issue_pairs *p, const aoei_issues *s, const aoei_issue_pair_options *o, aoe_error *err) {
-    maker m = {.s = s, .o = o, .p = p};
+    builder m = {.s = s, .o = o, .p = p};
     *p = (aoei_issue_pairs){0};
     int code = make_clusters(&m, err);
     if (!code)

@@ -26,12 +26,12 @@ static const char *const fillers[] = {"of",       "to",    "with",   "by",      
                                       "issues",   "bug",   "bugs",   "ticket",   "report",   "github",  "see",     "also",
                                       "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
                                       "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
-static const char *const pointers[] = {"see", "refer", "tracked",
-                                       "reported"}; /* words that may introduce the reference in the next sentence */
-static const char *const breaks[] = {"but", "because", "since", "and", "so"}; /* words that begin another clause */
+static const char *const introductions[] = {"see", "refer", "tracked",
+                                            "reported"}; /* words that may introduce the reference in the next sentence */
+static const char *const conjunctions[] = {"but", "because", "since", "and", "so"}; /* words that begin another clause */
 static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
                                       "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
-static const char *const selves[] = {
+static const char *const self_words[] = {
     "this",    "it",      "its",      "it's",
     "closing", "marking", "resolving"};               /* words that refer to the issue that the text belongs to */
 static const char *const abilities[] = {"can", "to"}; /* words before "duplicate" as a verb that means "reproduce" */
@@ -219,7 +219,7 @@ static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
         const char mark = c->s[c->at];
         const size_t n = word_length(c->s + c->at, c->len - c->at);
         if (n && IS_ONE_OF(fillers, c->s + c->at, n)) {
-            ended = ended && !IS_ONE_OF(pointers, c->s + c->at, n);
+            ended = ended && !IS_ONE_OF(introductions, c->s + c->at, n);
             c->at += n;
         } else if (mark && strchr(":-([*_<,\"'.;!", mark)) {
             ended |= mark == '.' || mark == ';' || mark == '!';
@@ -317,7 +317,7 @@ static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text ho
 }
 
 /* Classifies the phrase by the words before s[at]. References to the text's own issue are skipped. */
-static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own) {
+static aoei_ref_kind classify(const cursor *c, size_t at, const aoei_issue_ref *own) {
     int longer = 0; /* 1: the next word is "longer" */
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
@@ -326,7 +326,7 @@ static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own
             at = before;
         const size_t n = word_before(c->s, &at);
         const char *word = c->s + at;
-        if (n == 0 || (i > 0 && IS_ONE_OF(breaks, word, n)))
+        if (n == 0 || (i > 0 && IS_ONE_OF(conjunctions, word, n)))
             break;
         if (IS_ONE_OF(denials, word, n) || (n > 3 && strncasecmp(word + n - 3, "n't", 3) == 0) ||
             (n == 2 && (i == 0 || longer) && strncasecmp(word, "no", 2) == 0) ||
@@ -340,14 +340,14 @@ static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own
 }
 
 /* Returns 1 if the clause before s[at] is about another issue, as in "#12 was closed as a duplicate of #13". */
-static int is_of_another(const cursor *c, size_t at, const aoei_issue_ref *own, const aoei_issue_ref *target) {
+static int is_about_another(const cursor *c, size_t at, const aoei_issue_ref *own, const aoei_issue_ref *target) {
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
         if (reference_before(c, &at, &ref))
             return !is_same(&ref, own, own->repo) && !is_same(&ref, target, own->repo);
         const size_t n = word_before(c->s, &at);
         const char *word = c->s + at;
-        if (n == 0 || IS_ONE_OF(breaks, word, n) || IS_ONE_OF(selves, word, n) || *word == '-')
+        if (n == 0 || IS_ONE_OF(conjunctions, word, n) || IS_ONE_OF(self_words, word, n) || *word == '-')
             return 0;
         if (n == 5 && strncasecmp(word, "which", n) == 0) /* ", which is" continues the clause */
             while (at > 0 && strchr(" \t,", c->s[at - 1]) && c->s[at - 1])
@@ -411,9 +411,9 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
         }
         choice |= is_or;
     }
-    if (r->n > first && is_of_another(c, trigger, &r->own, &r->ref[first]))
+    if (r->n > first && is_about_another(c, trigger, &r->own, &r->ref[first]))
         r->n = first;
-    aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : judge(c, trigger, &r->own);
+    aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : classify(c, trigger, &r->own);
     if (choice && kind == AOEI_REF_STATED) /* only one of the references is the original */
         kind = AOEI_REF_GUESS;
     for (size_t i = first; i < r->n; i++)

@@ -80,23 +80,23 @@ static int is_list_item(const char *s, size_t len) {
     return at + 1 < len && (s[at] == '-' || s[at] == '*' || s[at] == '+') && s[at + 1] == ' ';
 }
 
-static void hide(char *s, size_t len) {
+static void mask_bytes(char *s, size_t len) {
     for (size_t i = 0; i < len; i++)
         if (s[i] != '\n')
             s[i] = AOEI_MASKED;
 }
 
 /* Masks the comments that begin or continue in a line. */
-static void hide_comments(scan *m, char *s, size_t len) {
+static void mask_comments(scan *m, char *s, size_t len) {
     for (size_t i = 0; i < len;) {
         if (m->comment) {
             const char *end = memmem(s + i, len - i, "-->", 3);
             const size_t n = end ? (size_t)(end - (s + i)) + 3 : len - i;
-            hide(s + i, n);
+            mask_bytes(s + i, n);
             m->comment = !end;
             i += n;
         } else if (len - i >= 4 && memcmp(s + i, "<!--", 4) == 0) {
-            hide(s + i, 4); /* "<!-->" begins a comment that continues */
+            mask_bytes(s + i, 4); /* "<!-->" begins a comment that continues */
             m->comment = 1;
             i += 4;
         } else {
@@ -112,18 +112,18 @@ static void mask_line(scan *m, char *s, size_t len) {
     const size_t indent = leading_spaces(s, len);
     if (m->mark) {
         const int ends = aoei_markdown_fence_ends(s, len, m->mark, m->fence);
-        hide(s, len);
+        mask_bytes(s, len);
         m->mark = ends ? 0 : m->mark;
         m->blank = 0;
         return;
     }
     if (m->comment) {
-        hide_comments(m, s, len);
+        mask_comments(m, s, len);
         return;
     }
     m->fence = indent < 4 || m->list ? aoei_markdown_fence(s, len, &m->mark) : 0;
     if (m->fence) {
-        hide(s, len);
+        mask_bytes(s, len);
         return;
     }
     m->mark = 0;
@@ -134,9 +134,9 @@ static void mask_line(scan *m, char *s, size_t len) {
     if (indent < 2)
         m->list = is_list_item(s, len);
     if (m->indented || s[skip_blanks(s, len)] == '>')
-        hide(s, len);
+        mask_bytes(s, len);
     else
-        hide_comments(m, s, len);
+        mask_comments(m, s, len);
 }
 
 /* Masks code spans in the paragraph s[0, len): from a run of backticks to the next run of equal length. A run without such
@@ -161,7 +161,7 @@ static void mask_spans(char *s, size_t len) {
             end += run;
         }
         if (found)
-            hide(s + i, end - i);
+            mask_bytes(s + i, end - i);
         else if (n < RUNS)
             missing[n] = 1;
         i = found ? end : i + n;

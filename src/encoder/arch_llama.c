@@ -116,7 +116,7 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
         if (!scaling || json_is_null(scaling))
             continue;
         if (!json_is_object(scaling))
-            return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object", file, keys[i]);
+            return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; correct the value", file, keys[i]);
         if (!(rc = read_scaling(c, scaling, file, err)))
             rc = aoei_json_double(scaling, "partial_rotary_factor", &partial, file, err);
     }
@@ -139,7 +139,8 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     if (!types || json_is_null(types))
         return 0;
     if (json_array_size(types) != c->layers)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names", file, c->layers);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names; correct the value", file,
+                         c->layers);
     for (size_t i = 0; i < c->layers; i++) {
         const char *type = json_string_value(json_array_get(types, i));
         const int window = type && !strcmp(type, "sliding_attention");
@@ -154,7 +155,7 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     if (!sliding)
         c->window = c->window_from = 0;
     if (sliding && !c->window)
-        return aoei_fail(err, AOE_EFORMAT, "%s: layer_types has sliding_attention, but there is no sliding_window; add it",
+        return aoei_fail(err, AOE_EFORMAT, "%s: layer_types has sliding_attention, but sliding_window is missing; add it",
                          file);
     return 0;
 }

@@ -137,7 +137,7 @@ static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t s
 
 /* Computes r->qkv, the queries, keys and values, from r->in. position: positions of the rows in their windows; NULL: the rows
  * are cells, which are not rotated. */
-static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
+static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
     drop(p, r->z, keys, AOEI_RAN_SITE_WINDOW);
@@ -150,7 +150,7 @@ static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei
 }
 
 /* Computes `result`, the outputs of the rows, from r->heads, the output of the attention. */
-static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
+static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
     const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
     gated(p, r->glu, r->z, AOEI_RW_GLU);
@@ -164,7 +164,7 @@ static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoe
 
 /* Computes `in`, the input cells of a step: the cells after the previous windows, the final cells of the previous layer, or the
  * trained initial cell. */
-static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
+static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
     const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
         aoei_rows_gather(p->ctx, in, p->l.after, previous);
@@ -178,7 +178,7 @@ static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_t
 
 /* Computes the cells after a step from its raw cells g. Every window except the first of a
  * text adds a residual of the previous raw cell. */
-static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
+static void compute_step_output(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
     const aoei_ran_layer *l = &p->l;
     const aoei_ran_windows *w = &p->s->windows;
     const size_t at = p->mode.training ? step->first : 0, n = step->n;
@@ -223,13 +223,13 @@ static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const ao
     const aoei_batch keys = aoei_ran_step_batch(w, step->first, n);
     const aoei_attention a = aoei_ran_attention(p);
     const aoei_tensor g = aoei_tensor_rows(p->l.g, step->first, n);
-    begin_step(p, step, cells.in, &keys);
-    open_rows(p, &cells, &keys, NULL);
+    compute_step_input(p, step, cells.in, &keys);
+    compute_qkv(p, &cells, &keys, NULL);
     put_cells(p, rows, &cells, w->row + step->first);
     aoei_attention_spans_forward(p->ctx, cells.heads, aoei_tensor_cols(cells.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
                                  aoei_tensor_cols(rows->qkv, 2 * H, H), w->step_spans + step->first, n, &a, p->s->scratch);
-    close_rows(p, &cells, &keys, g);
-    end_step(p, step, g);
+    compute_outputs(p, &cells, &keys, g);
+    compute_step_output(p, step, g);
 }
 
 static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_tensor x) {
@@ -240,13 +240,13 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     const aoei_batch keys = aoei_ran_round_batch(w, round);
     const aoei_attention a = aoei_ran_attention(p);
     aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the rows of cells are 0 until their step runs */
-    open_rows(p, &rows, &keys, w->position + round->first_row);
+    compute_qkv(p, &rows, &keys, w->position + round->first_row);
     for (size_t i = 0; i < round->steps; i++)
         run_step(p, &w->steps[round->first_step + i], &rows);
     aoei_attention_spans_forward(p->ctx, rows.heads, aoei_tensor_cols(rows.qkv, 0, H), aoei_tensor_cols(rows.qkv, H, H),
                                  aoei_tensor_cols(rows.qkv, 2 * H, H), w->round_spans + round->first_window, round->windows, &a,
                                  p->s->scratch);
-    close_rows(p, &rows, &keys, result);
+    compute_outputs(p, &rows, &keys, result);
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }
 

@@ -16,13 +16,13 @@
 #include "nn/rows.h"
 #include "nn/tensor.h"
 
-static void norm_back(const aoei_ran_pass *p, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
-                      aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
+static void norm_backward(const aoei_ran_pass *p, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
+                          aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
     aoei_ran_norm_backward(p->ctx, p->c, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
 /* Applies the backward of dropout to d in place. */
-static void drop_back(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *keys, uint32_t site) {
+static void dropout_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout drop = aoei_ran_dropout(p, site);
     if (drop.p > 0)
         aoei_dropout_add(p->ctx, d, d, (aoei_tensor){0}, keys, &drop);
@@ -91,8 +91,8 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     aoei_swish_forward(p->ctx, q, l->q_pre, NULL);
     for (size_t i = 0; i < 2; i++)
         aoei_swish_forward(p->ctx, aoei_tensor_cols(kv, i * D, D), aoei_tensor_cols(l->kv_pre, i * D, D), NULL);
-    norm_back(p, d, p->g[AOEI_RW_REVIEW_NORM], p->g[AOEI_RW_REVIEW_NORM_BIAS], d, l->review_sum, l->review_stats,
-              p->w[AOEI_RW_REVIEW_NORM]);
+    norm_backward(p, d, p->g[AOEI_RW_REVIEW_NORM], p->g[AOEI_RW_REVIEW_NORM_BIAS], d, l->review_sum, l->review_stats,
+                  p->w[AOEI_RW_REVIEW_NORM]);
     const aoei_gated_sum sum = {.gated = l->review_glu,
                                 .x = l->review_o,
                                 .swish = 1,
@@ -114,12 +114,12 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     review_cells_backward(p);
 }
 
-/* The backward pass of close_rows: computes d->heads from d->unit, the gradient of the rows' outputs. */
-static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const aoei_batch *keys) {
+/* The backward pass of compute_outputs: computes d->heads from d->unit, the gradient of the rows' outputs. */
+static void outputs_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const aoei_batch *keys) {
     const aoei_tensor none = {0};
-    drop_back(p, d->unit, keys, AOEI_RAN_SITE_STEP);
-    norm_back(p, d->unit, none, none, d->unit, r->unit, r->unit_stats, p->s->ones);
-    norm_back(p, d->sum, none, none, d->unit, r->sum, r->sum_stats, p->w[AOEI_RW_NORM]);
+    dropout_backward(p, d->unit, keys, AOEI_RAN_SITE_STEP);
+    norm_backward(p, d->unit, none, none, d->unit, r->unit, r->unit_stats, p->s->ones);
+    norm_backward(p, d->sum, none, none, d->unit, r->sum, r->sum_stats, p->w[AOEI_RW_NORM]);
     const aoei_gated_sum sum = {
         .gated = r->glu, .x = r->o, .swish = 1, .batch = keys, .drop = aoei_ran_dropout(p, AOEI_RAN_SITE_OUTPUT)};
     aoei_gated_sum_backward(p->ctx, d->glu, d->o, d->sum, &sum);
@@ -127,7 +127,7 @@ static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const ao
 }
 
 /* The backward pass of the linear layers whose input is r->z: computes d->sum, the gradient of r->z, from d->qkv and d->glu. */
-static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
+static void qkv_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
     for (size_t i = 0; i < 3; i++) {
@@ -155,7 +155,7 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
     }
     uint32_t *const token = s->windows.token;
     aoei_rows_gather(p->ctx, rows->unit, d, token);
-    close_back(p, rows, &p->l.rows, keys);
+    outputs_backward(p, rows, &p->l.rows, keys);
     const aoei_tensor qkv = p->l.rows.qkv;
     aoei_attention_spans_backward(p->ctx, aoei_tensor_cols(rows->qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
                                   aoei_tensor_cols(rows->qkv, 2 * H, H), rows->heads, aoei_tensor_cols(qkv, 0, H),
@@ -163,8 +163,8 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
                                   s->windows.n, &a, s->scratch);
 }
 
-/* The backward pass of end_step: computes the gradients of the step's raw cells and of the previous raw cells from d_after, and
- * adds them to d_g. */
+/* The backward pass of compute_step_output: computes the gradients of the step's raw cells and of the previous raw cells from
+ * d_after, and adds them to d_g. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -178,9 +178,9 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_batch keys = aoei_ran_step_batch(&s->windows, first, step->unfinished);
     keys.first = s->windows.step_number + first;
     if (step->unfinished)
-        drop_back(p, aoei_tensor_rows(d_after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
-    norm_back(p, d_carry, none, none, d_after, aoei_tensor_rows(l->carry, first, n), aoei_tensor_rows(l->carry_stats, first, n),
-              p->w[AOEI_RW_CELL_NORM]);
+        dropout_backward(p, aoei_tensor_rows(d_after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
+    norm_backward(p, d_carry, none, none, d_after, aoei_tensor_rows(l->carry, first, n),
+                  aoei_tensor_rows(l->carry_stats, first, n), p->w[AOEI_RW_CELL_NORM]);
     aoei_add(p->ctx, d_g, d_g, d_carry);
     const aoei_tensor glu = aoei_tensor_rows(l->carry_glu, first, n);
     const aoei_gated_sum sum = {.gated = glu, .x = aoei_tensor_rows(l->g, first, n)};
@@ -202,21 +202,21 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     const aoei_tensor none = {0}, qkv = p->l.rows.qkv;
     carry_backward(p, step);
     aoei_tensor_copy(p->ctx, d.unit, aoei_tensor_rows(s->d_g, first, n));
-    close_back(p, &d, &cells, &keys);
+    outputs_backward(p, &d, &cells, &keys);
     aoei_attention_spans_backward(p->ctx, aoei_tensor_cols(d.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
                                   aoei_tensor_cols(rows->qkv, 2 * H, H), d.heads, aoei_tensor_cols(cells.qkv, 0, H),
                                   aoei_tensor_cols(qkv, H, H), aoei_tensor_cols(qkv, 2 * H, H), w->step_spans + first, n, &a,
                                   s->scratch);
     aoei_rows_gather(p->ctx, aoei_tensor_cols(d.qkv, H, 2 * H), aoei_tensor_cols(rows->qkv, H, 2 * H), w->row + first);
-    open_back(p, &d, &cells, NULL);
-    drop_back(p, d.sum, &keys, AOEI_RAN_SITE_WINDOW);
-    norm_back(p, d.sum, none, none, d.sum, cells.in, cells.in_stats, p->w[AOEI_RW_WINDOW_NORM]);
+    qkv_backward(p, &d, &cells, NULL);
+    dropout_backward(p, d.sum, &keys, AOEI_RAN_SITE_WINDOW);
+    norm_backward(p, d.sum, none, none, d.sum, cells.in, cells.in_stats, p->w[AOEI_RW_WINDOW_NORM]);
     if (step->number) {
         aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_after, 0, p->C), d.sum, w->previous + first);
         return;
     }
     if (!p->layer)
-        drop_back(p, d.sum, &keys, AOEI_RAN_SITE_FIRST);
+        dropout_backward(p, d.sum, &keys, AOEI_RAN_SITE_FIRST);
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
@@ -232,7 +232,7 @@ static void carry_weights(const aoei_ran_pass *p) {
     aoei_rows_gather(p->ctx, d, s->d_after, w->later);
     aoei_rows_gather(p->ctx, stats, p->l.carry_stats, w->later);
     aoei_rows_gather(p->ctx, a, p->l.carry, w->later);
-    norm_back(p, none, p->g[AOEI_RW_CELL_NORM], p->g[AOEI_RW_CELL_NORM_BIAS], d, a, stats, p->w[AOEI_RW_CELL_NORM]);
+    norm_backward(p, none, p->g[AOEI_RW_CELL_NORM], p->g[AOEI_RW_CELL_NORM_BIAS], d, a, stats, p->w[AOEI_RW_CELL_NORM]);
     aoei_rows_gather(p->ctx, glu, s->d_carry_glu, w->later);
     aoei_rows_gather(p->ctx, a, p->l.g, w->earlier);
     gated_weight_gradient(p, glu, a, AOEI_RW_CELL_GLU);
@@ -254,15 +254,15 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
     const aoei_ran_rows *r = &p->l.rows;
     const aoei_tensor none = {0};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
-    norm_back(p, none, p->g[AOEI_RW_NORM], p->g[AOEI_RW_NORM_BIAS], rows->unit, r->sum, r->sum_stats, p->w[AOEI_RW_NORM]);
+    norm_backward(p, none, p->g[AOEI_RW_NORM], p->g[AOEI_RW_NORM_BIAS], rows->unit, r->sum, r->sum_stats, p->w[AOEI_RW_NORM]);
     weight_gradient(p, rows->o, r->heads, AOEI_RW_O);
-    open_back(p, rows, r, p->s->windows.position);
+    qkv_backward(p, rows, r, p->s->windows.position);
     for (size_t i = 0; i < 3; i++)
         weight_gradient(p, aoei_tensor_cols(rows->pre, i * p->H, p->H), r->z, slots[i]);
     gated_weight_gradient(p, rows->glu, r->z, AOEI_RW_GLU);
-    drop_back(p, rows->sum, keys, AOEI_RAN_SITE_WINDOW);
-    norm_back(p, rows->sum, p->g[AOEI_RW_WINDOW_NORM], p->g[AOEI_RW_WINDOW_NORM_BIAS], rows->sum, r->in, r->in_stats,
-              p->w[AOEI_RW_WINDOW_NORM]);
+    dropout_backward(p, rows->sum, keys, AOEI_RAN_SITE_WINDOW);
+    norm_backward(p, rows->sum, p->g[AOEI_RW_WINDOW_NORM], p->g[AOEI_RW_WINDOW_NORM_BIAS], rows->sum, r->in, r->in_stats,
+                  p->w[AOEI_RW_WINDOW_NORM]);
 }
 
 /* Sets d_s, d_g and d_after to the gradients that come from memory review and from the next layer or the pooling of cells. */

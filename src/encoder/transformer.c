@@ -178,8 +178,8 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     if (c->rope.theta > 0)
         aoei_rope_table(ctx, aoei_tensor_rows(t->rope, 0, n), &c->rope, batch);
     for (size_t l = 0; l < c->layers; l++) {
-        const aoei_layer b = aoei_layer_of(ctx, c, w, NULL, batch, s, drop, l);
-        aoei_layer_forward(&b);
+        const aoei_layer layer = aoei_layer_of(ctx, c, w, NULL, batch, s, drop, l);
+        aoei_layer_forward(&layer);
     }
     if (!c->pre_norm)
         return;
@@ -215,10 +215,10 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
                                        aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n),
                                        aoei_tensor_rows(t->final_stats, 0, n), w + AOEI_W_FINAL_NORM);
     for (size_t l = c->layers; l-- > 0;) {
-        const aoei_layer b = aoei_layer_of(ctx, c, w, grads, batch, s, drop, l);
+        const aoei_layer layer = aoei_layer_of(ctx, c, w, grads, batch, s, drop, l);
         if (s->mode.recompute)
-            aoei_layer_forward(&b);
-        aoei_layer_backward(&b, d);
+            aoei_layer_forward(&layer);
+        aoei_layer_backward(&layer, d);
     }
     if (c->lora.r) /* the embedding is frozen */
         return;

@@ -40,22 +40,22 @@ aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, c
     const size_t n = batch->n_tokens, slot = aoei_layer_slot(layer, 0);
     const aoei_transformer_state *own = s->own;
     const aoei_layer_state *l = &own->layers[layer];
-    aoei_layer b = {.ctx = ctx, .c = c, .w = w + slot, .batch = batch, .s = own, .drop = drop, .layer = layer};
-    b.g = grads ? grads + slot : NULL;
-    b.act = aoei_tensor_slice(own->ffn_hidden, 0, n, c->intermediate);
-    b.x = aoei_tensor_rows(s->hidden[layer], 0, n);
-    b.l = (aoei_layer_state){.in = c->pre_norm ? rows_of(l->in, n) : b.x,
+    aoei_layer p = {.ctx = ctx, .c = c, .w = w + slot, .batch = batch, .s = own, .drop = drop, .layer = layer};
+    p.g = grads ? grads + slot : NULL;
+    p.act = aoei_tensor_slice(own->ffn_hidden, 0, n, c->intermediate);
+    p.x = aoei_tensor_rows(s->hidden[layer], 0, n);
+    p.l = (aoei_layer_state){.in = c->pre_norm ? rows_of(l->in, n) : p.x,
                              .stats1 = rows_of(l->stats1, n),
                              .qkv = rows_of(l->qkv, n),
                              .heads = rows_of(l->heads, n),
                              .sum1 = rows_of(l->sum1, n),
                              .mid = rows_of(l->mid, n),
                              .stats2 = rows_of(l->stats2, n),
-                             .gate = l->gate.rows ? rows_of(l->gate, n) : b.act,
+                             .gate = l->gate.rows ? rows_of(l->gate, n) : p.act,
                              .up = rows_of(l->up, n),
                              .sum2 = rows_of(l->sum2, n),
                              .out = rows_of(l->out, n)};
-    return b;
+    return p;
 }
 
 aoei_dropout aoei_dropout_site(const aoei_encoder_dropout *drop, double p, uint32_t site) {
@@ -69,21 +69,21 @@ aoei_dropout aoei_dropout_site(const aoei_encoder_dropout *drop, double p, uint3
     return d;
 }
 
-aoei_dropout aoei_layer_dropout(const aoei_layer *b, uint32_t kind) {
-    return aoei_dropout_site(b->drop, b->drop ? b->drop->hidden : 0, aoei_site(b->layer, kind));
+aoei_dropout aoei_layer_dropout(const aoei_layer *layer, uint32_t kind) {
+    return aoei_dropout_site(layer->drop, layer->drop ? layer->drop->hidden : 0, aoei_site(layer->layer, kind));
 }
 
-aoei_attention aoei_layer_attention(const aoei_layer *b) {
-    const aoei_encoder_config *c = b->c;
-    const aoei_encoder_dropout *drop = b->drop;
-    return (aoei_attention){.heads = c->heads,
-                            .kv_heads = aoei_kv_heads(c),
-                            .head_dim = aoei_head_dim(c),
-                            .causal = c->causal && b->layer < c->bidirectional_from,
-                            .window = b->layer >= c->window_from ? c->window : 0,
-                            .scale = 1.0 / sqrt((double)aoei_head_dim(c)),
-                            .drop =
-                                aoei_dropout_site(drop, drop ? drop->attention : 0, aoei_site(b->layer, AOEI_SITE_ATTENTION))};
+aoei_attention aoei_layer_attention(const aoei_layer *layer) {
+    const aoei_encoder_config *c = layer->c;
+    const aoei_encoder_dropout *drop = layer->drop;
+    return (aoei_attention){
+        .heads = c->heads,
+        .kv_heads = aoei_kv_heads(c),
+        .head_dim = aoei_head_dim(c),
+        .causal = c->causal && layer->layer < c->bidirectional_from,
+        .window = layer->layer >= c->window_from ? c->window : 0,
+        .scale = 1.0 / sqrt((double)aoei_head_dim(c)),
+        .drop = aoei_dropout_site(drop, drop ? drop->attention : 0, aoei_site(layer->layer, AOEI_SITE_ATTENTION))};
 }
 
 void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
@@ -94,92 +94,92 @@ void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c,
         aoei_layernorm_forward(ctx, y, stats, x, w[0], w[1], c->norm_eps);
 }
 
-int aoei_layer_adapter(const aoei_layer *b, size_t kind, aoei_adapter *a) {
-    const aoei_lora *lora = &b->c->lora;
+int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a) {
+    const aoei_lora *lora = &layer->c->lora;
     const size_t index = aoei_adapter_index(kind), down = AOEI_LW_ADAPTERS + 2 * index;
     if (!lora->r || !(lora->targets >> index & 1))
         return 0;
-    *a = (aoei_adapter){.down = b->w[down],
-                        .up = b->w[down + 1],
+    *a = (aoei_adapter){.down = layer->w[down],
+                        .up = layer->w[down + 1],
                         .scale = aoei_lora_scale(lora),
-                        .drop = aoei_dropout_site(b->drop, lora->dropout, aoei_adapter_site(b->layer, index)),
-                        .batch = b->batch,
-                        .low = b->s->low,
-                        .dropped = b->s->dropped};
-    if (b->g) {
-        a->ddown = b->g[down];
-        a->dup = b->g[down + 1];
+                        .drop = aoei_dropout_site(layer->drop, lora->dropout, aoei_adapter_site(layer->layer, index)),
+                        .batch = layer->batch,
+                        .low = layer->s->low,
+                        .dropped = layer->s->dropped};
+    if (layer->g) {
+        a->ddown = layer->g[down];
+        a->dup = layer->g[down + 1];
     }
     return 1;
 }
 
-void aoei_layer_linear(const aoei_layer *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
+void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
     aoei_linear_epilogue with_workspace;
     memset(&with_workspace, 0, sizeof with_workspace);
     if (e)
         with_workspace = *e;
-    with_workspace.workspace = b->s->workspace;
+    with_workspace.workspace = layer->s->workspace;
     aoei_adapter adapter;
-    if (aoei_layer_adapter(b, kind, &adapter))
+    if (aoei_layer_adapter(layer, kind, &adapter))
         with_workspace.adapter = &adapter;
-    aoei_linear_forward(b->ctx, y, x, b->w[kind], b->w[kind + 1], &with_workspace);
+    aoei_linear_forward(layer->ctx, y, x, layer->w[kind], layer->w[kind + 1], &with_workspace);
 }
 
 /* sum = residual + dropout(x w^T + bias) */
-static void project_and_add(const aoei_layer *b, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
+static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
                             uint32_t site) {
-    const aoei_dropout drop = aoei_layer_dropout(b, site);
+    const aoei_dropout drop = aoei_layer_dropout(layer, site);
     aoei_linear_epilogue e;
     memset(&e, 0, sizeof e);
     if (drop.p == 0)
         e.residual = residual;
-    aoei_layer_linear(b, kind, sum, x, &e);
+    aoei_layer_linear(layer, kind, sum, x, &e);
     if (drop.p > 0)
-        aoei_dropout_add(b->ctx, sum, sum, residual, b->batch, &drop);
+        aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
 }
 
 /* Runs the attention: computes l.heads from l.in. */
-static void attend(const aoei_layer *b) {
-    const aoei_layer_state *l = &b->l;
-    const size_t Q = aoei_query_width(b->c), K = aoei_key_width(b->c);
-    const aoei_attention a = aoei_layer_attention(b);
+static void attend(const aoei_layer *layer) {
+    const aoei_layer_state *l = &layer->l;
+    const size_t Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
+    const aoei_attention a = aoei_layer_attention(layer);
     const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, Q), k = aoei_tensor_cols(l->qkv, Q, K),
                       v = aoei_tensor_cols(l->qkv, Q + K, K);
-    aoei_layer_linear(b, AOEI_LW_Q, q, l->in, NULL);
-    aoei_layer_linear(b, AOEI_LW_K, k, l->in, NULL);
-    aoei_layer_linear(b, AOEI_LW_V, v, l->in, NULL);
-    if (b->c->rope.theta > 0) /* the columns of queries and keys are adjacent */
-        aoei_rope_apply(b->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), b->s->rope, 0);
-    aoei_attention_forward(b->ctx, l->heads, q, k, v, b->batch, &a, b->s->scratch);
+    aoei_layer_linear(layer, AOEI_LW_Q, q, l->in, NULL);
+    aoei_layer_linear(layer, AOEI_LW_K, k, l->in, NULL);
+    aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
+    if (layer->c->rope.theta > 0) /* the columns of queries and keys are adjacent */
+        aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), layer->s->rope, 0);
+    aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);
 }
 
-/* Runs the first part of the feed-forward: computes b.act from l.mid. */
-static void expand(const aoei_layer *b) {
-    const aoei_layer_state *l = &b->l;
+/* Runs the first part of the feed-forward: computes layer->act from l.mid. */
+static void expand(const aoei_layer *layer) {
+    const aoei_layer_state *l = &layer->l;
     aoei_linear_epilogue up;
     memset(&up, 0, sizeof up);
-    if (b->c->gated) {
-        aoei_layer_linear(b, AOEI_LW_GATE, l->gate, l->mid, NULL);
-        aoei_layer_linear(b, AOEI_LW_UP, l->up, l->mid, NULL);
-        aoei_glu_forward(b->ctx, b->act, l->gate, l->up, b->c->activation);
+    if (layer->c->gated) {
+        aoei_layer_linear(layer, AOEI_LW_GATE, l->gate, l->mid, NULL);
+        aoei_layer_linear(layer, AOEI_LW_UP, l->up, l->mid, NULL);
+        aoei_glu_forward(layer->ctx, layer->act, l->gate, l->up, layer->c->activation);
         return;
     }
-    up.activation = b->c->activation;
+    up.activation = layer->c->activation;
     up.pre = l->up;
-    aoei_layer_linear(b, AOEI_LW_UP, b->act, l->mid, &up);
+    aoei_layer_linear(layer, AOEI_LW_UP, layer->act, l->mid, &up);
 }
 
-void aoei_layer_forward(const aoei_layer *b) {
-    const aoei_layer_state *l = &b->l;
-    const int pre = b->c->pre_norm;
-    const aoei_tensor *norm1 = b->w + AOEI_LW_NORM1, *norm2 = b->w + AOEI_LW_NORM2;
+void aoei_layer_forward(const aoei_layer *layer) {
+    const aoei_layer_state *l = &layer->l;
+    const int pre = layer->c->pre_norm;
+    const aoei_tensor *norm1 = layer->w + AOEI_LW_NORM1, *norm2 = layer->w + AOEI_LW_NORM2;
     if (pre)
-        aoei_transformer_norm(b->ctx, b->c, l->in, l->stats1, b->x, norm1);
-    attend(b);
-    project_and_add(b, AOEI_LW_O, l->sum1, l->heads, b->x, AOEI_SITE_ATTENTION_OUTPUT);
-    aoei_transformer_norm(b->ctx, b->c, l->mid, pre ? l->stats2 : l->stats1, l->sum1, pre ? norm2 : norm1);
-    expand(b);
-    project_and_add(b, AOEI_LW_DOWN, l->sum2, b->act, pre ? l->sum1 : l->mid, AOEI_SITE_FFN_OUTPUT);
+        aoei_transformer_norm(layer->ctx, layer->c, l->in, l->stats1, layer->x, norm1);
+    attend(layer);
+    project_and_add(layer, AOEI_LW_O, l->sum1, l->heads, layer->x, AOEI_SITE_ATTENTION_OUTPUT);
+    aoei_transformer_norm(layer->ctx, layer->c, l->mid, pre ? l->stats2 : l->stats1, l->sum1, pre ? norm2 : norm1);
+    expand(layer);
+    project_and_add(layer, AOEI_LW_DOWN, l->sum2, layer->act, pre ? l->sum1 : l->mid, AOEI_SITE_FFN_OUTPUT);
     if (!pre)
-        aoei_transformer_norm(b->ctx, b->c, l->out, l->stats2, l->sum2, norm2);
+        aoei_transformer_norm(layer->ctx, layer->c, l->out, l->stats2, l->sum2, norm2);
 }

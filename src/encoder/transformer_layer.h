@@ -33,18 +33,18 @@ typedef struct aoei_layer {
  * in the forward pass. */
 aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                          const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer);
-/* Computes b->l.out from b->x. */
-void aoei_layer_forward(const aoei_layer *b);
+/* Computes layer->l.out from layer->x. */
+void aoei_layer_forward(const aoei_layer *layer);
 
 /* y = x w^T + bias, with the weights of linear layer `kind` and of its adapter. e: further operations that the GEMM
  * fuses, whose workspace this function sets; NULL: none. */
-void aoei_layer_linear(const aoei_layer *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
+void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
 /* Sets *a to the adapter of linear layer `kind` and returns 1. Returns 0 if the layer has no adapter. */
-int aoei_layer_adapter(const aoei_layer *b, size_t kind, aoei_adapter *a);
+int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a);
 /* Returns the options of the layer's attention. */
-aoei_attention aoei_layer_attention(const aoei_layer *b);
+aoei_attention aoei_layer_attention(const aoei_layer *layer);
 /* Returns the dropout at site `kind` (AOEI_SITE_*) of the layer; its probability p is 0 if there is no dropout. */
-aoei_dropout aoei_layer_dropout(const aoei_layer *b, uint32_t kind);
+aoei_dropout aoei_layer_dropout(const aoei_layer *layer, uint32_t kind);
 
 /* Returns the dropout with probability p at a site of the encoder; its probability is 0 if drop is NULL. */
 aoei_dropout aoei_dropout_site(const aoei_encoder_dropout *drop, double p, uint32_t site);

@@ -28,14 +28,14 @@ void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_c
 
 /* Computes the gradients of linear layer `kind` and of its adapter from dy. dx: describes the gradient of the input (members
  * dx, accumulate, activation, gate). */
-static void linear_backward(const aoei_layer *b, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
-    dx.dw = b->g[kind];
-    dx.db = b->g[kind + 1];
-    dx.workspace = b->s->workspace;
+static void linear_backward(const aoei_layer *layer, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
+    dx.dw = layer->g[kind];
+    dx.db = layer->g[kind + 1];
+    dx.workspace = layer->s->workspace;
     aoei_adapter adapter;
-    if (aoei_layer_adapter(b, kind, &adapter))
+    if (aoei_layer_adapter(layer, kind, &adapter))
         dx.adapter = &adapter;
-    aoei_linear_backward(b->ctx, &dx, dy, x, b->w[kind]);
+    aoei_linear_backward(layer->ctx, &dx, dy, x, layer->w[kind]);
 }
 
 /* Describes the input gradient of a linear layer: it is written to dx, or added to dx if accumulate is 1. */
@@ -49,80 +49,82 @@ static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
 
 /* Returns d after the backward pass of dropout, as a GEMM operand: d itself if there is no dropout and d has the operand type,
  * otherwise a copy in grad_b. */
-static aoei_tensor through_dropout(const aoei_layer *b, aoei_tensor d, uint32_t site) {
-    const aoei_tensor operand = aoei_tensor_rows(b->s->grad_b, 0, b->batch->n_tokens);
-    const aoei_dropout drop = aoei_layer_dropout(b, site);
+static aoei_tensor through_dropout(const aoei_layer *layer, aoei_tensor d, uint32_t site) {
+    const aoei_tensor operand = aoei_tensor_rows(layer->s->grad_b, 0, layer->batch->n_tokens);
+    const aoei_dropout drop = aoei_layer_dropout(layer, site);
     if (drop.p == 0 && operand.type == d.type)
         return d;
-    aoei_dropout_add(b->ctx, operand, d, (aoei_tensor){0}, b->batch, &drop);
+    aoei_dropout_add(layer->ctx, operand, d, (aoei_tensor){0}, layer->batch, &drop);
     return operand;
 }
 
 /* Computes dmid, the gradient of `mid`, from ddown, the gradient of the feed-forward output. If accumulate is 1, adds to
  * dmid. */
-static void feed_forward_backward(const aoei_layer *b, aoei_tensor ddown, aoei_tensor dmid, int accumulate) {
-    const aoei_layer_state *l = &b->l;
-    const aoei_activation activation = b->c->activation;
-    aoei_linear_grads down = input_grad(b->act, 0);
-    if (b->c->gated) {
-        aoei_glu_forward(b->ctx, b->act, l->gate, l->up, activation);
-        linear_backward(b, AOEI_LW_DOWN, ddown, b->act, down);
-        aoei_glu_backward(b->ctx, l->gate, l->up, b->act, activation);
-        linear_backward(b, AOEI_LW_GATE, l->gate, l->mid, input_grad(dmid, accumulate));
-        linear_backward(b, AOEI_LW_UP, l->up, l->mid, input_grad(dmid, 1));
+static void feed_forward_backward(const aoei_layer *layer, aoei_tensor ddown, aoei_tensor dmid, int accumulate) {
+    const aoei_layer_state *l = &layer->l;
+    const aoei_activation activation = layer->c->activation;
+    aoei_linear_grads down = input_grad(layer->act, 0);
+    if (layer->c->gated) {
+        aoei_glu_forward(layer->ctx, layer->act, l->gate, l->up, activation);
+        linear_backward(layer, AOEI_LW_DOWN, ddown, layer->act, down);
+        aoei_glu_backward(layer->ctx, l->gate, l->up, layer->act, activation);
+        linear_backward(layer, AOEI_LW_GATE, l->gate, l->mid, input_grad(dmid, accumulate));
+        linear_backward(layer, AOEI_LW_UP, l->up, l->mid, input_grad(dmid, 1));
         return;
     }
-    aoei_activation_forward(b->ctx, b->act, l->up, activation);
+    aoei_activation_forward(layer->ctx, layer->act, l->up, activation);
     down.activation = activation;
     down.gate = l->up;
-    linear_backward(b, AOEI_LW_DOWN, ddown, b->act, down);
-    linear_backward(b, AOEI_LW_UP, b->act, l->mid, input_grad(dmid, accumulate));
+    linear_backward(layer, AOEI_LW_DOWN, ddown, layer->act, down);
+    linear_backward(layer, AOEI_LW_UP, layer->act, l->mid, input_grad(dmid, accumulate));
 }
 
 /* Computes din, the gradient of `in`, from dproj, the gradient of the attention output. If accumulate is 1, adds to
  * din. */
-static void attention_backward(const aoei_layer *b, aoei_tensor dproj, aoei_tensor din, int accumulate) {
-    const aoei_layer_state *l = &b->l;
-    const size_t n = b->batch->n_tokens, Q = aoei_query_width(b->c), K = aoei_key_width(b->c);
-    const aoei_tensor dheads = aoei_tensor_rows(b->s->grad_heads, 0, n),
-                      dqkv = aoei_tensor_slice(b->s->ffn_hidden, 0, n, Q + 2 * K);
+static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_tensor din, int accumulate) {
+    const aoei_layer_state *l = &layer->l;
+    const size_t n = layer->batch->n_tokens, Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
+    const aoei_tensor dheads = aoei_tensor_rows(layer->s->grad_heads, 0, n),
+                      dqkv = aoei_tensor_slice(layer->s->ffn_hidden, 0, n, Q + 2 * K);
     const aoei_tensor dq = aoei_tensor_cols(dqkv, 0, Q), dk = aoei_tensor_cols(dqkv, Q, K),
                       dv = aoei_tensor_cols(dqkv, Q + K, K);
-    const aoei_attention a = aoei_layer_attention(b);
-    linear_backward(b, AOEI_LW_O, dproj, l->heads, input_grad(dheads, 0));
-    aoei_attention_backward(b->ctx, dq, dk, dv, dheads, aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K),
-                            aoei_tensor_cols(l->qkv, Q + K, K), b->batch, &a, b->s->scratch);
-    if (b->c->rope.theta > 0)
-        aoei_rope_apply(b->ctx, aoei_tensor_cols(dqkv, 0, Q + K), b->s->rope, 1);
-    linear_backward(b, AOEI_LW_Q, dq, l->in, input_grad(din, accumulate));
-    linear_backward(b, AOEI_LW_K, dk, l->in, input_grad(din, 1));
-    linear_backward(b, AOEI_LW_V, dv, l->in, input_grad(din, 1));
+    const aoei_attention a = aoei_layer_attention(layer);
+    linear_backward(layer, AOEI_LW_O, dproj, l->heads, input_grad(dheads, 0));
+    aoei_attention_backward(layer->ctx, dq, dk, dv, dheads, aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K),
+                            aoei_tensor_cols(l->qkv, Q + K, K), layer->batch, &a, layer->s->scratch);
+    if (layer->c->rope.theta > 0)
+        aoei_rope_apply(layer->ctx, aoei_tensor_cols(dqkv, 0, Q + K), layer->s->rope, 1);
+    linear_backward(layer, AOEI_LW_Q, dq, l->in, input_grad(din, accumulate));
+    linear_backward(layer, AOEI_LW_K, dk, l->in, input_grad(din, 1));
+    linear_backward(layer, AOEI_LW_V, dv, l->in, input_grad(din, 1));
 }
 
-static void post_norm_backward(const aoei_layer *b, aoei_tensor d) {
-    const aoei_layer_state *l = &b->l;
+static void post_norm_backward(const aoei_layer *layer, aoei_tensor d) {
+    const aoei_layer_state *l = &layer->l;
     const size_t norm1 = AOEI_LW_NORM1, norm2 = AOEI_LW_NORM2;
-    aoei_transformer_norm_backward(b->ctx, b->c, d, b->g + norm2, d, l->sum2, l->stats2, b->w + norm2);
-    feed_forward_backward(b, through_dropout(b, d, AOEI_SITE_FFN_OUTPUT), d, 1);
-    aoei_transformer_norm_backward(b->ctx, b->c, d, b->g + norm1, d, l->sum1, l->stats1, b->w + norm1);
-    attention_backward(b, through_dropout(b, d, AOEI_SITE_ATTENTION_OUTPUT), d, 1);
+    aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + norm2, d, l->sum2, l->stats2, layer->w + norm2);
+    feed_forward_backward(layer, through_dropout(layer, d, AOEI_SITE_FFN_OUTPUT), d, 1);
+    aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + norm1, d, l->sum1, l->stats1, layer->w + norm1);
+    attention_backward(layer, through_dropout(layer, d, AOEI_SITE_ATTENTION_OUTPUT), d, 1);
 }
 
-static void pre_norm_backward(const aoei_layer *b, aoei_tensor d) {
-    const aoei_layer_state *l = &b->l;
+static void pre_norm_backward(const aoei_layer *layer, aoei_tensor d) {
+    const aoei_layer_state *l = &layer->l;
     const size_t norm1 = AOEI_LW_NORM1, norm2 = AOEI_LW_NORM2;
-    const aoei_tensor branch = aoei_tensor_rows(b->s->grad_norm, 0, b->batch->n_tokens);
-    feed_forward_backward(b, through_dropout(b, d, AOEI_SITE_FFN_OUTPUT), branch, 0);
-    aoei_transformer_norm_backward(b->ctx, b->c, branch, b->g + norm2, branch, l->sum1, l->stats2, b->w + norm2);
-    aoei_add(b->ctx, d, d, branch);
-    attention_backward(b, through_dropout(b, d, AOEI_SITE_ATTENTION_OUTPUT), branch, 0);
-    aoei_transformer_norm_backward(b->ctx, b->c, branch, b->g + norm1, branch, b->x, l->stats1, b->w + norm1);
-    aoei_add(b->ctx, d, d, branch);
+    const aoei_tensor branch = aoei_tensor_rows(layer->s->grad_norm, 0, layer->batch->n_tokens);
+    feed_forward_backward(layer, through_dropout(layer, d, AOEI_SITE_FFN_OUTPUT), branch, 0);
+    aoei_transformer_norm_backward(layer->ctx, layer->c, branch, layer->g + norm2, branch, l->sum1, l->stats2,
+                                   layer->w + norm2);
+    aoei_add(layer->ctx, d, d, branch);
+    attention_backward(layer, through_dropout(layer, d, AOEI_SITE_ATTENTION_OUTPUT), branch, 0);
+    aoei_transformer_norm_backward(layer->ctx, layer->c, branch, layer->g + norm1, branch, layer->x, l->stats1,
+                                   layer->w + norm1);
+    aoei_add(layer->ctx, d, d, branch);
 }
 
-void aoei_layer_backward(const aoei_layer *b, aoei_tensor d) {
-    if (b->c->pre_norm)
-        pre_norm_backward(b, d);
+void aoei_layer_backward(const aoei_layer *layer, aoei_tensor d) {
+    if (layer->c->pre_norm)
+        pre_norm_backward(layer, d);
     else
-        post_norm_backward(b, d);
+        post_norm_backward(layer, d);
 }

@@ -15,7 +15,7 @@
 #include "tokenizer/unicode.h"
 
 /* Returns the code point that ends before s[i] (i > 0, valid UTF-8) and sets *start to its offset. */
-static uint32_t before(const char *s, size_t i, size_t *start) {
+static uint32_t character_before(const char *s, size_t i, size_t *start) {
     uint32_t cp = 0;
     size_t at = i - 1;
     while (at > 0 && ((unsigned char)s[at] & 0xC0) == 0x80)
@@ -27,7 +27,7 @@ static uint32_t before(const char *s, size_t i, size_t *start) {
 
 static int word_before(const char *s, size_t i) {
     size_t start;
-    return i > 0 && aoei_unicode_is_word(before(s, i, &start));
+    return i > 0 && aoei_unicode_is_word(character_before(s, i, &start));
 }
 
 static int word_after(const char *s, size_t len, size_t i) {
@@ -37,7 +37,7 @@ static int word_after(const char *s, size_t len, size_t i) {
 
 static size_t strip_left(const char *s, size_t i, size_t limit) {
     size_t start = i;
-    while (i > limit && aoei_unicode_is_space(before(s, i, &start)) && start >= limit)
+    while (i > limit && aoei_unicode_is_space(character_before(s, i, &start)) && start >= limit)
         i = start;
     return i;
 }
@@ -52,7 +52,7 @@ static size_t strip_right(const char *s, size_t len, size_t i) {
 
 /* Returns the token of the longest pattern that matches at s[at] and sets *len to the length of the match; NULL if there is
  * none. */
-static const aoei_added_token *longest(const aoei_matches *m, size_t at, size_t *len) {
+static const aoei_added_token *longest_match(const aoei_matches *m, size_t at, size_t *len) {
     const aoei_added_token *found = NULL;
     uint32_t node = AOEI_TRIE_ROOT;
     for (size_t i = at; i < m->len && (node = aoei_trie_step(&m->patterns->trie, node, (unsigned char)m->s[i])) != 0; i++) {
@@ -65,7 +65,7 @@ static const aoei_added_token *longest(const aoei_matches *m, size_t at, size_t 
 }
 
 /* Returns the first position at or after i at which a pattern may start; m->len if there is none. */
-static size_t candidate(const aoei_matches *m, size_t i) {
+static size_t next_start(const aoei_matches *m, size_t i) {
     const aoei_patterns *p = m->patterns;
     if (p->n_starts == 1) {
         const char *at = memchr(m->s + i, p->only_start, m->len - i);
@@ -80,10 +80,10 @@ int aoei_matches_next(aoei_matches *m, aoei_match *match) {
     if (m->patterns->n_starts == 0)
         return 0;
     while (m->search < m->len) {
-        size_t start = candidate(m, m->search), len = 0;
+        size_t start = next_start(m, m->search), len = 0;
         if (start == m->len)
             break;
-        const aoei_added_token *token = longest(m, start, &len);
+        const aoei_added_token *token = longest_match(m, start, &len);
         if (!token) {
             m->search = start + 1;
             continue;
@@ -93,10 +93,13 @@ int aoei_matches_next(aoei_matches *m, aoei_match *match) {
         if (token->flags.single_word && (word_before(m->s, start) || word_after(m->s, m->len, end)))
             continue;
         if (token->flags.lstrip)
-            left = strip_left(m->s, start, m->cut);
-        *match = (aoei_match){
-            .token = token, .before_start = m->cut, .before_end = left > m->cut ? left : m->cut, .start = start, .end = end};
-        m->cut = token->flags.rstrip ? strip_right(m->s, m->len, end) : end;
+            left = strip_left(m->s, start, m->last_end);
+        *match = (aoei_match){.token = token,
+                              .before_start = m->last_end,
+                              .before_end = left > m->last_end ? left : m->last_end,
+                              .start = start,
+                              .end = end};
+        m->last_end = token->flags.rstrip ? strip_right(m->s, m->len, end) : end;
         return 1;
     }
     return 0;

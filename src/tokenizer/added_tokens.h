@@ -72,7 +72,7 @@ typedef struct aoei_matches {
     const char *s;                   /* [len] text, borrowed */
     size_t len;                      /* length in bytes */
     size_t search;                   /* byte offset from which to search */
-    size_t cut;                      /* end of the last match, including stripped white space */
+    size_t last_end;                 /* end of the last match, including stripped white space */
 } aoei_matches;
 
 typedef struct aoei_match {
@@ -81,7 +81,7 @@ typedef struct aoei_match {
     size_t start, end;               /* the match without stripped white space */
 } aoei_match;
 
-/* Finds the next match and returns 1. Returns 0 if there is none; the remaining text is s[m->cut, len). */
+/* Finds the next match and returns 1. Returns 0 if there is none; the remaining text is s[m->last_end, len). */
 int aoei_matches_next(aoei_matches *m, aoei_match *match);
 
 #endif

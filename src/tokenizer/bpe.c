@@ -35,7 +35,8 @@ typedef struct word {
 static int add(word *w, int32_t id, size_t start, size_t end) {
     aoei_bpe_scratch *x = w->scratch;
     if (x->n >= NONE - 1)
-        return aoei_fail(w->err, AOE_EUNSUPPORTED, "a word of more than 4 GiB; put spaces or line ends into the text");
+        return aoei_fail(w->err, AOE_EUNSUPPORTED,
+                         "a word of the text has more than 4294967293 characters; insert spaces or line ends");
     if (aoei_grow((void **)&x->symbol, &x->capacity, x->n, sizeof *x->symbol))
         return aoei_fail_nomem(w->err, 2 * x->n * sizeof *x->symbol);
     x->symbol[x->n++] = (aoei_bpe_symbol){.id = id, .start = start, .end = end};
@@ -125,7 +126,7 @@ static int add_character(word *w, size_t start, size_t end) {
 }
 
 /* Writes the initial symbols of the word, one per character or byte, to the scratch. */
-static int spell(word *w) {
+static int add_symbols(word *w) {
     w->scratch->n = 0;
     w->unk.pending = 0;
     int rc = 0;
@@ -186,7 +187,7 @@ static int before(aoei_bpe_candidate a, aoei_bpe_candidate b) {
 }
 
 /* Adds the pair that begins at symbol `at` to the heap, if the pair has a merge. */
-static int offer(const aoei_bpe *b, aoei_bpe_scratch *x, uint32_t at, aoe_error *err) {
+static int push_candidate(const aoei_bpe *b, aoei_bpe_scratch *x, uint32_t at, aoe_error *err) {
     const aoei_bpe_symbol *left = &x->symbol[at];
     aoei_bpe_candidate c = {.at = at};
     if (left->next == NONE || (c.rank = pair_at(b, left, &x->symbol[left->next], &c.id)) == NONE)
@@ -200,7 +201,7 @@ static int offer(const aoei_bpe *b, aoei_bpe_scratch *x, uint32_t at, aoe_error 
     return 0;
 }
 
-static aoei_bpe_candidate take(aoei_bpe_scratch *x) {
+static aoei_bpe_candidate pop_candidate(aoei_bpe_scratch *x) {
     const aoei_bpe_candidate top = x->heap[0], last = x->heap[--x->n_heap];
     size_t i = 0, child;
     while ((child = 2 * i + 1) < x->n_heap) {
@@ -224,9 +225,9 @@ static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
         x->symbol[i].next = i + 1 < n ? (uint32_t)(i + 1) : NONE;
     }
     for (size_t i = 0; i < n && !rc; i++)
-        rc = offer(b, x, (uint32_t)i, err);
+        rc = push_candidate(b, x, (uint32_t)i, err);
     while (x->n_heap && !rc) {
-        const aoei_bpe_candidate c = take(x);
+        const aoei_bpe_candidate c = pop_candidate(x);
         aoei_bpe_symbol *left = &x->symbol[c.at];
         int32_t id;
         if (left->id < 0 || left->next == NONE || pair_at(b, left, &x->symbol[left->next], &id) == NONE || id != c.id)
@@ -238,9 +239,9 @@ static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
         right->id = -1;
         if (right->next != NONE)
             x->symbol[right->next].prev = c.at;
-        rc = left->prev != NONE ? offer(b, x, left->prev, err) : 0;
+        rc = left->prev != NONE ? push_candidate(b, x, left->prev, err) : 0;
         if (!rc)
-            rc = offer(b, x, c.at, err);
+            rc = push_candidate(b, x, c.at, err);
     }
     if (rc)
         return rc;
@@ -251,10 +252,10 @@ static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
     return 0;
 }
 
-static int merge_word(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out, aoei_bpe_scratch *x,
-                      aoe_error *err) {
+static int encode_uncached(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out,
+                           aoei_bpe_scratch *x, aoe_error *err) {
     word w = {.b = b, .s = s, .start = start, .end = end, .scratch = x, .drop_unknown = out->drop_unknown, .err = err};
-    int rc = spell(&w);
+    int rc = add_symbols(&w);
     if (!rc && x->n > SHORT)
         rc = merge_long(b, x, err);
     else if (!rc)
@@ -272,7 +273,7 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
                        aoe_error *err) {
     const size_t len = end - start;
     if (len > AOEI_CACHED_BYTES || out->track || (out->drop_unknown && b->has_unk && b->unk < 0))
-        return merge_word(b, s, start, end, out, x, err);
+        return encode_uncached(b, s, start, end, out, x, err);
     const uint64_t hash = aoei_word_cache_hash(s + start, len);
     const aoei_cached_word *known = aoei_word_cache_find(&b->cache, hash, s + start, len);
     const size_t first = out->ids->n;
@@ -284,7 +285,7 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
             out->ids->id[out->ids->n++] = known->token[i];
         return 0;
     }
-    rc = merge_word(b, s, start, end, out, x, err);
+    rc = encode_uncached(b, s, start, end, out, x, err);
     const size_t added = out->ids->n - first;
     if (!rc && added > 0 && added <= AOEI_CACHED_TOKENS)
         aoei_word_cache_add(&b->cache, hash, s + start, len, out->ids->id + first, added);
@@ -306,20 +307,20 @@ static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* Returns the end of the part of a word that begins at `start`. A part ends before a letter b->apart that follows a different
- * character. */
+/* Returns the end of the part of a word that begins at `start`. A part ends before a letter b->split_letter that follows a
+ * different character. */
 static size_t part_end(const aoei_bpe *b, const char *s, size_t start, size_t end) {
-    const size_t n = b->apart_len;
+    const size_t n = b->split_letter_len;
     size_t i = start;
     if (n == 0)
         return end;
-    while (end - i >= n && memcmp(s + i, b->apart, n) == 0)
+    while (end - i >= n && memcmp(s + i, b->split_letter, n) == 0)
         i += n;
     while (i < end) {
-        const char *at = memchr(s + i, b->apart[0], end - i);
+        const char *at = memchr(s + i, b->split_letter[0], end - i);
         if (!at || end - (i = (size_t)(at - s)) < n)
             return end;
-        if (memcmp(at, b->apart, n) == 0)
+        if (memcmp(at, b->split_letter, n) == 0)
             return i;
         i++;
     }

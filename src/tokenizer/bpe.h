@@ -41,10 +41,10 @@ typedef struct aoei_bpe {
     int32_t fallback[256];         /* ids of <0x00> to <0xFF>; -1: no token */
     int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: no token */
     int raw_bytes;                 /* 1: words are raw bytes, which the model maps to letters itself */
-    char apart[5];    /* [apart_len] character that no merge joins to a different preceding character, so words are split before
-                         it; "":    none */
-    size_t apart_len; /* length in bytes */
-    aoei_word_cache cache; /* owned */
+    char split_letter[5]; /* [split_letter_len] character that no merge joins to a different preceding character, so words are
+                      split before it; "":    none */
+    size_t split_letter_len; /* length in bytes */
+    aoei_word_cache cache;   /* owned */
 } aoei_bpe;
 
 /* A symbol of the word that is being encoded. Zeroed initially, reused from word to word. */

@@ -12,7 +12,7 @@
 #include "tokenizer/bpe_read.h"
 #include "tokenizer/byte_letters.h"
 
-enum { MOST_MERGES = 1 << 24 };
+enum { MAX_MERGES = 1 << 24 };
 
 static int make_table(aoei_merge_table *t, size_t n, aoe_error *err) {
     unsigned log2 = 4;
@@ -36,8 +36,8 @@ static void insert(aoei_merge_table *t, aoei_merge m) {
 }
 
 /* Fails with a message that names the token that the vocabulary lacks: left, right or their concatenation. */
-static int missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t left_id, int32_t right_id,
-                   const char *file, aoe_error *err) {
+static int fail_missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t left_id, int32_t right_id,
+                        const char *file, aoe_error *err) {
     const size_t skip = right.len < b->prefix_len ? right.len : b->prefix_len;
     if (left_id < 0 || right_id < 0) {
         const aoe_text t = left_id < 0 ? left : right;
@@ -73,7 +73,7 @@ static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, in
     const int32_t right_id = aoei_vocab_id(&b->vocab, right.data, right.len);
     const int32_t id = left_id < 0 || right_id < 0 || right.len < b->prefix_len ? -1 : merged_id(b, *last + 1, left, right);
     if (id < 0)
-        return missing(b, rank, left, right, left_id, right_id, file, err);
+        return fail_missing(b, rank, left, right, left_id, right_id, file, err);
     *last = id;
     insert(&b->merges, (aoei_merge){.pair = aoei_merge_key(left_id, right_id), .rank = (uint32_t)rank, .id = id});
     return 0;
@@ -107,8 +107,8 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
     int rc;
     if (!json_is_array(merges))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"merges\" of the model is not an array; fetch the file again", file);
-    if (n > MOST_MERGES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", file, MOST_MERGES);
+    if (n > MAX_MERGES)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", file, MAX_MERGES);
     if ((rc = make_table(&b->merges, n, err)))
         return rc;
     for (size_t i = 0; i < n; i++) {
@@ -197,8 +197,8 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
         return rc;
     if (bad < merges.len)
         return aoei_fail(err, AOE_EFORMAT, "%s: invalid UTF-8 at byte %zu; write the file as UTF-8", merges_file, bad);
-    if (most > MOST_MERGES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", merges_file, MOST_MERGES);
+    if (most > MAX_MERGES)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", merges_file, MAX_MERGES);
     if ((rc = make_table(&b->merges, most, err)))
         return rc;
     for (size_t start = 0; start < merges.len;) {
@@ -222,7 +222,7 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
     return finish(b, err);
 }
 
-int aoei_bpe_take_bytes(aoei_bpe *b) {
+int aoei_bpe_enable_raw_bytes(aoei_bpe *b) {
     int all = !b->prefix_len && !b->suffix_len;
     /* with byte fallback, a letter without a token would be encoded by the bytes of its UTF-8 form */
     for (int i = 0; i < 256 && all && b->byte_fallback; i++)
@@ -250,8 +250,8 @@ void aoei_bpe_set_space(aoei_bpe *b, const char *letter) {
             !ends(aoei_vocab_token(&b->vocab, (int32_t)(m->pair >> 32)), letter, n))
             return;
     }
-    memcpy(b->apart, letter, n + 1);
-    b->apart_len = n;
+    memcpy(b->split_letter, letter, n + 1);
+    b->split_letter_len = n;
 }
 
 void aoei_bpe_free(aoei_bpe *b) {

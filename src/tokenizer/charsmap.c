@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-enum { LONGEST_CLUSTER = 5 }; /* maximum length in bytes of a cluster that is searched as a whole */
+enum { MAX_CLUSTER_BYTES = 5 }; /* maximum length in bytes of a cluster that is searched as a whole */
 
 static int base64_value(unsigned char c) {
     if (c >= 'A' && c <= 'Z')
@@ -127,7 +127,7 @@ int aoei_charsmap_apply(const aoei_charsmap *m, const char *s, size_t len, aoei_
     aoe_text to = {NULL, 0};
     for (size_t start = 0, end; start < len; start = end) {
         end = m->n_units ? cluster_end(s, start, len) : len;
-        if (m->n_units && end - start <= LONGEST_CLUSTER && find(m, s + start, end - start, &to)) {
+        if (m->n_units && end - start <= MAX_CLUSTER_BYTES && find(m, s + start, end - start, &to)) {
             if (aoei_normalized_put(out, to.data, to.len, start))
                 return aoei_fail_nomem(err, len);
             continue;

@@ -16,7 +16,7 @@
 #include "tokenizer/normalizer_unicode.h"
 #include "tokenizer/unicode.h"
 
-enum { DEEPEST = 8 }; /* maximum nesting of Sequences */
+enum { MAX_DEPTH = 8 }; /* maximum nesting of Sequences */
 
 static int lowercase(const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     for (size_t i = 0; i < len;) {
@@ -235,7 +235,7 @@ static int read_content(aoei_normalizer_step *step, const json_t *section, const
     if (rc)
         return rc;
     if (!content)
-        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer without \"%s\"; fetch the file again", file, key);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer has no \"%s\"; fetch the file again", file, key);
     step->content = aoei_strndup(content, step->content_len);
     return step->content ? 0 : aoei_fail_nomem(err, step->content_len);
 }
@@ -271,10 +271,11 @@ static int read_sequence(aoei_normalizer *n, const json_t *section, int depth, c
     const json_t *list = json_object_get(section, "normalizers");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer Sequence without \"normalizers\"; fetch the file again", file);
-    if (depth == DEEPEST)
+        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer Sequence has no \"normalizers\"; fetch the file again", file);
+    if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: normalizer Sequences nested more than %d deep are not supported; use a flat list", file, DEEPEST);
+                         "%s: normalizer Sequences nested more than %d deep are not supported; use a flat list", file,
+                         MAX_DEPTH);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++)
         rc = read_step(n, json_array_get(list, i), depth + 1, file, err);
     return rc;

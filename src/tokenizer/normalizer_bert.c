@@ -34,7 +34,7 @@ typedef struct pass {
     int failed;          /* 1: out of memory */
 } pass;
 
-static void put(pass *p, uint32_t cp, size_t origin) {
+static void put_character(pass *p, uint32_t cp, size_t origin) {
     aoei_normalized *out = p->out;
     uint32_t lower[AOEI_LOWER_MAX] = {cp};
     size_t n = p->n->lowercase ? aoei_unicode_lower(cp, lower) : 1;
@@ -59,13 +59,13 @@ static void flush(pass *p) {
             continue;
         for (size_t i = 0; i < p->n_marks; i++)
             if (p->marks[i].ccc == ccc)
-                put(p, p->marks[i].cp, p->marks[i].origin);
+                put_character(p, p->marks[i].cp, p->marks[i].origin);
     }
     p->n_marks = 0;
     memset(p->present, 0, sizeof p->present);
 }
 
-static void hold(pass *p, uint32_t cp, unsigned ccc, size_t origin) {
+static void collect_mark(pass *p, uint32_t cp, unsigned ccc, size_t origin) {
     if (p->n_marks == p->marks_capacity) {
         size_t wanted = p->marks_capacity ? p->marks_capacity * 2 : 16;
         mark *grown = aoei_realloc_array(p->marks, wanted, sizeof *grown);
@@ -82,7 +82,7 @@ static void hold(pass *p, uint32_t cp, unsigned ccc, size_t origin) {
 
 /* Writes the NFD of a character without nonspacing marks (category Mn). A dropped mark of combining class 0 ends a run like any
  * other character of class 0. */
-static void strip(pass *p, uint32_t cp, size_t origin) {
+static void add_without_accents(pass *p, uint32_t cp, size_t origin) {
     uint32_t parts[AOEI_DECOMPOSED_MAX];
     size_t n = aoei_unicode_decompose(cp, parts);
     for (size_t i = 0; i < n; i++) {
@@ -92,13 +92,13 @@ static void strip(pass *p, uint32_t cp, size_t origin) {
         if (aoei_unicode_is_nonspacing(parts[i]))
             continue;
         if (ccc)
-            hold(p, parts[i], ccc, origin);
+            collect_mark(p, parts[i], ccc, origin);
         else
-            put(p, parts[i], origin);
+            put_character(p, parts[i], origin);
     }
 }
 
-static void one(pass *p, uint32_t cp, size_t origin) {
+static void add_character(pass *p, uint32_t cp, size_t origin) {
     const aoei_bert_normalizer *n = p->n;
     if (n->clean_text) {
         if (cp == 0xFFFD || aoei_unicode_is_control(cp))
@@ -110,13 +110,13 @@ static void one(pass *p, uint32_t cp, size_t origin) {
     if (p->n_marks && (cjk || cp < 0x80))
         flush(p);
     if (cjk)
-        put(p, ' ', origin);
+        put_character(p, ' ', origin);
     if (n->strip_accents && cp >= 0x80)
-        strip(p, cp, origin);
+        add_without_accents(p, cp, origin);
     else
-        put(p, cp, origin);
+        put_character(p, cp, origin);
     if (cjk)
-        put(p, ' ', origin);
+        put_character(p, ' ', origin);
 }
 
 /* Processes the run of ASCII characters at s[i] and returns its end. The capacity is sufficient because of the
@@ -150,10 +150,10 @@ int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len
         if (cp < 0x80) { /* ends the current run, unless cleaning drops the character */
             if (n->ascii[cp] != DROPPED) {
                 flush(&p);
-                put(&p, n->ascii[cp], i);
+                put_character(&p, n->ascii[cp], i);
             }
         } else {
-            one(&p, cp, i);
+            add_character(&p, cp, i);
         }
         i += bytes;
     }

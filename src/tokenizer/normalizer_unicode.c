@@ -31,7 +31,7 @@ typedef struct pass {
 } pass;
 
 /* Sorts the marks run[from, to), none of which has combining class 0, by class. The sort is stable. */
-static int order(pass *p, size_t from, size_t to) {
+static int sort_marks(pass *p, size_t from, size_t to) {
     size_t start[257] = {0}, i = from + 1;
     while (i < to && p->run[i - 1].ccc <= p->run[i].ccc)
         i++;
@@ -78,7 +78,7 @@ static int flush(pass *p) {
     for (size_t i = 0, from = 0; i <= p->n && p->n > 1; i++) {
         if (i < p->n && p->run[i].ccc != 0)
             continue;
-        if (order(p, from, i))
+        if (sort_marks(p, from, i))
             return -1;
         from = i + 1;
     }
@@ -101,7 +101,7 @@ static int add(pass *p, uint32_t cp, size_t origin) {
     return 0;
 }
 
-static int one(pass *p, uint32_t cp, size_t origin) {
+static int add_decomposed(pass *p, uint32_t cp, size_t origin) {
     uint32_t parts[AOEI_COMPATIBLE_MAX] = {cp};
     size_t n = 1;
     if (!(p->composed && cp >= HANGUL_FIRST &&
@@ -115,7 +115,7 @@ static int one(pass *p, uint32_t cp, size_t origin) {
 
 /* Returns the end of a range of s, beginning at i, that the form does not change. A character below U+0300 composes only with a
  * following character of at least U+0300. Decomposition does not change ASCII. */
-static size_t unchanged(const pass *p, const char *s, size_t i, size_t len) {
+static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) {
     const unsigned char limit = p->composed && !p->compatible ? FIRST_MARK_LEAD : 0x80;
     size_t end = i;
     while (end < len && (unsigned char)s[end] < limit)
@@ -131,7 +131,7 @@ int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t l
     pass p = {.compatible = compatible, .composed = composed, .out = out};
     int failed = 0;
     for (size_t i = 0; i < len && !failed;) {
-        const size_t end = unchanged(&p, s, i, len);
+        const size_t end = unchanged_end(&p, s, i, len);
         if (end > i) {
             failed = flush(&p) || aoei_normalized_copy(out, s, i, end, NULL);
             i = end;
@@ -139,7 +139,7 @@ int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t l
         }
         uint32_t cp = 0;
         const size_t bytes = aoei_utf8_decode(s + i, len - i, &cp);
-        failed = one(&p, cp, i);
+        failed = add_decomposed(&p, cp, i);
         i += bytes;
     }
     failed = failed || flush(&p);

@@ -55,7 +55,7 @@ static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, ao
 }
 
 /* Counts an occurrence of the pair in a word. */
-static int raise(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
+static int add_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
         return AOE_ENOMEM;
@@ -75,7 +75,7 @@ static int raise(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word
 }
 
 /* Removes an occurrence of the pair in a word from the count. */
-static int lower(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
+static int remove_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err); /* always exists, because its occurrence was counted */
     if (!p)
         return AOE_ENOMEM;
@@ -96,7 +96,7 @@ int aoei_pair_merger_add(aoei_pair_merger *m, const uint32_t *symbol, size_t n, 
     }
     m->word[m->n_words++] = (aoei_pair_word){.offset = offset, .n = (uint32_t)n, .count = count};
     for (size_t i = 0; i + 1 < n; i++) {
-        int rc = raise(m, symbol[i], symbol[i + 1], word, err);
+        int rc = add_occurrence(m, symbol[i], symbol[i + 1], word, err);
         if (rc)
             return rc;
     }
@@ -185,11 +185,11 @@ static int merge_in_word(aoei_pair_merger *m, size_t word, uint32_t left, uint32
             s[to] = s[i++];
             continue;
         }
-        rc = lower(m, left, right, word, err);
-        if (!rc && to > 0 && !(rc = lower(m, s[to - 1], left, word, err)))
-            rc = raise(m, s[to - 1], merged, word, err);
-        if (!rc && i + 2 < n && !(rc = lower(m, right, s[i + 2], word, err)))
-            rc = raise(m, merged, s[i + 2], word, err);
+        rc = remove_occurrence(m, left, right, word, err);
+        if (!rc && to > 0 && !(rc = remove_occurrence(m, s[to - 1], left, word, err)))
+            rc = add_occurrence(m, s[to - 1], merged, word, err);
+        if (!rc && i + 2 < n && !(rc = remove_occurrence(m, right, s[i + 2], word, err)))
+            rc = add_occurrence(m, merged, s[i + 2], word, err);
         s[to] = merged;
         i += 2;
     }

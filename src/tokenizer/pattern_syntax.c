@@ -17,15 +17,15 @@
 #define WORDS      "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 #define HEX_DIGITS "0-9A-Fa-f"
 
-enum { DEEPEST = 32 }; /* maximum nesting of groups */
+enum { MAX_DEPTH = 32 }; /* maximum nesting of groups */
 
 typedef struct translation {
-    const char *s;         /* [len] expression */
-    size_t len, at;        /* length and current position in bytes */
-    aoei_buffer *out;      /* translated expression */
-    size_t group[DEEPEST]; /* [depth] positions in out at which the open groups begin */
-    size_t depth;          /* number of open groups */
-    size_t atom;           /* position in out of the last atom, the expression that a quantifier repeats; SIZE_MAX: none */
+    const char *s;           /* [len] expression */
+    size_t len, at;          /* length and current position in bytes */
+    aoei_buffer *out;        /* translated expression */
+    size_t group[MAX_DEPTH]; /* [depth] positions in out at which the open groups begin */
+    size_t depth;            /* number of open groups */
+    size_t atom;             /* position in out of the last atom, the expression that a quantifier repeats; SIZE_MAX: none */
     int repeated;    /* last quantifier: 0 none; 1: *, + or ?; 2: counts in braces; 3: made lazy by ? or possessive by + */
     const char *why; /* reason why the expression is rejected */
 } translation;
@@ -146,11 +146,11 @@ static int code_point(translation *t, size_t most) {
         t->at++;
     const size_t end = t->at;
     if (end == start || (most == 4 && end - start != 4) || end - start > 8)
-        return reject(t, "an invalid character number");
+        return reject(t, "an invalid code point");
     if (most == 2 && end - start == 2 && t->s[start] >= '8')
         return reject(t, "bytes above \\x7f; write \\x{...}");
     if (most == 0 && (t->at == t->len || t->s[t->at++] != '}'))
-        return reject(t, "\\x{...} with more than one number");
+        return reject(t, "\\x{...} with more than one code point");
     return put(t, "\\x{") || put_bytes(t, start, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
@@ -290,11 +290,11 @@ static int class(translation *t) {
 
 /* Translates the part of a group between "(?" and its content, such as ":" or "i:". t->at is after the question mark. */
 static int group_kind(translation *t) {
-    static const char *const same[] = {":", "=", "!", ">", "<=", "<!"};
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        if (next_is(t, same[i])) {
-            t->at += strlen(same[i]);
-            return put(t, "?") || put(t, same[i]) ? AOE_ENOMEM : 0;
+    static const char *const copied[] = {":", "=", "!", ">", "<=", "<!"};
+    for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+        if (next_is(t, copied[i])) {
+            t->at += strlen(copied[i]);
+            return put(t, "?") || put(t, copied[i]) ? AOE_ENOMEM : 0;
         }
     }
     if (put(t, "?"))
@@ -320,7 +320,7 @@ static int group_kind(translation *t) {
 }
 
 static int open_group(translation *t) {
-    if (t->depth == DEEPEST)
+    if (t->depth == MAX_DEPTH)
         return reject(t, "groups nested more than 32 deep");
     if (next_is(t, "*"))
         return reject(t, "(*...)");
@@ -357,7 +357,7 @@ static int counts(translation *t, int *is_repetition) {
 
 /* Puts a group around the last atom and its quantifier, so that another quantifier can follow. Without the
  * group, PCRE2 would interpret + after counts, or a third *, + or ?, differently. */
-static int wrap(translation *t) {
+static int group_last(translation *t) {
     if (put(t, "    ")) /* space for the parentheses */
         return AOE_ENOMEM;
     memmove(t->out->data + t->atom + 3, t->out->data + t->atom, t->out->len - 4 - t->atom);
@@ -372,7 +372,7 @@ static int repeat(translation *t, char sign) {
     int rc = 0;
     if (t->atom == SIZE_MAX)
         return reject(t, "a quantifier without an expression to repeat");
-    if (t->repeated && !modifies && (rc = wrap(t)))
+    if (t->repeated && !modifies && (rc = group_last(t)))
         return rc;
     const char text[2] = {sign, 0};
     t->repeated = modifies ? 3 : 1;
@@ -409,7 +409,7 @@ static int close_group(translation *t) {
 static int brace(translation *t) {
     int is_repetition = 0, rc;
     if (t->repeated && t->atom != SIZE_MAX) { /* counts that follow another quantifier */
-        if ((rc = wrap(t)))
+        if ((rc = group_last(t)))
             return rc;
         t->repeated = 0;
     }

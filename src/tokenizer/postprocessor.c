@@ -13,7 +13,7 @@
 #include "tokenizer/json_type.h"
 #include "tokenizer/vocab.h"
 
-enum { DEEPEST = 8 }; /* maximum nesting of Sequences */
+enum { MAX_DEPTH = 8 }; /* maximum nesting of Sequences */
 
 int aoei_postprocessor_add(aoei_postprocessor *p, int after, int32_t id, aoe_error *err) {
     size_t n = p->n_before + p->n_after;
@@ -56,7 +56,7 @@ static int read_template(aoei_postprocessor *p, const json_t *section, const cha
     const json_t *single = json_object_get(section, "single"), *table = json_object_get(section, "special_tokens");
     int texts = 0, rc;
     if (!json_is_array(single))
-        return aoei_fail(err, AOE_EFORMAT, "%s: TemplateProcessing without an array \"single\"; fetch the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: TemplateProcessing has no array \"single\"; fetch the file again", file);
     for (size_t i = 0; i < json_array_size(single); i++) {
         const json_t *piece = json_array_get(single, i);
         const json_t *special = json_object_get(piece, "SpecialToken"), *sequence = json_object_get(piece, "Sequence");
@@ -104,11 +104,11 @@ static int read_sequence(aoei_postprocessor *p, const json_t *section, int depth
     const json_t *list = json_object_get(section, "processors");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a post_processor Sequence without \"processors\"; fetch the file again", file);
-    if (depth == DEEPEST)
+        return aoei_fail(err, AOE_EFORMAT, "%s: a post_processor Sequence has no \"processors\"; fetch the file again", file);
+    if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: post_processor Sequences nested more than %d deep are not supported; use a flat list", file,
-                         DEEPEST);
+                         MAX_DEPTH);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
         aoei_postprocessor next = {.n_before = 0};
         rc = read_step(&next, json_array_get(list, i), depth + 1, file, err);

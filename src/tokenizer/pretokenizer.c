@@ -52,7 +52,7 @@ static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *st
 }
 
 /* Appends the letters that represent the bytes of a piece. */
-static int spell(const char *s, const size_t *origin, aoei_span piece, aoei_normalized *out) {
+static int map_bytes(const char *s, const size_t *origin, aoei_span piece, aoei_normalized *out) {
     for (size_t i = piece.start; i < piece.end; i++)
         if (aoei_normalized_put_cp(out, aoei_byte_letter((unsigned char)s[i]), origin ? origin[i] : 0))
             return -1;
@@ -67,15 +67,15 @@ static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     return out;
 }
 
-/* Writes all pieces of the batch to the other buffer, rewritten as the step requires (spelled = 0) or with their bytes mapped
- * to letters (spelled = 1). Sets *s and *origin to the new text. */
-static int change(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int spelled, const char **s,
-                  const size_t **origin) {
+/* Writes all pieces of the batch to the other buffer, rewritten as the step requires (mapped = 0) or with their bytes mapped
+ * to letters (mapped = 1). Sets *s and *origin to the new text. */
+static int transform_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int mapped, const char **s,
+                            const size_t **origin) {
     aoei_normalized *out = other_text(g, *origin != NULL);
     aoei_piece_list *l = &g->list[g->which_list];
     for (size_t i = 0; i < l->n; i++) {
         const size_t start = out->len;
-        if (spelled ? spell(*s, *origin, l->span[i], out) : rewrite(g, step, *s, *origin, l->span[i], out))
+        if (mapped ? map_bytes(*s, *origin, l->span[i], out) : rewrite(g, step, *s, *origin, l->span[i], out))
             return -1;
         l->span[i] = (aoei_span){start, out->len};
     }
@@ -86,7 +86,7 @@ static int change(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int
     return 0;
 }
 
-static int cut(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, aoe_error *err) {
+static int split_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, aoe_error *err) {
     const aoei_piece_list *from = &g->list[g->which_list];
     aoei_piece_list *to = &g->list[g->which_list ^= 1];
     to->n = 0;
@@ -141,16 +141,16 @@ static int run_steps(aoei_pretokenizing *g, aoe_error *err) {
     const size_t *origin = g->origin;
     for (size_t i = 0; i < p->n && !rc; i++) {
         const aoei_pretokenizer_step *step = &p->step[i];
-        if (i > 0 && rewrites(step) && change(g, step, 0, &s, &origin))
+        if (i > 0 && rewrites(step) && transform_pieces(g, step, 0, &s, &origin))
             return aoei_fail_nomem(err, g->end);
         if (i > 0 && step->split.at != AOEI_SPLIT_NOWHERE)
-            rc = cut(g, step, s, err);
-        if (!rc && step->bytes && !(p->leave_bytes && i + 1 == p->n) && change(g, step, 1, &s, &origin))
+            rc = split_pieces(g, step, s, err);
+        if (!rc && step->bytes && !(p->leave_bytes && i + 1 == p->n) && transform_pieces(g, step, 1, &s, &origin))
             return aoei_fail_nomem(err, g->end);
     }
-    g->done_s = s;
-    g->done_origin = origin;
-    g->handed = 0;
+    g->words_s = s;
+    g->words_origin = origin;
+    g->n_returned = 0;
     return rc;
 }
 
@@ -163,7 +163,7 @@ void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p,
     g->end = end;
     g->base = base;
     g->first_done = 0;
-    g->list[0].n = g->list[1].n = g->handed = 0;
+    g->list[0].n = g->list[1].n = g->n_returned = 0;
 }
 
 int aoei_pretokenizing_next(aoei_pretokenizing *g, aoei_words *words, aoe_error *err) {
@@ -181,19 +181,19 @@ int aoei_pretokenizing_next(aoei_pretokenizing *g, aoei_words *words, aoe_error 
     const aoei_piece_list *l = &g->list[g->which_list];
     if (g->at >= g->end)
         return 0;
-    while (g->handed == l->n) { /* a step may have removed all pieces of a batch */
+    while (g->n_returned == l->n) { /* a step may have removed all pieces of a batch */
         const int rc = run_steps(g, err);
         l = &g->list[g->which_list];
         if (rc)
             return rc;
-        if (l->n == 0 && g->outer.at == g->outer.len && !g->outer.waiting)
+        if (l->n == 0 && g->outer.at == g->outer.len && !g->outer.has_pending)
             return 0;
     }
-    words->s = g->done_s;
-    words->origin = g->done_origin;
-    for (words->n = 0; words->n < AOEI_WORDS && g->handed < l->n; words->n++, g->handed++) {
-        words->start[words->n] = l->span[g->handed].start;
-        words->end[words->n] = l->span[g->handed].end;
+    words->s = g->words_s;
+    words->origin = g->words_origin;
+    for (words->n = 0; words->n < AOEI_WORDS && g->n_returned < l->n; words->n++, g->n_returned++) {
+        words->start[words->n] = l->span[g->n_returned].start;
+        words->end[words->n] = l->span[g->n_returned].end;
     }
     return 1;
 }

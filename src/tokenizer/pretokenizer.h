@@ -54,10 +54,10 @@ typedef struct aoei_pretokenizing {
     aoei_normalized front;         /* the piece after the first step */
     aoei_normalized text[2];       /* the piece after later steps; the two buffers alternate */
     aoei_piece_list list[2];       /* the pieces before and after a step; the two lists alternate */
-    const char *done_s;            /* text of the words, as in aoei_words */
-    const size_t *done_origin;     /* origins of done_s */
+    const char *words_s;           /* text of the words, as in aoei_words */
+    const size_t *words_origin;    /* origins of words_s */
     size_t which_text, which_list; /* indices of the text and the list that were written last */
-    size_t handed;                 /* number of words of the last list that have been returned */
+    size_t n_returned;             /* number of words of the last list that have been returned */
     aoei_splitter outer, inner;    /* splitters of the first step and of later steps */
 } aoei_pretokenizing;
 

@@ -13,7 +13,7 @@
 #include "tokenizer/json_type.h"
 #include "tokenizer/pretokenizer_read.h"
 
-enum { DEEPEST = 8 }; /* maximum nesting of Sequences */
+enum { MAX_DEPTH = 8 }; /* maximum nesting of Sequences */
 
 /* GPT-2's regular expression for words. */
 static const char gpt2[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
@@ -196,12 +196,11 @@ static int read_sequence(aoei_pretokenizer *p, const json_t *section, int depth,
     const json_t *list = json_object_get(section, "pretokenizers");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a pre_tokenizer Sequence without \"pretokenizers\"; fetch the file again",
-                         file);
-    if (depth == DEEPEST)
+        return aoei_fail(err, AOE_EFORMAT, "%s: a pre_tokenizer Sequence has no \"pretokenizers\"; fetch the file again", file);
+    if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: pre_tokenizer Sequences nested more than %d deep are not supported; use a flat list", file,
-                         DEEPEST);
+                         MAX_DEPTH);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++)
         rc = read_step(p, json_array_get(list, i), depth + 1, file, err);
     return rc;

@@ -17,8 +17,8 @@ int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_
     *p = (aoei_prompted){0};
     const char *at = strstr(prompt, marker);
     if (!at || strstr(at + 1, marker))
-        return aoei_fail(err, AOE_EARG, "the prompt \"%.80s\" has {text} %s; write it exactly once, where the text goes",
-                         prompt, at ? "more than once" : "nowhere");
+        return aoei_fail(err, AOE_EARG, "the prompt \"%.80s\" %s; write {text} exactly once, at the position of the text",
+                         prompt, at ? "contains {text} more than once" : "does not contain {text}");
     size_t bad = aoei_utf8_valid(prompt, len), total;
     if (bad < len)
         return aoei_fail(err, AOE_EFORMAT, "the prompt is not valid UTF-8 at byte %zu; write it as UTF-8", bad);
@@ -40,28 +40,28 @@ void aoei_prompt_free(aoei_prompted *p) {
     memset(p, 0, sizeof *p);
 }
 
-static int is_of_text(const aoei_prompted *p, aoei_span span) {
+static int belongs_to_text(const aoei_prompted *p, aoei_span span) {
     return span.start >= p->text_start && span.end <= p->text_end;
 }
 
 void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_span *span, size_t first, size_t *before,
                       size_t *after) {
     size_t begin = first, end = ids->n;
-    while (begin < end && !is_of_text(p, span[begin]))
+    while (begin < end && !belongs_to_text(p, span[begin]))
         begin++;
-    while (end > begin && !is_of_text(p, span[end - 1]))
+    while (end > begin && !belongs_to_text(p, span[end - 1]))
         end--;
     *before = begin - first;
     *after = ids->n - end;
 }
 
-int aoei_prompt_cut(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget, size_t max_length,
-                    aoe_error *err) {
+int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
+                         size_t max_length, aoe_error *err) {
     size_t of_text = 0, tokens = ids->n - first;
     if (tokens <= budget)
         return 0;
     for (size_t i = first; i < ids->n; i++)
-        of_text += (size_t)is_of_text(p, span[i]);
+        of_text += (size_t)belongs_to_text(p, span[i]);
     size_t of_template = tokens - of_text;
     if (of_template >= budget)
         return aoei_fail(err, AOE_EARG,
@@ -70,7 +70,7 @@ int aoei_prompt_cut(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span,
                          max_length, of_template, budget);
     size_t keep = budget - of_template, to = first;
     for (size_t i = first; i < ids->n; i++) {
-        if (is_of_text(p, span[i])) {
+        if (belongs_to_text(p, span[i])) {
             if (keep == 0)
                 continue;
             keep--;

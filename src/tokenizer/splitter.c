@@ -85,13 +85,13 @@ void aoei_splitter_begin(aoei_splitter *p, const aoei_split *split, const char *
     p->s = s;
     p->len = len;
     p->at = 0;
-    p->matched = p->waiting = p->was_match = 0;
+    p->matched = p->has_pending = p->was_match = 0;
     if (split->at == AOEI_SPLIT_PATTERN)
         aoei_pattern_begin(&p->search, &split->pattern, s, len);
 }
 
 /* Returns 1 if the next part, a match or the text between matches, must be merged with the pending piece. */
-static int belongs(const aoei_splitter *p, int match) {
+static int must_merge(const aoei_splitter *p, int match) {
     switch (p->split->behavior) {
     case AOEI_SPLIT_MERGED_WITH_PREVIOUS:
         return match && !p->was_match;
@@ -109,23 +109,23 @@ int aoei_splitter_next(aoei_splitter *p, size_t *start, size_t *end, aoe_error *
     int match = 0, rc;
     while ((rc = next_part(p, &from, &to, &match, err)) > 0) {
         match ^= p->split->invert;
-        const int ready = p->waiting && !belongs(p, match);
-        if (p->waiting && !ready)
+        const int ready = p->has_pending && !must_merge(p, match);
+        if (p->has_pending && !ready)
             p->end = to;
         *start = p->start;
         *end = p->end;
         p->was_match = match;
-        if (!p->waiting || ready) {
-            p->waiting = !(match && p->split->behavior == AOEI_SPLIT_REMOVED);
+        if (!p->has_pending || ready) {
+            p->has_pending = !(match && p->split->behavior == AOEI_SPLIT_REMOVED);
             p->start = from;
             p->end = to;
         }
         if (ready && *start < *end)
             return 1;
     }
-    if (rc < 0 || !p->waiting)
+    if (rc < 0 || !p->has_pending)
         return rc;
-    p->waiting = 0;
+    p->has_pending = 0;
     *start = p->start;
     *end = p->end;
     return *start < *end;

@@ -46,7 +46,7 @@ typedef struct aoei_splitter {
     size_t match_start, match_end; /* byte range of the match that was found last */
     int matched;                   /* 1: the match has not been processed yet, because the text before it comes first */
     size_t start, end;             /* byte range of the pending piece, which the next match or the text before it may extend */
-    int waiting;                   /* 1: there is a pending piece */
+    int has_pending;               /* 1: there is a pending piece */
     int was_match;                 /* 1: the last processed part of the text was a match */
 } aoei_splitter;
 

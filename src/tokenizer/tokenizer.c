@@ -34,7 +34,7 @@ typedef struct encoder {
     aoe_error *err;
 } encoder;
 
-static int enough(const encoder *e) {
+static int is_complete(const encoder *e) {
     return e->tokens.ids->n >= e->stop;
 }
 
@@ -85,7 +85,7 @@ static int encode_words(encoder *e, size_t start, size_t end, const char *raw, s
     aoei_pretokenizing *g = &e->pretokenizing;
     int rc = 0;
     aoei_pretokenizing_begin(g, &t->pretokenizer, &e->normalized, start, end, e->origin);
-    while (!enough(e) && (rc = aoei_pretokenizing_next(g, e->words, e->err)) > 0) {
+    while (!is_complete(e) && (rc = aoei_pretokenizing_next(g, e->words, e->err)) > 0) {
         const size_t first = e->tokens.ids->n, stop = e->tokens.drop_unknown ? SIZE_MAX : e->stop;
         if ((rc = aoei_subword_encode(&t->model, e->words, stop, &e->tokens, &e->scratch, e->err)))
             break;
@@ -104,16 +104,16 @@ static int encode_piece(encoder *e, const char *s, size_t len) {
     if (rc || len == 0)
         return rc;
     aoei_matches m = {.tokens = &t->added, .patterns = &t->added.normalized, .s = e->normalized.data, .len = e->normalized.len};
-    while (!rc && !enough(e) && aoei_matches_next(&m, &match)) {
+    while (!rc && !is_complete(e) && aoei_matches_next(&m, &match)) {
         rc = encode_words(e, match.before_start, match.before_end, s, len);
-        if (!rc && !enough(e)) {
+        if (!rc && !is_complete(e)) {
             const size_t first = e->tokens.ids->n;
             rc = push_added(e, &match);
             to_original(e, first, e->normalized.origin, s, len);
         }
     }
-    if (!rc && !enough(e) && m.cut < m.len)
-        rc = encode_words(e, m.cut, m.len, s, len);
+    if (!rc && !is_complete(e) && m.last_end < m.len)
+        rc = encode_words(e, m.last_end, m.len, s, len);
     return rc;
 }
 
@@ -121,15 +121,15 @@ static int encode_text(encoder *e, const char *s, size_t len) {
     aoei_match match;
     aoei_matches m = {.tokens = &e->t->added, .patterns = &e->t->added.raw, .s = s, .len = len};
     int rc = 0;
-    while (!rc && !enough(e) && aoei_matches_next(&m, &match)) {
+    while (!rc && !is_complete(e) && aoei_matches_next(&m, &match)) {
         e->origin = match.before_start;
         rc = encode_piece(e, s + match.before_start, match.before_end - match.before_start);
         if (!rc)
             rc = push_added(e, &match);
     }
-    e->origin = m.cut;
-    if (!rc && m.cut < len)
-        rc = encode_piece(e, s + m.cut, len - m.cut);
+    e->origin = m.last_end;
+    if (!rc && m.last_end < len)
+        rc = encode_piece(e, s + m.last_end, len - m.last_end);
     return rc;
 }
 
@@ -174,7 +174,7 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
         e->tokens.track = 1;
         e->stop = SIZE_MAX;
         if ((rc = aoei_token_list_reserve(&e->tokens, 0, e->err)) == 0 && (rc = encode_text(e, p.data, p.len)) == 0)
-            rc = aoei_prompt_cut(&p, e->tokens.ids, e->tokens.span, first, limit, o->max_length, e->err);
+            rc = aoei_prompt_truncate(&p, e->tokens.ids, e->tokens.span, first, limit, o->max_length, e->err);
     }
     aoei_prompt_free(&p);
     return rc;
@@ -244,7 +244,7 @@ void aoe_ids_free(aoe_ids *ids) {
 int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err) {
     aoei_pretokenizer *p = &t->pretokenizer;
     const aoe_text space = p->space[0] ? aoe_text_of(p->space) : aoei_normalizer_space(&t->normalizer);
-    p->leave_bytes = p->byte_level && t->model.type == AOEI_SUBWORD_BPE && aoei_bpe_take_bytes(&t->model.bpe);
+    p->leave_bytes = p->byte_level && t->model.type == AOEI_SUBWORD_BPE && aoei_bpe_enable_raw_bytes(&t->model.bpe);
     aoei_subword_set_space(&t->model, space.data, space.len);
     return aoei_added_tokens_finish(&t->added, &t->normalizer, path, err);
 }

@@ -299,7 +299,7 @@ static int add_bert_template(const reader *r) {
     if (cls_id < 0 && sep_id < 0)
         return 0;
     if (cls_id < 0 || sep_id < 0)
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary has no \"%.80s\" token; add it or name another in %s",
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary has no token \"%.80s\"; add it, or set another token in %s",
                          r->vocab_path, cls_id < 0 ? cls->content : sep->content, r->config_path);
     int rc = aoei_postprocessor_add(&r->t->post, 0, cls_id, r->err);
     return rc ? rc : aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err);
@@ -315,7 +315,8 @@ static int add_template(const reader *r) {
     if (rc || !bos || r->family == QWEN2)
         return rc;
     const int32_t id = special_id(r, BOS);
-    return id < 0 ? aoei_fail(r->err, AOE_EFORMAT, "%s: \"add_bos_token\" without a \"bos_token\" of the vocabulary; name one",
+    return id < 0 ? aoei_fail(r->err, AOE_EFORMAT,
+                              "%s: \"add_bos_token\" is true, but \"bos_token\" is not in the vocabulary; correct it",
                               r->config_path)
                   : aoei_postprocessor_add(&r->t->post, 0, id, r->err);
 }

@@ -30,7 +30,7 @@ static int reserve(aoei_unigram_scratch *x, size_t n, aoe_error *err) {
     return 0;
 }
 
-static void offer(aoei_unigram_node *node, double score, size_t start, int32_t id) {
+static void update_node(aoei_unigram_node *node, double score, size_t start, int32_t id) {
     if (node->id < 0 || score > node->score)
         *node = (aoei_unigram_node){.score = score, .start = start, .id = id};
 }
@@ -53,7 +53,7 @@ static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_
             if (!(node & AOEI_TRIE_END))
                 continue;
             const int32_t id = aoei_trie_value(t, node);
-            offer(&x->node[i + 1], u->score[id] + before, start, id);
+            update_node(&x->node[i + 1], u->score[id] + before, start, id);
             known |= i + 1 == start + bytes;
         }
         if (known)
@@ -62,7 +62,7 @@ static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_
             return aoei_fail(err, AOE_EFORMAT,
                              "character \"%.*s\" is not in the vocabulary, which has no unknown token; set \"unk_id\"",
                              (int)bytes, s + start);
-        offer(&x->node[start + bytes], u->unk_score + before, start, u->unk < 0 ? NO_TOKEN : u->unk);
+        update_node(&x->node[start + bytes], u->unk_score + before, start, u->unk < 0 ? NO_TOKEN : u->unk);
     }
     return 0;
 }
@@ -76,7 +76,7 @@ static int push_part(aoei_unigram_scratch *x, size_t start, size_t end, aoe_erro
 
 /* Writes the tokens of the best segmentation to x->part, the last token first. Consecutive unknown characters become one part.
  */
-static int trace(const aoei_unigram *u, size_t len, aoei_unigram_scratch *x, aoe_error *err) {
+static int backtrace(const aoei_unigram *u, size_t len, aoei_unigram_scratch *x, aoe_error *err) {
     int was_unknown = 0, rc = 0;
     x->n_parts = 0;
     for (size_t end = len; end > 0 && !rc; end = x->node[end].start) {
@@ -121,7 +121,7 @@ static int encode_word(const aoei_unigram *u, const char *s, size_t start, size_
                        aoei_unigram_scratch *x, aoe_error *err) {
     int rc = find_best(u, s + start, end - start, out->drop_unknown, x, err);
     if (!rc)
-        rc = trace(u, end - start, x, err);
+        rc = backtrace(u, end - start, x, err);
     return rc ? rc : push_tokens(u, s + start, start, x, out, err);
 }
 

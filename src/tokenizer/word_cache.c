@@ -42,7 +42,7 @@ uint64_t aoei_word_cache_hash(const char *s, size_t len) {
     return h ^ h >> 29;
 }
 
-static size_t place(uint64_t hash) {
+static size_t first_slot(uint64_t hash) {
     return (size_t)(hash * UINT64_C(0xD6E8FEB86659FD93) >> (64 - SLOTS_LOG2));
 }
 
@@ -53,7 +53,7 @@ static uint16_t tag_of(uint64_t hash) {
 
 const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len) {
     const uint16_t wanted = tag_of(hash);
-    for (size_t i = place(hash), end = i + PROBES; i < end; i++) {
+    for (size_t i = first_slot(hash), end = i + PROBES; i < end; i++) {
         const uint16_t tag = atomic_load_explicit(&c->tag[i], memory_order_acquire);
         const aoei_cached_word *slot = &c->slot[i];
         if (tag == FREE)
@@ -65,7 +65,7 @@ const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t 
 }
 
 void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token, size_t n) {
-    for (size_t i = place(hash), end = i + PROBES; i < end; i++) {
+    for (size_t i = first_slot(hash), end = i + PROBES; i < end; i++) {
         uint16_t tag = FREE;
         aoei_cached_word *slot = &c->slot[i];
         if (!atomic_compare_exchange_strong_explicit(&c->tag[i], &tag, FILLING, memory_order_relaxed, memory_order_relaxed))

@@ -46,7 +46,7 @@ int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **out, const aoei_wordp
     o = o ? o : &defaults;
     *out = NULL;
     if (o->vocab_size < AOEI_SPECIAL_COUNT + 2 || o->vocab_size > AOEI_VOCAB_MAX_ID)
-        return aoei_fail(err, AOE_EARG, "vocabulary size %zu; it must be between %d and %d", o->vocab_size,
+        return aoei_fail(err, AOE_EARG, "the vocabulary size is %zu; it must be between %d and %d", o->vocab_size,
                          AOEI_SPECIAL_COUNT + 2, AOEI_VOCAB_MAX_ID);
     aoei_wordpiece_trainer *tr = aoei_calloc(1, sizeof *tr);
     if (!tr)

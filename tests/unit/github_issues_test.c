@@ -711,7 +711,7 @@ static void test_page_cycles(void **state) {
     r.o.token = TOKEN;
     for (r.o.graphql = 0; r.o.graphql < 2; r.o.graphql++) {
         assert_int_equal(collect(&r), AOE_EFORMAT);
-        assert_non_null(strstr(r.err.message, "form a cycle"));
+        assert_non_null(strstr(r.err.message, "in a cycle"));
     }
     end(&r);
     test_server_stop(other);

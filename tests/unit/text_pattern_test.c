@@ -142,7 +142,7 @@ static void test_rejected(void **state) {
     expect_rejected("\\k<a>", "escape");
     expect_rejected("\\xE9", "bytes above");
     expect_rejected("\\x{41 42}", "more than one");
-    expect_rejected("\\u41", "character number");
+    expect_rejected("\\u41", "code point");
     expect_rejected("(?<n>a)", "a group other than");
     expect_rejected("(?x:a)", "a group other than");
     expect_rejected("a(?i)b|c", "options");
