@@ -77,12 +77,12 @@ void aoe_data_check_options_defaults(aoe_data_check_options *o) {
     aoe_table_options_defaults(&o->table);
 }
 
-static int looks_for(const check *c, aoe_finding_kind kind) {
+static int is_enabled(const check *c, aoe_finding_kind kind) {
     return !(c->o->ignore >> kind & 1);
 }
 
-static void found(check *c, const aoe_finding *f) {
-    if (!looks_for(c, f->kind))
+static void report_finding(check *c, const aoe_finding *f) {
+    if (!is_enabled(c, f->kind))
         return;
     c->result->found[f->kind]++;
     c->result->total++;
@@ -107,7 +107,7 @@ static aoe_text reason(const char *message, const char *name) {
     return (aoe_text){s, (size_t)(end - s)};
 }
 
-static void note_bad_row(void *user, size_t line, const char *message) {
+static void add_bad_row(void *user, size_t line, const char *message) {
     checked_file *f = user;
     const aoe_text why = reason(message, f->records.name);
     char *copy =
@@ -132,7 +132,7 @@ static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line
 
 /* Reads a file. If its first row is bad, only this bad row is stored. */
 static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
-    const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
+    const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = add_bad_row, .user = f};
     aoe_error why = {.code = 0};
     size_t line;
     int rc = aoei_records_read(&f->records, &c->names, path, &read, &why);
@@ -140,7 +140,7 @@ static int read_file(check *c, checked_file *f, const char *path, aoe_error *err
         f->records.name = aoei_strdup(path);
         rc = f->records.name ? 0 : AOE_ENOMEM;
         if (!rc)
-            note_bad_row(f, line, why.message);
+            add_bad_row(f, line, why.message);
     }
     if (rc == AOE_ENOMEM || (!rc && f->no_memory))
         return aoei_fail_nomem(err, (f->n_bad + 1) * sizeof *f->bad);
@@ -162,7 +162,8 @@ static int read_files(check *c, const char *const *paths, aoe_error *err) {
     return rc;
 }
 
-static size_t *all_none(size_t n) {
+/* Returns an array [n] of NONE, owned by the caller; NULL if memory runs out. */
+static size_t *create_indices(size_t n) {
     size_t *a = aoei_malloc_array(n, sizeof *a);
     for (size_t i = 0; i < n && a; i++)
         a[i] = NONE;
@@ -182,16 +183,16 @@ static int index_files(check *c, aoe_error *err) {
     }
     if (rc)
         return rc;
-    c->text_first = all_none(texts);
-    c->key_first = all_none(c->keys.n);
-    c->key_here = all_none(c->keys.n);
+    c->text_first = create_indices(texts);
+    c->key_first = create_indices(c->keys.n);
+    c->key_here = create_indices(c->keys.n);
     return c->text_first && c->key_first && c->key_here ? 0 : aoei_fail_nomem(err, texts * sizeof *c->class);
 }
 
 /* ---- checks of rows */
 
 /* Sets the other file and line of a finding to those of a row. row: row number. */
-static void place(const check *c, size_t row, aoe_finding *f) {
+static void set_other_row(const check *c, size_t row, aoe_finding *f) {
     size_t i = c->n - 1;
     while (c->file[i].start > row || !c->file[i].records.n)
         i--;
@@ -212,7 +213,7 @@ static void check_label(check *c, const checked_file *f, size_t i) {
     x.text = c->names.labels.text[label];
     if (kind == AOEI_LABEL_UNKNOWN || kind == AOEI_LABEL_NOT_FINITE ||
         (kind == AOEI_LABEL_VALUE && (value < c->o->low || value > c->o->high)))
-        found(c, &x);
+        report_finding(c, &x);
 }
 
 static size_t characters(aoe_text t) {
@@ -230,20 +231,20 @@ static void check_texts(check *c, const checked_file *f, size_t i) {
         const aoe_text text = c->names.texts.text[r->text[k]];
         if (!empty && aoei_text_is_empty(text)) {
             const aoe_finding x = finding(f, i, AOE_FINDING_EMPTY);
-            found(c, &x);
+            report_finding(c, &x);
             empty = 1;
         }
         if (!too_long && c->o->longest && text.len > c->o->longest && characters(text) > c->o->longest) {
             aoe_finding x = finding(f, i, AOE_FINDING_LONG);
             x.text = text;
             x.length = characters(text);
-            found(c, &x);
+            report_finding(c, &x);
             too_long = 1;
         }
     }
 }
 
-static void check_twins(check *c, const checked_file *f, size_t i) {
+static void check_duplicates(check *c, const checked_file *f, size_t i) {
     const size_t key = f->key[i], first = c->key_here[key];
     if (first == NONE || first < f->start) {
         c->key_here[key] = f->start + i;
@@ -251,20 +252,20 @@ static void check_twins(check *c, const checked_file *f, size_t i) {
     }
     const size_t label = f->records.label[i], other = f->records.label[first - f->start];
     aoe_finding x = finding(f, i, label == other ? AOE_FINDING_DUPLICATE : AOE_FINDING_CONFLICT);
-    place(c, first, &x);
+    set_other_row(c, first, &x);
     if (label != other) {
         x.text = c->names.labels.text[label];
         x.other_label = c->names.labels.text[other];
     }
-    found(c, &x);
+    report_finding(c, &x);
 }
 
 static void check_leaks(check *c, const checked_file *f, size_t i) {
     const aoei_records *r = &f->records;
     if (c->key_first[f->key[i]] != NONE) {
         aoe_finding x = finding(f, i, AOE_FINDING_LEAK);
-        place(c, c->key_first[f->key[i]], &x);
-        found(c, &x);
+        set_other_row(c, c->key_first[f->key[i]], &x);
+        report_finding(c, &x);
         return;
     }
     for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {
@@ -273,14 +274,14 @@ static void check_leaks(check *c, const checked_file *f, size_t i) {
             continue;
         aoe_finding x = finding(f, i, AOE_FINDING_SHARED);
         x.text = c->names.texts.text[r->text[k]];
-        place(c, first, &x);
-        found(c, &x);
+        set_other_row(c, first, &x);
+        report_finding(c, &x);
         return;
     }
 }
 
 /* Reports a file whose labels are all equal, because it is useless for training and evaluation. */
-static void check_classes(check *c, const checked_file *f) {
+static void check_equal_labels(check *c, const checked_file *f) {
     size_t only = NONE;
     double value;
     for (size_t i = 0; i < f->records.n; i++) {
@@ -294,11 +295,11 @@ static void check_classes(check *c, const checked_file *f) {
         return;
     const aoe_finding x = {
         .kind = AOE_FINDING_CLASS, .file = f->records.name, .text = c->names.labels.text[only], .other_label = {"", 0}};
-    found(c, &x);
+    report_finding(c, &x);
 }
 
 /* Stores the first row of each key and text of a file. The following files are compared with them. */
-static void remember(check *c, const checked_file *f) {
+static void store_first_rows(check *c, const checked_file *f) {
     const aoei_records *r = &f->records;
     for (size_t i = 0; i < r->n; i++) {
         size_t *key = &c->key_first[f->key[i]];
@@ -319,22 +320,22 @@ static void check_file(check *c, const checked_file *f) {
                                    .line = f->bad[bad].line,
                                    .text = f->bad[bad].why,
                                    .other_label = {"", 0}};
-            found(c, &x);
+            report_finding(c, &x);
         }
         if (i == f->records.n)
             break;
-        if (f->records.labelled)
+        if (f->records.has_labels)
             check_label(c, f, i);
         check_texts(c, f, i);
-        check_twins(c, f, i);
+        check_duplicates(c, f, i);
         check_leaks(c, f, i);
     }
-    if (f->records.labelled)
-        check_classes(c, f);
-    remember(c, f);
+    if (f->records.has_labels)
+        check_equal_labels(c, f);
+    store_first_rows(c, f);
 }
 
-static void release(check *c) {
+static void check_free(check *c) {
     aoei_names_free(&c->names);
     aoei_distinct_free(&c->keys);
     aoei_labels_free(&c->map);
@@ -366,6 +367,6 @@ int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_chec
         rc = index_files(&c, err);
     for (size_t i = 0; i < n_paths && !rc; i++)
         check_file(&c, &c.file[i]);
-    release(&c);
+    check_free(&c);
     return rc;
 }

@@ -56,69 +56,69 @@ size_t aoei_clusters_number(aoei_clusters *c, size_t *of) {
 /* A cluster to assign. */
 typedef struct entry {
     size_t weight, cluster; /* weight of the cluster, and its number */
-    size_t place;           /* random number that determines the order of clusters with equal weight */
+    size_t random_order;    /* random number that determines the order of clusters with equal weight */
 } entry;
 
-static int heavy_first(const void *a, const void *b) {
+static int by_weight(const void *a, const void *b) {
     const entry *x = a, *y = b;
     if (x->weight != y->weight)
         return x->weight < y->weight ? 1 : -1;
-    return (x->place > y->place) - (x->place < y->place);
+    return (x->random_order > y->random_order) - (x->random_order < y->random_order);
 }
 
 /* Chooses the part for a cluster: a random part among those with enough remaining capacity, with probability proportional to
  * the capacity; if there is none, the part with the largest remaining capacity. capacity: [n_parts] remaining capacities. */
 static size_t choose(const double *capacity, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
     double sum = 0;
-    size_t most = n_parts, last = n_parts;
+    size_t largest = n_parts, last = n_parts;
     for (size_t p = 0; p < n_parts; p++) {
         if (!(share[p] > 0))
             continue;
-        most = most == n_parts || capacity[p] > capacity[most] ? p : most;
+        largest = largest == n_parts || capacity[p] > capacity[largest] ? p : largest;
         sum += capacity[p] >= weight ? capacity[p] : 0;
     }
-    double at = aoei_rng_uniform(rng) * sum;
+    double random_point = aoei_rng_uniform(rng) * sum;
     for (size_t p = 0; p < n_parts; p++) {
         if (!(share[p] > 0) || capacity[p] < weight)
             continue;
         last = p;
-        at -= capacity[p];
-        if (at < 0)
+        random_point -= capacity[p];
+        if (random_point < 0)
             break;
     }
-    return last == n_parts ? most : last;
+    return last == n_parts ? largest : last;
 }
 
 int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, const double *share, size_t n_parts,
                         uint64_t seed, aoe_error *err) {
-    double total = 0, shares = 0;
+    double total = 0, share_sum = 0;
     for (size_t p = 0; p < n_parts; p++) {
         if (!isfinite(share[p]) || share[p] < 0)
             return aoei_fail(err, AOE_EARG, "split ratio %zu is %g; it must be a finite number that is not negative", p + 1,
                              share[p]);
-        shares += share[p];
+        share_sum += share[p];
     }
-    if (!(shares > 0) || !isfinite(shares) || n_clusters > UINT32_MAX)
+    if (!(share_sum > 0) || !isfinite(share_sum) || n_clusters > UINT32_MAX)
         return aoei_fail(err, AOE_EARG,
                          "cannot split %zu clusters: the sum of the split ratios is %g; use ratios such as 0.8 and 0.2",
-                         n_clusters, shares);
-    size_t *place = aoei_malloc_array(n_clusters, sizeof *place);
+                         n_clusters, share_sum);
+    size_t *random_order = aoei_malloc_array(n_clusters, sizeof *random_order);
     entry *order = aoei_malloc_array(n_clusters, sizeof *order);
     double *capacity = aoei_malloc_array(n_parts, sizeof *capacity);
-    int rc = place && order && capacity ? 0 : aoei_fail_nomem(err, n_clusters * sizeof *order);
+    int rc = random_order && order && capacity ? 0 : aoei_fail_nomem(err, n_clusters * sizeof *order);
     if (!rc) {
         aoei_rng rng;
         aoei_rng_init(&rng, seed, AOEI_STREAM_SPLIT, 0);
         for (size_t i = 0; i < n_clusters; i++)
-            place[i] = i;
-        aoei_rng_shuffle(&rng, place, n_clusters);
+            random_order[i] = i;
+        aoei_rng_shuffle(&rng, random_order, n_clusters);
         for (size_t i = 0; i < n_clusters; i++) {
-            order[i] = (entry){weight[i], i, place[i]};
+            order[i] = (entry){weight[i], i, random_order[i]};
             total += (double)weight[i];
         }
         for (size_t p = 0; p < n_parts; p++)
-            capacity[p] = share[p] / shares * total;
-        qsort(order, n_clusters, sizeof *order, heavy_first);
+            capacity[p] = share[p] / share_sum * total;
+        qsort(order, n_clusters, sizeof *order, by_weight);
         for (size_t i = 0; i < n_clusters; i++) {
             const double w = (double)order[i].weight;
             const size_t p = choose(capacity, share, n_parts, w, &rng);
@@ -128,6 +128,6 @@ int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, c
     }
     aoei_free(capacity);
     aoei_free(order);
-    aoei_free(place);
+    aoei_free(random_order);
     return rc;
 }

@@ -19,13 +19,13 @@
 enum { MAX_ROLES = 3, TRIES = 64 /* random draws of a negative before all candidates are tried in order */ };
 
 /* State of the conversion. */
-typedef struct forms {
+typedef struct converter {
     const aoe_data_convert_options *o; /* borrowed */
     aoe_data_convert_result *result;   /* borrowed */
     aoei_examples examples;            /* rows of the input; owned, like all fields below */
     aoei_table_writer out;             /* output */
     aoei_distinct texts;               /* distinct texts of all rows */
-    size_t *number;                    /* [examples.n_texts] index in `texts` of the first text that is equal to each text */
+    size_t *index;                     /* [examples.n_texts] index in `texts` of the first text that is equal to each text */
     size_t *first;                     /* [texts + 1] start of the entries of each distinct text in `next` */
     size_t *next; /* pairs to triplets: rows with this first text; positives: ascending indices of the texts that share a row
                      with this text */
@@ -33,24 +33,24 @@ typedef struct forms {
     size_t n_candidates; /* number of candidates */
     size_t *drawn;    /* [negatives] negatives of the current row; in pairs to triplets, [rows] 1: the negative row was used */
     double threshold; /* lowest label of a positive pair */
-} forms;
+} converter;
 
 /* ---- writing */
 
 /* Returns the output cell for one text position of a row: a text or a list of alternatives. */
-static aoei_cell cell_of(const forms *f, size_t row, size_t role) {
+static aoei_cell output_cell(const converter *f, size_t row, size_t role) {
     const size_t *first = f->examples.first + row * f->examples.roles + role;
     const size_t n = first[1] - first[0];
     return (aoei_cell){.text = f->examples.text[first[0]], .list = n > 1 ? f->examples.text + first[0] : NULL, .n = n};
 }
 
-static int write_row(forms *f, size_t row, aoei_cell a, aoei_cell b, aoei_cell c, aoe_error *err) {
+static int write_row(converter *f, size_t row, aoei_cell a, aoei_cell b, aoei_cell c, aoe_error *err) {
     const aoei_cell cells[MAX_ROLES] = {a, b, c};
     f->result->written++;
     return aoei_table_writer_row(&f->out, cells, f->examples.name, f->examples.line[row], err);
 }
 
-static int write_pair(forms *f, size_t row, aoei_cell a, aoei_cell b, double label, aoe_error *err) {
+static int write_pair(converter *f, size_t row, aoei_cell a, aoei_cell b, double label, aoe_error *err) {
     char text[AOEI_NUMBER_TEXT];
     const size_t len = aoei_number_text(text, label);
     return write_row(f, row, a, b, (aoei_cell){.text = {text, len}, .is_number = 1}, err);
@@ -58,20 +58,20 @@ static int write_pair(forms *f, size_t row, aoei_cell a, aoei_cell b, double lab
 
 /* ---- conversions of single rows */
 
-static int write_plain(forms *f, aoe_error *err) {
+static int write_rows(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     const aoe_example_kind to = f->o->to;
     int rc = 0;
     for (size_t i = 0; i < e->n && !rc; i++) {
-        const aoei_cell query = cell_of(f, i, 0), positive = cell_of(f, i, 1);
+        const aoei_cell query = output_cell(f, i, 0), positive = output_cell(f, i, 1);
         if (e->kind == AOE_EXAMPLES_PAIRS && to == AOE_EXAMPLES_POSITIVES && !(e->label[i] >= f->threshold)) {
             f->result->below++;
         } else if (to == AOE_EXAMPLES_PAIRS) {
             rc = write_pair(f, i, query, positive, e->kind == AOE_EXAMPLES_PAIRS ? e->label[i] : 1, err);
             if (!rc && e->kind == AOE_EXAMPLES_TRIPLETS)
-                rc = write_pair(f, i, query, cell_of(f, i, 2), 0, err);
+                rc = write_pair(f, i, query, output_cell(f, i, 2), 0, err);
         } else {
-            rc = write_row(f, i, query, positive, e->roles == MAX_ROLES ? cell_of(f, i, 2) : positive, err);
+            rc = write_row(f, i, query, positive, e->roles == MAX_ROLES ? output_cell(f, i, 2) : positive, err);
         }
     }
     return rc;
@@ -79,51 +79,51 @@ static int write_plain(forms *f, aoe_error *err) {
 
 /* ---- pairs to triplets */
 
-static int reserve(forms *f, size_t texts, size_t links, aoe_error *err) {
-    size_t places;
-    if (aoei_add_size(texts, 2, &places))
+static int reserve(converter *f, size_t texts, size_t n_next, aoe_error *err) {
+    size_t n_first;
+    if (aoei_add_size(texts, 2, &n_first))
         return aoei_fail_nomem(err, texts);
-    f->first = aoei_calloc(places, sizeof *f->first);
-    f->next = aoei_malloc_array(links, sizeof *f->next);
-    return f->first && f->next ? 0 : aoei_fail_nomem(err, (texts + links) * sizeof *f->first);
+    f->first = aoei_calloc(n_first, sizeof *f->first);
+    f->next = aoei_malloc_array(n_next, sizeof *f->next);
+    return f->first && f->next ? 0 : aoei_fail_nomem(err, (texts + n_next) * sizeof *f->first);
 }
 
-static int number_texts(forms *f, aoe_error *err) {
+static int index_texts(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
-    f->number = aoei_malloc_array(e->n_texts, sizeof *f->number);
-    int rc = f->number ? 0 : aoei_fail_nomem(err, e->n_texts * sizeof *f->number);
+    f->index = aoei_malloc_array(e->n_texts, sizeof *f->index);
+    int rc = f->index ? 0 : aoei_fail_nomem(err, e->n_texts * sizeof *f->index);
     for (size_t i = 0; i < e->n_texts && !rc; i++)
-        rc = aoei_distinct_add(&f->texts, e->text[i], 1, &f->number[i], err);
+        rc = aoei_distinct_add(&f->texts, e->text[i], 1, &f->index[i], err);
     size_t *class = rc ? NULL : aoei_malloc_array(f->texts.n, sizeof *class);
     if (!rc)
         rc = class ? aoei_distinct_classes(&f->texts, f->o->equality, class, err)
                    : aoei_fail_nomem(err, f->texts.n * sizeof *class);
     for (size_t i = 0; i < e->n_texts && !rc; i++)
-        f->number[i] = class[f->number[i]];
+        f->index[i] = class[f->index[i]];
     aoei_free(class);
     return rc;
 }
 
 /* Groups the rows by their first text, in f->first and f->next. Texts that are never a first text have no rows. */
-static int group_rows(forms *f, aoe_error *err) {
+static int group_rows(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
-    int rc = number_texts(f, err);
+    int rc = index_texts(f, err);
     if (!rc)
         rc = reserve(f, f->texts.n, e->n, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < e->n; i++)
-        f->first[f->number[2 * i] + 2]++;
+        f->first[f->index[2 * i] + 2]++;
     for (size_t t = 2; t <= f->texts.n; t++)
         f->first[t] += f->first[t - 1];
     for (size_t i = 0; i < e->n; i++)
-        f->next[f->first[f->number[2 * i] + 1]++] = i;
+        f->next[f->first[f->index[2 * i] + 1]++] = i;
     return 0;
 }
 
 /* Reorders the rows of a text so that rows whose label is at least the threshold come first. The order within both parts is
  * kept. Returns the size of the first part. scratch: [n], workspace. */
-static size_t part_rows(const forms *f, size_t *row, size_t n, size_t *scratch) {
+static size_t partition_rows(const converter *f, size_t *row, size_t n, size_t *scratch) {
     size_t positives = 0, others = 0;
     for (size_t i = 0; i < n; i++)
         if (f->examples.label[row[i]] >= f->threshold)
@@ -135,13 +135,13 @@ static size_t part_rows(const forms *f, size_t *row, size_t n, size_t *scratch) 
     return positives;
 }
 
-static int write_triplet(forms *f, size_t positive, size_t negative, aoe_error *err) {
-    return write_row(f, positive, cell_of(f, positive, 0), cell_of(f, positive, 1), cell_of(f, negative, 1), err);
+static int write_triplet(converter *f, size_t positive, size_t negative, aoe_error *err) {
+    return write_row(f, positive, output_cell(f, positive, 0), output_cell(f, positive, 1), output_cell(f, negative, 1), err);
 }
 
 /* Writes the triplets of one first text. positive and negative: its rows with labels at or above and below the threshold. */
-static int combine(forms *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
-                   aoei_rng *rng, aoe_error *err) {
+static int write_triplets_of(converter *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
+                             aoei_rng *rng, aoe_error *err) {
     int rc = 0;
     if (f->o->pairing == AOE_PAIRING_ZIP) {
         const size_t n = n_positive < n_negative ? n_positive : n_negative;
@@ -167,11 +167,12 @@ static int combine(forms *f, const size_t *positive, size_t n_positive, const si
     return rc;
 }
 
-static int write_grouped(forms *f, aoe_error *err) {
+static int write_from_pairs(converter *f, aoe_error *err) {
     aoei_rng rng;
     aoei_rng_init(&rng, f->o->seed, AOEI_STREAM_SPLIT, 1);
-    int rc = f->examples.n > UINT32_MAX ? aoei_fail(err, AOE_EARG, "%s: 2^32 rows or more; split the file", f->examples.name)
-                                        : group_rows(f, err);
+    int rc = f->examples.n > UINT32_MAX
+                 ? aoei_fail(err, AOE_EARG, "%s: the file has 2^32 rows or more; split it", f->examples.name)
+                 : group_rows(f, err);
     size_t *scratch = rc ? NULL : aoei_malloc_array(f->examples.n, sizeof *scratch);
     f->drawn = rc ? NULL : aoei_calloc(f->examples.n, sizeof *f->drawn);
     if (!rc && (!scratch || !f->drawn))
@@ -181,13 +182,13 @@ static int write_grouped(forms *f, aoe_error *err) {
         const size_t n = f->first[t + 1] - f->first[t];
         if (!n)
             continue;
-        const size_t positives = part_rows(f, row, n, scratch);
+        const size_t positives = partition_rows(f, row, n, scratch);
         f->result->texts++;
         if (positives == 0 || positives == n) {
             f->result->without++;
             f->result->unused += n;
         } else {
-            rc = combine(f, row, positives, row + positives, n - positives, &rng, err);
+            rc = write_triplets_of(f, row, positives, row + positives, n - positives, &rng, err);
         }
     }
     aoei_free(scratch);
@@ -202,12 +203,12 @@ static int ascending(const void *a, const void *b) {
 }
 
 /* Finds the candidates, and the neighbors of each text, which are the texts that share a row with it. */
-static int link_texts(forms *f, aoe_error *err) {
+static int link_texts(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
-    size_t links;
-    int rc = number_texts(f, err);
+    size_t n_next;
+    int rc = index_texts(f, err);
     if (!rc)
-        rc = aoei_mul_size(e->n, 2, &links) ? aoei_fail_nomem(err, e->n) : reserve(f, f->texts.n, links, err);
+        rc = aoei_mul_size(e->n, 2, &n_next) ? aoei_fail_nomem(err, e->n) : reserve(f, f->texts.n, n_next, err);
     if (rc)
         return rc;
     char *is_candidate = aoei_calloc(f->texts.n, 1);
@@ -217,15 +218,15 @@ static int link_texts(forms *f, aoe_error *err) {
         return aoei_fail_nomem(err, f->texts.n * sizeof *f->candidate);
     }
     for (size_t i = 0; i < 2 * e->n; i++)
-        f->first[f->number[i] + 2]++;
+        f->first[f->index[i] + 2]++;
     for (size_t t = 2; t <= f->texts.n; t++)
         f->first[t] += f->first[t - 1];
     for (size_t i = 0; i < 2 * e->n; i++)
-        f->next[f->first[f->number[i] + 1]++] = f->number[i ^ 1];
+        f->next[f->first[f->index[i] + 1]++] = f->index[i ^ 1];
     for (size_t t = 0; t < f->texts.n; t++)
         qsort(f->next + f->first[t], f->first[t + 1] - f->first[t], sizeof *f->next, ascending);
     for (size_t i = 0; i < e->n; i++) {
-        const size_t positive = f->number[2 * i + 1];
+        const size_t positive = f->index[2 * i + 1];
         if (!is_candidate[positive])
             f->candidate[f->n_candidates++] = positive;
         is_candidate[positive] = 1;
@@ -236,7 +237,7 @@ static int link_texts(forms *f, aoe_error *err) {
 
 /* Returns 1 if the text can be a negative of the query: it is not the query, no neighbor of it, and none of the n negatives
  * drawn so far. */
-static int is_free(const forms *f, size_t query, size_t text, size_t n) {
+static int can_be_negative(const converter *f, size_t query, size_t text, size_t n) {
     const size_t *next = f->next + f->first[query];
     if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, ascending))
         return 0;
@@ -247,36 +248,36 @@ static int is_free(const forms *f, size_t query, size_t text, size_t n) {
 }
 
 /* Draws up to options.negatives texts and stores them in f->drawn. Returns their number. */
-static size_t draw(forms *f, size_t query, aoei_rng *rng) {
+static size_t draw(converter *f, size_t query, aoei_rng *rng) {
     size_t n = 0;
     while (n < f->o->negatives) {
         size_t text = query, tries = 0;
-        while (tries < TRIES && !is_free(f, query, text, n)) {
+        while (tries < TRIES && !can_be_negative(f, query, text, n)) {
             text = f->candidate[aoei_rng_below(rng, (uint32_t)f->n_candidates)];
             tries++;
         }
         const size_t start = aoei_rng_below(rng, (uint32_t)f->n_candidates);
-        for (size_t i = 0; i < f->n_candidates && !is_free(f, query, text, n); i++)
+        for (size_t i = 0; i < f->n_candidates && !can_be_negative(f, query, text, n); i++)
             text = f->candidate[(start + i) % f->n_candidates];
-        if (!is_free(f, query, text, n))
+        if (!can_be_negative(f, query, text, n))
             break;
         f->drawn[n++] = text;
     }
     return n;
 }
 
-static int write_drawn(forms *f, aoe_error *err) {
+static int write_with_negatives(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     aoei_rng rng;
     aoei_rng_init(&rng, f->o->seed, AOEI_STREAM_SPLIT, 2);
-    int rc =
-        e->n > UINT32_MAX ? aoei_fail(err, AOE_EARG, "%s: 2^32 rows or more; split the file", e->name) : link_texts(f, err);
+    int rc = e->n > UINT32_MAX ? aoei_fail(err, AOE_EARG, "%s: the file has 2^32 rows or more; split it", e->name)
+                               : link_texts(f, err);
     f->drawn = rc ? NULL : aoei_malloc_array(f->o->negatives, sizeof *f->drawn);
     if (!rc && !f->drawn)
         rc = aoei_fail_nomem(err, f->o->negatives * sizeof *f->drawn);
     for (size_t i = 0; i < e->n && !rc; i++) {
-        const aoei_cell query = cell_of(f, i, 0), positive = cell_of(f, i, 1);
-        const size_t n = draw(f, f->number[2 * i], &rng);
+        const aoei_cell query = output_cell(f, i, 0), positive = output_cell(f, i, 1);
+        const size_t n = draw(f, f->index[2 * i], &rng);
         f->result->without += n == 0;
         if (f->o->to == AOE_EXAMPLES_PAIRS)
             rc = write_pair(f, i, query, positive, 1, err);
@@ -291,15 +292,15 @@ static int write_drawn(forms *f, aoe_error *err) {
 
 /* ---- the conversion */
 
-static int is_grouped(const forms *f) {
+static int makes_triplets_from_pairs(const converter *f) {
     return f->examples.kind == AOE_EXAMPLES_PAIRS && f->o->to == AOE_EXAMPLES_TRIPLETS;
 }
 
-static int is_drawn(const forms *f) {
+static int draws_negatives(const converter *f) {
     return f->examples.kind == AOE_EXAMPLES_POSITIVES && f->o->to != AOE_EXAMPLES_POSITIVES && f->o->negatives;
 }
 
-static int read_examples(forms *f, const char *path, aoe_error *err) {
+static int read_examples(converter *f, const char *path, aoe_error *err) {
     aoe_table_options table = f->o->table;
     aoei_table *t;
     table.allow_empty = 1;
@@ -311,8 +312,8 @@ static int read_examples(forms *f, const char *path, aoe_error *err) {
         rc = aoei_columns_detect(&f->examples.kind, t, table.columns, err);
     if (!rc) {
         const int lists =
-            !is_grouped(f) &&
-            !is_drawn(f); /* lists of alternatives are not supported if texts are compared with texts of other rows */
+            !makes_triplets_from_pairs(f) &&
+            !draws_negatives(f); /* lists of alternatives are not supported if texts are compared with texts of other rows */
         rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
     aoei_table_close(t);
@@ -322,7 +323,7 @@ static int read_examples(forms *f, const char *path, aoe_error *err) {
     return rc;
 }
 
-static void find_threshold(forms *f) {
+static void find_threshold(converter *f) {
     const aoei_examples *e = &f->examples;
     double lowest = INFINITY, highest = -INFINITY;
     for (size_t i = 0; i < e->n; i++) {
@@ -332,7 +333,7 @@ static void find_threshold(forms *f) {
     f->threshold = isnan(f->o->threshold) ? lowest + 0.8 * (highest - lowest) : f->o->threshold;
 }
 
-static int open_output(forms *f, aoe_error *err) {
+static int open_output(converter *f, aoe_error *err) {
     static const char *const columns[][MAX_ROLES] = {[AOE_EXAMPLES_PAIRS] = {"text1", "text2", "label"},
                                                      [AOE_EXAMPLES_POSITIVES] = {"query", "positive", NULL},
                                                      [AOE_EXAMPLES_TRIPLETS] = {"query", "positive", "negative"}};
@@ -343,26 +344,28 @@ static int open_output(forms *f, aoe_error *err) {
     return aoei_table_writer_open(&f->out, f->o->name, name, n, f->o->keep, f->o->rename, f->o->write, f->o->user, err);
 }
 
-static int write_all(forms *f, aoe_error *err) {
+static int write_all(converter *f, aoe_error *err) {
     if (f->examples.kind == AOE_EXAMPLES_POSITIVES && f->o->to == AOE_EXAMPLES_TRIPLETS && !f->o->negatives)
         return aoei_fail(err, AOE_EARG, "triplets need a negative; set options.negatives to at least 1, or mine negatives");
     int rc = open_output(f, err);
     if (!rc)
-        rc = is_grouped(f) ? write_grouped(f, err) : is_drawn(f) ? write_drawn(f, err) : write_plain(f, err);
+        rc = makes_triplets_from_pairs(f) ? write_from_pairs(f, err)
+             : draws_negatives(f)         ? write_with_negatives(f, err)
+                                          : write_rows(f, err);
     if (!rc && !f->result->written)
         rc = aoei_fail(
             err, AOE_EFORMAT,
             "%s: none of the %zu rows can be converted: %s; change options.threshold or options.label_map, or use other data",
             f->examples.name, f->examples.n,
-            is_grouped(f) ? "no text1 has both a positive and a negative pair"
-            : is_drawn(f) ? "every text already occurs with every other text"
-                          : "no label is at least the threshold");
+            makes_triplets_from_pairs(f) ? "no text1 has both a positive and a negative pair"
+            : draws_negatives(f)         ? "every text already occurs with every other text"
+                                         : "no label is at least the threshold");
     return rc ? rc : aoei_table_writer_end(&f->out, err);
 }
 
 int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
                           aoe_error *err) {
-    forms f = {.o = o, .result = result};
+    converter f = {.o = o, .result = result};
     int rc = read_examples(&f, path, err);
     if (!rc) {
         find_threshold(&f);
@@ -371,7 +374,7 @@ int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, a
     aoei_table_writer_free(&f.out);
     aoei_distinct_free(&f.texts);
     aoei_examples_free(&f.examples);
-    aoei_free(f.number);
+    aoei_free(f.index);
     aoei_free(f.first);
     aoei_free(f.next);
     aoei_free(f.candidate);

@@ -48,13 +48,13 @@ static int is_exact(const json_t *v) {
 }
 
 /* Fills the cells of a row. all: 1 if all columns are written. Returns 0, AOEI_BAD_ROW or an error. */
-static int fill(const aoei_table *t, const aoei_row *row, int all, aoei_cell *cell, aoe_error *err) {
+static int fill_cells(const aoei_table *t, const aoei_row *row, int all, aoei_cell *cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     const json_t *object = aoei_table_object(t);
     char excerpt[AOEI_EXCERPT];
     if (object && all && json_object_size(object) != n) {
         aoei_fail(err, AOE_EFORMAT,
-                  "%s:%zu: %zu keys, but the first row has %zu; choose the columns to write with options.keep",
+                  "%s:%zu: the row has %zu keys, but the first row has %zu; choose the columns to write with options.keep",
                   aoei_table_name(t), row->line, json_object_size(object), n);
         return AOEI_BAD_ROW;
     }
@@ -81,7 +81,7 @@ static int copy_rows(aoei_table *t, aoei_table_writer *w, aoei_cell *cell, const
         if (rc == 0)
             break;
         if (rc == 1)
-            rc = fill(t, &row, !o->keep, cell, err);
+            rc = fill_cells(t, &row, !o->keep, cell, err);
         if (rc == AOEI_BAD_ROW && !o->table.skip_bad_rows)
             return AOE_EFORMAT;
         if (rc == AOEI_BAD_ROW) {

@@ -12,16 +12,16 @@
 
 /* State of aoe_data_dedup. */
 typedef struct dedup {
-    const aoe_data_dedup_options *o; /* borrowed */
-    aoei_records records;            /* rows of the file; owned, like all fields below */
-    aoei_names names;                /* distinct texts and labels */
-    aoei_distinct keys, labelled;    /* distinct keys of rows; distinct combinations of key and label */
-    size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *key;                     /* [rows] key of each row, an index in keys */
-    size_t *first;                   /* [keys] first row with this key */
-    char *disputed;                  /* [keys] 1: rows with this key have different labels */
-    aoe_text *text;                  /* [capacity] texts of a row that is reported */
-    size_t capacity;                 /* number of elements allocated for text */
+    const aoe_data_dedup_options *o;  /* borrowed */
+    aoei_records records;             /* rows of the file; owned, like all fields below */
+    aoei_names names;                 /* distinct texts and labels */
+    aoei_distinct keys, labeled_keys; /* distinct keys of rows; distinct combinations of key and label */
+    size_t *class;                    /* [texts] class of each distinct text: the index of the first text that is equal to it */
+    size_t *key;                      /* [rows] key of each row, an index in keys */
+    size_t *first;                    /* [keys] first row with this key */
+    char *has_conflict;               /* [keys] 1: rows with this key have different labels */
+    aoe_text *text;                   /* [capacity] texts of a row that is reported */
+    size_t capacity;                  /* number of elements allocated for text */
 } dedup;
 
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
@@ -36,8 +36,8 @@ static int find_keys(dedup *d, aoe_error *err) {
     d->class = aoei_malloc_array(texts, sizeof *d->class);
     d->key = aoei_malloc_array(n, sizeof *d->key);
     d->first = aoei_malloc_array(n, sizeof *d->first);
-    d->disputed = aoei_calloc(n, 1);
-    if (!d->class || !d->key || !d->first || !d->disputed)
+    d->has_conflict = aoei_calloc(n, 1);
+    if (!d->class || !d->key || !d->first || !d->has_conflict)
         return aoei_fail_nomem(err, (n + texts) * sizeof *d->class);
     int rc = aoei_distinct_classes(&d->names.texts, d->o->equality, d->class, err);
     if (!rc)
@@ -47,7 +47,7 @@ static int find_keys(dedup *d, aoe_error *err) {
     for (size_t i = n; i-- > 0;)
         d->first[d->key[i]] = i;
     for (size_t i = 0; i < n; i++)
-        d->disputed[d->key[i]] |= d->records.label[i] != d->records.label[d->first[d->key[i]]];
+        d->has_conflict[d->key[i]] |= d->records.label[i] != d->records.label[d->first[d->key[i]]];
     return 0;
 }
 
@@ -71,26 +71,26 @@ static int report(dedup *d, size_t row, aoe_error *err) {
     return 0;
 }
 
-/* Sets *stays to 1 if the row is written, otherwise to 0, and updates the counts of the result. */
-static int judge(dedup *d, size_t row, int *stays, aoe_data_dedup_result *result, aoe_error *err) {
+/* Sets *is_written to 1 if the row is written, otherwise to 0, and updates the counts of the result. */
+static int decide(dedup *d, size_t row, int *is_written, aoe_data_dedup_result *result, aoe_error *err) {
     const aoei_records *r = &d->records;
-    const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known = d->labelled.n;
+    const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known_keys = d->labeled_keys.n;
     size_t number;
-    int rc = aoei_distinct_add(&d->labelled, (aoe_text){(const char *)pair, sizeof pair}, 0, &number, err);
+    int rc = aoei_distinct_add(&d->labeled_keys, (aoe_text){(const char *)pair, sizeof pair}, 0, &number, err);
     if (rc)
         return rc;
-    const int again = number < known, other = r->label[row] != r->label[d->first[key]];
-    if (other) {
+    const int is_duplicate = number < known_keys, has_other_label = r->label[row] != r->label[d->first[key]];
+    if (has_other_label) {
         result->conflicts++;
         rc = report(d, row, err);
     }
-    const int dropped = d->o->conflicts == AOE_CONFLICTS_DROP    ? d->disputed[key]
-                        : d->o->conflicts == AOE_CONFLICTS_FIRST ? other
+    const int dropped = d->o->conflicts == AOE_CONFLICTS_DROP    ? d->has_conflict[key]
+                        : d->o->conflicts == AOE_CONFLICTS_FIRST ? has_other_label
                                                                  : 0;
-    *stays = !dropped && !again;
+    *is_written = !dropped && !is_duplicate;
     result->dropped += (size_t)dropped;
-    result->duplicates += !dropped && again;
-    result->kept += (size_t)*stays;
+    result->duplicates += !dropped && is_duplicate;
+    result->kept += (size_t)*is_written;
     return rc;
 }
 
@@ -102,9 +102,9 @@ static int write_rows(dedup *d, aoe_data_dedup_result *result, aoe_error *err) {
     if (!rc)
         rc = aoei_compress_write(&compressor, r->header.data, r->header.len, err);
     for (size_t i = 0; i < r->n && !rc; i++) {
-        int stays = 0;
-        rc = judge(d, i, &stays, result, err);
-        if (!rc && stays)
+        int is_written = 0;
+        rc = decide(d, i, &is_written, result, err);
+        if (!rc && is_written)
             rc = aoei_compress_write(&compressor, r->row[i].data, r->row[i].len, err);
     }
     if (!rc)
@@ -116,15 +116,15 @@ static int write_rows(dedup *d, aoe_data_dedup_result *result, aoe_error *err) {
     return rc;
 }
 
-static void release(dedup *d) {
+static void dedup_free(dedup *d) {
     aoei_names_free(&d->names);
     aoei_records_free(&d->records);
     aoei_distinct_free(&d->keys);
-    aoei_distinct_free(&d->labelled);
+    aoei_distinct_free(&d->labeled_keys);
     aoei_free(d->class);
     aoei_free(d->key);
     aoei_free(d->first);
-    aoei_free(d->disputed);
+    aoei_free(d->has_conflict);
     aoei_free(d->text);
 }
 
@@ -146,6 +146,6 @@ int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_d
         result->skipped = d.records.skipped;
         rc = write_rows(&d, result, err);
     }
-    release(&d);
+    dedup_free(&d);
     return rc;
 }

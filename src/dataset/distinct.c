@@ -41,7 +41,7 @@ static int grow_slots(aoei_distinct *d) {
     return 0;
 }
 
-int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number, aoe_error *err) {
+int aoei_distinct_add(aoei_distinct *d, aoe_text text, int is_stable, size_t *index, aoe_error *err) {
     const uint64_t h = hash_of(text);
     if (2 * (d->n + 1) > d->slots && grow_slots(d))
         return aoei_fail_nomem(err, 2 * d->slots * sizeof *d->slot);
@@ -49,14 +49,14 @@ int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number
     for (; d->slot[at]; at = (at + 1) & (d->slots - 1)) {
         const size_t i = d->slot[at] - 1;
         if (d->hash[i] == h && d->text[i].len == text.len && (!text.len || !memcmp(d->text[i].data, text.data, text.len))) {
-            *number = i;
+            *index = i;
             return 0;
         }
     }
     if (aoei_grow((void **)&d->text, &d->text_capacity, d->n, sizeof *d->text) ||
         aoei_grow((void **)&d->hash, &d->hash_capacity, d->n, sizeof *d->hash))
         return aoei_fail_nomem(err, d->n * sizeof *d->text);
-    if (!stays) {
+    if (!is_stable) {
         char *copy = aoei_chunks_take(&d->bytes, text.len);
         if (!copy)
             return aoei_fail_nomem(err, text.len);
@@ -67,7 +67,7 @@ int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number
     d->text[d->n] = text;
     d->hash[d->n] = h;
     d->slot[at] = ++d->n;
-    *number = d->n - 1;
+    *index = d->n - 1;
     return 0;
 }
 
@@ -80,7 +80,7 @@ void aoei_distinct_free(aoei_distinct *d) {
 }
 
 /* State of aoei_distinct_classes. */
-typedef struct sorter {
+typedef struct class_finder {
     const aoei_distinct *d;        /* texts; borrowed */
     aoe_text_equality equality;    /* when texts are equal */
     aoei_text_key_scratch scratch; /* workspace; owned, like all fields below */
@@ -88,11 +88,11 @@ typedef struct sorter {
     size_t *slot;                  /* [slots] hash table of the first text of each class: index + 1, or 0 for an empty slot */
     size_t slots;                  /* number of slots, a power of two */
     uint64_t *hash;                /* [d->n] hash of each normalized text */
-} sorter;
+} class_finder;
 
 /* Sets *class to the index of the first text whose normalized form equals s->key, the normalized form of text i, or to i if
  * there is none. Returns 0, or -1 if memory runs out. */
-static int find_class(sorter *s, size_t i, size_t *class) {
+static int find_class(class_finder *s, size_t i, size_t *class) {
     size_t at = (size_t)s->hash[i] & (s->slots - 1);
     for (; s->slot[at]; at = (at + 1) & (s->slots - 1)) {
         const size_t k = s->slot[at] - 1;
@@ -111,7 +111,7 @@ static int find_class(sorter *s, size_t i, size_t *class) {
 }
 
 int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality equality, size_t *class, aoe_error *err) {
-    sorter s = {.d = d, .equality = equality, .slots = FIRST_SLOTS};
+    class_finder s = {.d = d, .equality = equality, .slots = FIRST_SLOTS};
     int failed = 0;
     if (equality == AOE_TEXT_EQUAL_EXACT) {
         for (size_t i = 0; i < d->n; i++)

@@ -23,9 +23,10 @@ typedef struct aoei_distinct {
     aoei_chunks bytes;                   /* bytes of the texts that were copied; owned */
 } aoei_distinct;
 
-/* Adds a text unless the set contains an equal text. Sets *number to the index of the text in the set. stays: 1 if the caller
- * keeps the bytes valid while d is used; 0 if the bytes must be copied. Zero *d before the first call. Errors: AOE_ENOMEM. */
-int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number, aoe_error *err);
+/* Adds a text unless the set contains an equal text. Sets *index to the index of the text in the set. is_stable: 1 if the
+ * caller keeps the bytes valid while d is used; 0 if the bytes must be copied. Zero *d before the first call. Errors:
+ * AOE_ENOMEM. */
+int aoei_distinct_add(aoei_distinct *d, aoe_text text, int is_stable, size_t *index, aoe_error *err);
 void aoei_distinct_free(aoei_distinct *d); /* accepts a zeroed struct */
 
 /* Sets class[i] to the index of the first text that is equal to text i under `equality`. class: [d->n]. Errors: AOE_ENOMEM. */

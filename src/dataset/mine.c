@@ -34,10 +34,10 @@ typedef struct search {
 } search;
 
 /* A row of the current block. */
-typedef struct target {
+typedef struct block_row {
     size_t row;      /* index of the row */
     size_t first, n; /* its first search in miner.search, and the number of its searches */
-} target;
+} block_row;
 
 /* State of aoe_mine. */
 typedef struct miner {
@@ -57,9 +57,9 @@ typedef struct miner {
     uint32_t *index;             /* [searches] class of each query; owned */
     aoei_neighbor *best;         /* [searches, k] nearest candidates of each search; owned */
     aoei_neighbor *found;        /* [max. searches of a row, k] candidates of the current row; owned */
-    size_t *latest; /* [classes] latest shared search of a query class, counted over the whole run from 1; 0: none; owned */
-    size_t before;  /* number of searches in earlier blocks */
-    target *target; /* [ROWS] rows of the block; owned */
+    size_t *latest_search;       /* [classes] number of the last shared search of a query class, from 1; 0: none; owned */
+    size_t before;               /* number of searches in earlier blocks */
+    block_row *block_row;        /* [ROWS] rows of the block; owned */
 } miner;
 
 void aoe_mine_options_defaults(aoe_mine_options *o) {
@@ -94,7 +94,7 @@ static int check_options(const aoe_mine_options *o, aoe_error *err) {
     return AOE_OK;
 }
 
-static int tell(const miner *m, aoe_mine_stage stage, size_t done, size_t total, aoe_error *err) {
+static int report_progress(const miner *m, aoe_mine_stage stage, size_t done, size_t total, aoe_error *err) {
     if (m->o->progress && m->o->progress(m->o->user, stage, done, total))
         return aoei_fail(err, AOE_ECANCELLED, "mining was cancelled");
     return AOE_OK;
@@ -102,12 +102,12 @@ static int tell(const miner *m, aoe_mine_stage stage, size_t done, size_t total,
 
 /* Returns the maximum number of alternative queries of a row. */
 static size_t max_alternatives(const aoei_mine_texts *t) {
-    size_t most = 1;
+    size_t max_queries = 1;
     for (size_t r = 0; r < t->n_rows; r++) {
         const size_t n = aoei_mine_role(&t->row[r], POSITIVE) - aoei_mine_role(&t->row[r], QUERY);
-        most = n > most ? n : most;
+        max_queries = n > max_queries ? n : max_queries;
     }
-    return most;
+    return max_queries;
 }
 
 static void lay_out(miner *m) {
@@ -118,10 +118,10 @@ static void lay_out(miner *m) {
 }
 
 static int create(miner *m, aoe_error *err) {
-    const size_t most = max_alternatives(&m->t);
+    const size_t max_queries = max_alternatives(&m->t);
     m->D = aoe_model_dims(aoe_embedder_model(m->embedder));
     m->k = m->o->range < m->t.n_candidates ? m->o->range : m->t.n_candidates;
-    m->searches = SEARCH + most;
+    m->searches = SEARCH + max_queries;
     aoei_arena_measure(&m->arena);
     lay_out(m);
     if (m->arena.overflow)
@@ -138,10 +138,10 @@ static int create(miner *m, aoe_error *err) {
     m->search = aoei_malloc_array(m->searches, sizeof *m->search);
     m->index = aoei_malloc_array(m->searches, sizeof *m->index);
     m->best = aoei_malloc_array(found, sizeof *m->best);
-    m->found = aoei_malloc_array(most * m->k, sizeof *m->found);
-    m->latest = aoei_calloc(m->t.n_classes, sizeof *m->latest);
-    m->target = aoei_malloc_array(ROWS, sizeof *m->target);
-    if (m->host && m->search && m->index && m->best && m->found && m->latest && m->target)
+    m->found = aoei_malloc_array(max_queries * m->k, sizeof *m->found);
+    m->latest_search = aoei_calloc(m->t.n_classes, sizeof *m->latest_search);
+    m->block_row = aoei_malloc_array(ROWS, sizeof *m->block_row);
+    if (m->host && m->search && m->index && m->best && m->found && m->latest_search && m->block_row)
         return AOE_OK;
     return aoei_fail_nomem(err, found * sizeof *m->best);
 }
@@ -153,27 +153,27 @@ static void destroy(miner *m) {
     aoei_free(m->index);
     aoei_free(m->best);
     aoei_free(m->found);
-    aoei_free(m->latest);
-    aoei_free(m->target);
+    aoei_free(m->latest_search);
+    aoei_free(m->block_row);
     aoei_mine_texts_free(&m->t);
 }
 
 static int embed(miner *m, aoe_error *err) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     const aoei_token_lists *all = &m->t.tokens;
-    int code = tell(m, AOE_MINE_EMBED, 0, all->n, err);
+    int code = report_progress(m, AOE_MINE_EMBED, 0, all->n, err);
     for (size_t first = 0; first < all->n && !code; first += EMBED) {
         const size_t n = all->n - first < EMBED ? all->n - first : EMBED;
-        const aoei_token_lists window = {
+        const aoei_token_lists block = {
             .n = n, .ids = all->ids, .offsets = all->offsets + first, .truncated = all->truncated + first};
-        code = aoei_embed_lists(m->embedder, &window, m->host, err);
+        code = aoei_embed_lists(m->embedder, &block, m->host, err);
         const size_t failed = aoe_embed_failed_text(m->embedder);
         if (code)
             return failed < n ? aoei_mine_name_text(&m->t, m->t.representative[first + failed], code, err) : code;
         const aoei_tensor rows = aoei_tensor_rows(m->vectors, first, n);
         aoei_tensor_write(ctx, rows, m->host);
         aoei_l2_normalize(ctx, rows);
-        code = tell(m, AOE_MINE_EMBED, first + n, all->n, err);
+        code = report_progress(m, AOE_MINE_EMBED, first + n, all->n, err);
     }
     aoei_mine_texts_drop_tokens(&m->t);
     return code;
@@ -190,26 +190,26 @@ static int is_known(const void *user, size_t query, uint32_t text) {
 }
 
 /* Fills the block with rows, starting with row `first`. Sets *n to the number of rows, and returns the number of searches. */
-static size_t plan_window(miner *m, size_t first, size_t *n) {
+static size_t plan_block(miner *m, size_t first, size_t *n) {
     size_t n_searches = 0;
     for (*n = 0; *n < ROWS && first + *n < m->t.n_rows && n_searches < SEARCH; ++*n) {
         const aoei_mine_row *row = &m->t.row[first + *n];
         const size_t begin = aoei_mine_role(row, QUERY), count = aoei_mine_role(row, POSITIVE) - begin;
-        size_t *latest = &m->latest[row->class_of[begin]];
-        m->target[*n] = (target){first + *n, n_searches, count};
-        if (count == 1 && *latest > m->before) {
-            m->target[*n].first = *latest - 1 - m->before;
+        size_t *latest_search = &m->latest_search[row->class_of[begin]];
+        m->block_row[*n] = (block_row){first + *n, n_searches, count};
+        if (count == 1 && *latest_search > m->before) {
+            m->block_row[*n].first = *latest_search - 1 - m->before;
             continue;
         }
         for (size_t i = 0; i < count; i++)
             m->search[n_searches++] = (search){first + *n, row->class_of[begin + i]};
         if (count == 1)
-            *latest = m->before + n_searches;
+            *latest_search = m->before + n_searches;
     }
     return n_searches;
 }
 
-static void search_window(miner *m, size_t n_searches) {
+static void search_block(miner *m, size_t n_searches) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     const aoei_nearest_job job = {.queries = aoei_tensor_rows(m->queries, 0, n_searches),
                                   .texts = aoei_tensor_rows(m->vectors, 0, m->t.n_candidates),
@@ -241,7 +241,7 @@ static int by_score(const void *pa, const void *pb) {
 
 /* Merges the nearest candidates of all queries of a row into m->found, with the highest score of each text, in order of
  * descending score. Returns their number. */
-static size_t collect(const miner *m, const target *w) {
+static size_t collect(const miner *m, const block_row *w) {
     aoei_neighbor *found = m->found;
     size_t n = 0, kept = 0;
     for (const aoei_neighbor *b = m->best + w->first * m->k, *end = b + w->n * m->k; b < end; b++)
@@ -298,19 +298,19 @@ static size_t filter(const miner *m, size_t n, double positive) {
 
 /* Chooses the negatives of a row from the n candidates in m->found. Returns their number. */
 static size_t choose(const miner *m, size_t row, size_t n) {
-    const size_t wanted = m->o->negatives < n ? m->o->negatives : n;
+    const size_t n_wanted = m->o->negatives < n ? m->o->negatives : n;
     size_t kept = 0;
     aoei_rng rng;
     if (!m->o->sample)
-        return wanted;
+        return n_wanted;
     aoei_rng_init(&rng, m->o->seed, AOEI_STREAM_MINE, (uint32_t)row);
-    for (size_t i = 0; kept < wanted; i++)
-        if (aoei_rng_below(&rng, (uint32_t)(n - i)) < wanted - kept)
+    for (size_t i = 0; kept < n_wanted; i++)
+        if (aoei_rng_below(&rng, (uint32_t)(n - i)) < n_wanted - kept)
             m->found[kept++] = m->found[i];
     return kept;
 }
 
-static int mine_row(miner *m, const target *w, aoe_error *err) {
+static int mine_row(miner *m, const block_row *w, aoe_error *err) {
     const aoei_mine_row *row = &m->t.row[w->row];
     const aoe_text *texts = row->file->text;
     const double positive = positive_score(m, row);
@@ -341,13 +341,13 @@ static int mine_row(miner *m, const target *w, aoe_error *err) {
 
 static int mine(miner *m, aoe_error *err) {
     size_t n;
-    int code = tell(m, AOE_MINE_SEARCH, 0, m->t.n_rows, err);
+    int code = report_progress(m, AOE_MINE_SEARCH, 0, m->t.n_rows, err);
     for (size_t first = 0; first < m->t.n_rows && !code; first += n) {
-        search_window(m, plan_window(m, first, &n));
+        search_block(m, plan_block(m, first, &n));
         for (size_t i = 0; i < n && !code; i++)
-            code = mine_row(m, &m->target[i], err);
+            code = mine_row(m, &m->block_row[i], err);
         if (!code)
-            code = tell(m, AOE_MINE_SEARCH, first + n, m->t.n_rows, err);
+            code = report_progress(m, AOE_MINE_SEARCH, first + n, m->t.n_rows, err);
     }
     return code;
 }

@@ -14,7 +14,7 @@
 enum { QUERY = 0, POSITIVE = 1 }; /* positions of the texts of a row */
 
 /* Removes the empty texts of a corpus. */
-static void drop_blank(aoei_examples *e) {
+static void remove_empty(aoei_examples *e) {
     size_t n = 0;
     for (size_t i = 0; i < e->n; i++)
         if (!aoei_text_is_empty(e->text[i])) {
@@ -36,7 +36,7 @@ static int read_corpus(aoei_examples *e, const char *path, const aoe_mine_option
     code = aoei_examples_read(e, t, AOE_EXAMPLES_TEXTS, 0, &table, err);
     aoei_table_close(t);
     if (!code)
-        drop_blank(e);
+        remove_empty(e);
     return code;
 }
 
@@ -233,13 +233,13 @@ static int check_for_tsv(const aoei_mine_texts *t, aoe_error *err) {
     static const char remedy[] = "which .tsv cannot represent; use .jsonl for the output";
     for (size_t r = 0; r < t->n_rows; r++)
         if (aoei_mine_role(&t->row[r], POSITIVE + 1) - aoei_mine_role(&t->row[r], QUERY) > 2)
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: a list of alternatives, %s", t->row[r].file->name,
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: the row contains a list of alternatives, %s", t->row[r].file->name,
                              t->row[r].file->line[t->row[r].example], remedy);
     for (size_t i = 0; i < t->n_texts; i++)
         for (size_t k = 0; k < t->text[i].len; k++)
             if (t->text[i].data[k] == '\t' || t->text[i].data[k] == '\n' || t->text[i].data[k] == '\r')
-                return aoei_mine_name_text(t, i, aoei_fail(err, AOE_EFORMAT, "a text with a TAB or a line end, %s", remedy),
-                                           err);
+                return aoei_mine_name_text(
+                    t, i, aoei_fail(err, AOE_EFORMAT, "the text contains a TAB or a line end, %s", remedy), err);
     return AOE_OK;
 }
 

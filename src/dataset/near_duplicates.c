@@ -40,9 +40,8 @@ typedef struct join {
     size_t n, set_capacity;              /* number of sets; number of elements allocated */
     posting *posting;                    /* [n_postings] entries of the lists of all words */
     size_t n_postings, posting_capacity; /* number of entries; number of elements allocated */
-    size_t *head,
-        *tail;    /* [words.n] index + 1 of the first and of the last entry of each word's list in posting; 0: empty list */
-    size_t *seen; /* [n] index + 1 of the last set that was compared with each set; 0: none */
+    size_t *head, *tail;   /* [words.n] index + 1 of the first and last entry of the list of each word; 0: empty list */
+    size_t *last_compared; /* [n] index + 1 of the last set that was compared with each set; 0: none */
 } join;
 
 static int ascending(const void *a, const void *b) {
@@ -51,7 +50,7 @@ static int ascending(const void *a, const void *b) {
 }
 
 /* Sorts the words of a set and removes duplicates. Returns the number of remaining words. */
-static size_t make_set(size_t *word, size_t n) {
+static size_t sort_set(size_t *word, size_t n) {
     size_t kept = 0;
     qsort(word, n, sizeof *word, ascending);
     for (size_t i = 0; i < n; i++)
@@ -96,7 +95,7 @@ static int add_sets(join *j, const aoei_distinct *texts, const size_t *class, ao
             rc = add_words(j, &key, err);
         if (rc || j->n_words == first)
             continue;
-        const size_t n = make_set(j->word + first, j->n_words - first);
+        const size_t n = sort_set(j->word + first, j->n_words - first);
         j->n_words = first + n;
         j->set[j->n++] = (set){i, first, n};
     }
@@ -105,7 +104,7 @@ static int add_sets(join *j, const aoei_distinct *texts, const size_t *class, ao
     return rc;
 }
 
-static int small_first(const void *a, const void *b) {
+static int by_size(const void *a, const void *b) {
     const set *x = a, *y = b;
     if (x->n != y->n)
         return x->n < y->n ? -1 : 1;
@@ -117,7 +116,7 @@ typedef struct frequency {
     size_t count, word;
 } frequency;
 
-static int rare_first(const void *a, const void *b) {
+static int by_frequency(const void *a, const void *b) {
     const frequency *x = a, *y = b;
     if (x->count != y->count)
         return x->count < y->count ? -1 : 1;
@@ -135,14 +134,14 @@ static int rank_words(join *j, aoe_error *err) {
             f[i].word = i;
         for (size_t i = 0; i < j->n_words; i++)
             f[j->word[i]].count++;
-        qsort(f, n, sizeof *f, rare_first);
+        qsort(f, n, sizeof *f, by_frequency);
         for (size_t i = 0; i < n; i++)
             rank[f[i].word] = i;
         for (size_t i = 0; i < j->n_words; i++)
             j->word[i] = rank[j->word[i]];
         for (size_t i = 0; i < j->n; i++)
             qsort(j->word + j->set[i].first, j->set[i].n, sizeof *j->word, ascending);
-        qsort(j->set, j->n, sizeof *j->set, small_first);
+        qsort(j->set, j->n, sizeof *j->set, by_size);
     }
     aoei_free(f);
     aoei_free(rank);
@@ -151,7 +150,7 @@ static int rank_words(join *j, aoe_error *err) {
 
 /* Returns the minimum number of words that a set of n words must share with another set. Because of rounding the result may be
  * one too small, but never too large. */
-static size_t least(double threshold, size_t n) {
+static size_t min_common_words(double threshold, size_t n) {
     const double x = ceil(threshold * (double)n - 1e-9);
     return x < 1 ? 1 : (size_t)x;
 }
@@ -180,15 +179,15 @@ static int may_be_near(const join *j, const set *a, size_t i, const set *b, size
 static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
     const set *a = &j->set[s];
     const size_t word = j->word[a->first + i];
-    const size_t smallest = least(j->threshold, a->n);
+    const size_t smallest = min_common_words(j->threshold, a->n);
     while (j->head[word] && j->set[j->posting[j->head[word] - 1].set].n < smallest)
         j->head[word] = j->posting[j->head[word] - 1].next;
     for (size_t at = j->head[word]; at; at = j->posting[at - 1].next) {
         const size_t other = j->posting[at - 1].set;
         const set *b = &j->set[other];
-        if (j->seen[other] == s + 1)
+        if (j->last_compared[other] == s + 1)
             continue;
-        j->seen[other] = s + 1;
+        j->last_compared[other] = s + 1;
         if (!may_be_near(j, a, i, b, j->posting[at - 1].at))
             continue;
         const size_t x = aoei_clusters_first(c, item[a->text]), y = aoei_clusters_first(c, item[b->text]);
@@ -217,13 +216,13 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
     int rc = 0;
     j->head = aoei_calloc(j->words.n, sizeof *j->head);
     j->tail = aoei_calloc(j->words.n, sizeof *j->tail);
-    j->seen = aoei_calloc(j->n, sizeof *j->seen);
-    if (!j->head || !j->tail || !j->seen)
-        return aoei_fail_nomem(err, j->n * sizeof *j->seen);
+    j->last_compared = aoei_calloc(j->n, sizeof *j->last_compared);
+    if (!j->head || !j->tail || !j->last_compared)
+        return aoei_fail_nomem(err, j->n * sizeof *j->last_compared);
     for (size_t s = 0; s < j->n && !rc; s++) {
-        const size_t n = j->set[s].n, prefix = n - least(j->threshold, n) + 1;
+        const size_t n = j->set[s].n, prefix = n - min_common_words(j->threshold, n) + 1;
         const size_t listed =
-            n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* all following sets have at least n words */
+            n - min_common_words(2 * j->threshold / (1 + j->threshold), n) + 1; /* all following sets have at least n words */
         for (size_t i = 0; i < prefix; i++)
             compare_with(j, s, i, c, item, joined);
         for (size_t i = 0; i < listed && !rc; i++)
@@ -249,6 +248,6 @@ int aoei_near_duplicates_join(aoei_clusters *c, const aoei_distinct *texts, cons
     aoei_free(j.posting);
     aoei_free(j.head);
     aoei_free(j.tail);
-    aoei_free(j.seen);
+    aoei_free(j.last_compared);
     return rc;
 }

@@ -139,7 +139,7 @@ static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_
 }
 
 /* Copies the bytes of a row to r->bytes, adds a missing line end, and sets *to to the copy. */
-static int keep(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
+static int copy_bytes(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
     char *copy =
         aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte, because the last line of the file may have no line end */
     if (!copy)
@@ -155,12 +155,12 @@ static int keep(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
 static int add_text(reader *d, aoe_text text, aoe_text row, aoe_text kept, aoe_error *err) {
     aoei_records *r = d->r;
     const uintptr_t at = (uintptr_t)text.data, from = (uintptr_t)row.data;
-    const int inside = kept.data && at >= from && at + text.len <= from + row.len;
-    if (inside)
+    const int is_in_row = kept.data && at >= from && at + text.len <= from + row.len;
+    if (is_in_row)
         text.data = kept.data + (at - from);
     if (aoei_grow((void **)&r->text, &r->text_capacity, r->n_texts, sizeof *r->text))
         return aoei_fail_nomem(err, r->n_texts * sizeof *r->text);
-    const int rc = aoei_distinct_add(&d->names->texts, text, inside, &r->text[r->n_texts], err);
+    const int rc = aoei_distinct_add(&d->names->texts, text, is_in_row, &r->text[r->n_texts], err);
     r->n_texts += !rc;
     return rc;
 }
@@ -189,7 +189,7 @@ static int add_row(reader *d, const aoei_row *row, aoe_error *err) {
         return aoei_fail_nomem(err, r->n * sizeof *r->first);
     r->label[r->n] = r->group[r->n] = 0;
     if (d->o->keep_rows)
-        rc = keep(r, &kept, bytes, err);
+        rc = copy_bytes(r, &kept, bytes, err);
     for (size_t i = 0; i < s->texts && !rc; i++) {
         const aoei_field *f = &row->field[i];
         const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
@@ -243,13 +243,13 @@ int aoei_records_read(aoei_records *r, aoei_names *names, const char *path, cons
         r->format = aoei_table_format(sheet.table);
         r->kind = sheet.kind;
         r->roles = sheet.texts;
-        r->labelled = sheet.label != 0;
+        r->has_labels = sheet.label != 0;
         r->name = aoei_strdup(aoei_table_name(sheet.table));
         if (!r->name)
             rc = aoei_fail_nomem(err, strlen(path));
     }
     if (!rc && o->keep_rows)
-        rc = keep(r, &r->header, aoei_table_header_bytes(sheet.table), err);
+        rc = copy_bytes(r, &r->header, aoei_table_header_bytes(sheet.table), err);
     if (!rc)
         rc = read_rows(&d, err);
     aoei_sheet_close(&sheet);
@@ -277,8 +277,8 @@ void aoei_names_free(aoei_names *names) {
 int aoei_records_fail_empty(const aoei_records *r, aoe_error *err) {
     if (!r->skipped)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; use a table with rows", r->name);
-    return aoei_fail(err, AOE_EFORMAT, "%s: no valid row: %zu are bad; check options.columns, or correct the rows", r->name,
-                     r->skipped);
+    return aoei_fail(err, AOE_EFORMAT, "%s: the file has no valid rows (%zu bad); check options.columns, or correct the rows",
+                     r->name, r->skipped);
 }
 
 aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, const aoei_labels *map, size_t number,

@@ -44,7 +44,7 @@ typedef struct aoei_records {
     aoe_table_format format; /* format of the file */
     aoe_example_kind kind;   /* kind of the examples; AOE_EXAMPLES_TEXTS if no kind was detected */
     size_t roles;            /* number of text columns */
-    int labelled;            /* 1: the table has a label column */
+    int has_labels;          /* 1: the table has a label column */
     aoe_text header;         /* bytes of the header line, line end included; empty if rows are not kept or there is no header */
     size_t n;                /* number of rows */
     size_t *line;            /* [n] line number of each row; owned */

@@ -21,7 +21,7 @@ typedef struct split {
     aoei_names names;                /* distinct texts and groups */
     aoei_clusters rows;              /* clusters of rows */
     size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *owner;                   /* [texts] first row that contains a text of this class */
+    size_t *first_row;               /* [texts] first row that contains a text of this class */
     size_t *cluster;                 /* [rows] number of the cluster of each row */
     size_t *weight;                  /* [clusters] number of rows of each cluster */
     size_t *part;                    /* [clusters] part of each cluster */
@@ -44,11 +44,11 @@ void aoe_data_split_options_defaults(aoe_data_split_options *o) {
 static int reserve(split *s, aoe_error *err) {
     const size_t n = s->records.n, texts = s->names.texts.n;
     s->class = aoei_malloc_array(texts, sizeof *s->class);
-    s->owner = aoei_malloc_array(texts, sizeof *s->owner);
+    s->first_row = aoei_malloc_array(texts, sizeof *s->first_row);
     s->cluster = aoei_malloc_array(n, sizeof *s->cluster);
     s->weight = aoei_calloc(n, sizeof *s->weight);
     s->part = aoei_calloc(n, sizeof *s->part);
-    if (!s->class || !s->owner || !s->cluster || !s->weight || !s->part)
+    if (!s->class || !s->first_row || !s->cluster || !s->weight || !s->part)
         return aoei_fail_nomem(err, (texts + n) * sizeof *s->class);
     return aoei_clusters_create(&s->rows, n, err);
 }
@@ -57,40 +57,41 @@ static int reserve(split *s, aoe_error *err) {
 static void join_texts(split *s, size_t i) {
     const aoei_records *r = &s->records;
     for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {
-        size_t *owner = &s->owner[s->class[r->text[k]]];
-        if (*owner == SIZE_MAX)
-            *owner = i;
-        aoei_clusters_join(&s->rows, *owner, i);
+        size_t *first_row = &s->first_row[s->class[r->text[k]]];
+        if (*first_row == SIZE_MAX)
+            *first_row = i;
+        aoei_clusters_join(&s->rows, *first_row, i);
     }
 }
 
 static int join_groups(split *s, aoe_error *err) {
     const size_t groups = s->names.groups.n;
-    size_t *owner = aoei_malloc_array(groups, sizeof *owner);
-    if (!owner)
-        return aoei_fail_nomem(err, groups * sizeof *owner);
+    size_t *first_row = aoei_malloc_array(groups, sizeof *first_row);
+    if (!first_row)
+        return aoei_fail_nomem(err, groups * sizeof *first_row);
     for (size_t g = 0; g < groups; g++)
-        owner[g] = SIZE_MAX;
+        first_row[g] = SIZE_MAX;
     for (size_t i = 0; i < s->records.n; i++) {
-        size_t *first = &owner[s->records.group[i]];
+        size_t *first = &first_row[s->records.group[i]];
         if (*first == SIZE_MAX)
             *first = i;
         aoei_clusters_join(&s->rows, *first, i);
     }
-    aoei_free(owner);
+    aoei_free(first_row);
     return 0;
 }
 
 static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
     int rc = aoei_distinct_classes(&s->names.texts, s->o->equality, s->class, err);
     for (size_t i = 0; i < s->names.texts.n && !rc; i++)
-        s->owner[i] = SIZE_MAX;
+        s->first_row[i] = SIZE_MAX;
     for (size_t i = 0; i < s->records.n && !rc; i++)
         join_texts(s, i);
     if (!rc && s->o->group)
         rc = join_groups(s, err);
     if (!rc && !isnan(s->o->near_duplicates))
-        rc = aoei_near_duplicates_join(&s->rows, &s->names.texts, s->class, s->owner, s->o->near_duplicates, near_pairs, err);
+        rc = aoei_near_duplicates_join(&s->rows, &s->names.texts, s->class, s->first_row, s->o->near_duplicates, near_pairs,
+                                       err);
     if (rc)
         return rc;
     s->n_clusters = aoei_clusters_number(&s->rows, s->cluster);
@@ -99,7 +100,7 @@ static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
     return 0;
 }
 
-static int count(split *s, aoe_data_split_part *part, aoe_data_split_result *result, aoe_error *err) {
+static int count_parts(split *s, aoe_data_split_part *part, aoe_data_split_result *result, aoe_error *err) {
     for (size_t p = 0; p < s->o->parts; p++)
         part[p] = (aoe_data_split_part){0};
     size_t largest = 0;
@@ -110,7 +111,7 @@ static int count(split *s, aoe_data_split_part *part, aoe_data_split_result *res
     }
     for (size_t i = 0; i < s->names.texts.n; i++)
         if (s->class[i] == i) {
-            part[s->part[s->cluster[s->owner[i]]]].texts++;
+            part[s->part[s->cluster[s->first_row[i]]]].texts++;
             result->texts++;
         }
     result->rows = s->records.n;
@@ -152,12 +153,12 @@ static int write_parts(split *s, aoe_error *err) {
     return rc;
 }
 
-static void release(split *s) {
+static void split_free(split *s) {
     aoei_names_free(&s->names);
     aoei_records_free(&s->records);
     aoei_clusters_free(&s->rows);
     aoei_free(s->class);
-    aoei_free(s->owner);
+    aoei_free(s->first_row);
     aoei_free(s->cluster);
     aoei_free(s->weight);
     aoei_free(s->part);
@@ -185,9 +186,9 @@ int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_s
     if (!rc)
         rc = aoei_clusters_split(s.part, s.weight, s.n_clusters, o->ratios, o->parts, o->seed, err);
     if (!rc)
-        rc = count(&s, part, result, err);
+        rc = count_parts(&s, part, result, err);
     if (!rc)
         rc = write_parts(&s, err);
-    release(&s);
+    split_free(&s);
     return rc;
 }

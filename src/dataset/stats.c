@@ -86,7 +86,7 @@ static size_t words(aoe_text t) {
     return n;
 }
 
-static int measure(stats *s, aoe_error *err) {
+static int compute_lengths(stats *s, aoe_error *err) {
     const size_t n = s->names.texts.n;
     s->length = aoei_malloc_array(n, sizeof *s->length);
     s->sorted = aoei_malloc_array(s->records.n_texts, sizeof *s->sorted);
@@ -124,7 +124,7 @@ static int count_distinct(stats *s, aoe_error *err) {
 /* ---- labels */
 
 /* Counts the rows with positive, negative, dropped and unknown labels. */
-static int judge_labels(stats *s, aoe_error *err) {
+static int count_by_threshold(stats *s, aoe_error *err) {
     const size_t n = s->names.labels.n;
     aoe_data_stats_result *r = s->result;
     double *value = aoei_malloc_array(n, sizeof *value), lowest = INFINITY, highest = -INFINITY;
@@ -167,10 +167,10 @@ static int by_value(const void *a, const void *b) {
 
 /* Replaces the numeric labels, which come first in r->label, by bins of equal width. */
 static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe_error *err) {
-    const size_t words_left = r->labels - numbers;
+    const size_t n_names = r->labels - numbers;
     const double low = r->label[0].low, high = r->label[numbers - 1].low, width = (high - low) / (double)bins;
-    size_t room, at = 0;
-    aoe_data_label *binned = aoei_add_size(bins, words_left, &room) ? NULL : aoei_calloc(room, sizeof *binned);
+    size_t n_binned, at = 0;
+    aoe_data_label *binned = aoei_add_size(bins, n_names, &n_binned) ? NULL : aoei_calloc(n_binned, sizeof *binned);
     if (!binned)
         return aoei_fail_nomem(err, bins * sizeof *binned);
     for (size_t b = 0; b < bins; b++) {
@@ -179,11 +179,11 @@ static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe
         while (at < numbers && (b + 1 == bins || r->label[at].low < to))
             binned[b].rows += r->label[at++].rows;
     }
-    for (size_t i = 0; i < words_left; i++)
+    for (size_t i = 0; i < n_names; i++)
         binned[bins + i] = r->label[numbers + i];
     aoei_free(r->label);
     r->label = binned;
-    r->labels = room;
+    r->labels = n_binned;
     return 0;
 }
 
@@ -214,12 +214,12 @@ static int list_labels(stats *s, aoe_error *err) {
 }
 
 static int count_labels(stats *s, aoe_error *err) {
-    s->result->labelled = s->records.labelled;
-    if (!s->records.labelled)
+    s->result->labelled = s->records.has_labels;
+    if (!s->records.has_labels)
         return 0;
     int rc = aoei_labels_create(&s->map, s->o->table.label_map, err);
     if (!rc)
-        rc = judge_labels(s, err);
+        rc = count_by_threshold(s, err);
     return rc ? rc : list_labels(s, err);
 }
 
@@ -242,7 +242,7 @@ int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_s
     if (!rc)
         rc = count_distinct(&s, err);
     if (!rc)
-        rc = measure(&s, err);
+        rc = compute_lengths(&s, err);
     aoei_labels_free(&s.map);
     aoei_names_free(&s.names);
     aoei_records_free(&s.records);

@@ -63,9 +63,9 @@ static int decode(aoe_text t, aoe_text_equality equality, aoei_text_key_scratch 
     const utf8proc_option_t options =
         equality == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
-        const utf8proc_ssize_t got = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
-                                                        (utf8proc_ssize_t)s->capacity, options);
-        *n = got > 0 ? (size_t)got : 0; /* errors cannot occur: texts are valid UTF-8 */
+        const utf8proc_ssize_t length = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
+                                                           (utf8proc_ssize_t)s->capacity, options);
+        *n = length > 0 ? (size_t)length : 0; /* errors cannot occur: texts are valid UTF-8 */
         if (*n <= s->capacity)
             return 0;
         int32_t *grown = aoei_realloc_array(s->point, *n, sizeof *grown);
@@ -76,7 +76,7 @@ static int decode(aoe_text t, aoe_text_equality equality, aoei_text_key_scratch 
     }
 }
 
-static int points_key(aoei_buffer *out, aoe_text t, aoe_text_equality equality, aoei_text_key_scratch *s) {
+static int unicode_key(aoei_buffer *out, aoe_text t, aoe_text_equality equality, aoei_text_key_scratch *s) {
     size_t n;
     int space = 0;
     if (decode(t, equality, s, &n))
@@ -103,7 +103,7 @@ int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality equality, a
         if (aoei_buffer_reserve(out, text.len))
             return AOE_ENOMEM;
         ascii_key(out, text, equality);
-    } else if (points_key(out, text, equality, scratch)) {
+    } else if (unicode_key(out, text, equality, scratch)) {
         return AOE_ENOMEM;
     }
     if (equality == AOE_TEXT_EQUAL_LETTERS &&

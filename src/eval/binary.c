@@ -96,7 +96,7 @@ static int evaluate(const aoei_eval_model *e, const input *in, double positive_f
 int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
                     aoe_binary_fn report, void *user, aoe_error *err) {
     if (!n_paths)
-        return aoei_fail(err, AOE_EARG, "no input paths; give at least one table of labelled pairs");
+        return aoei_fail(err, AOE_EARG, "no input paths; give at least one table of labeled pairs");
     input *in = aoei_calloc(n_paths, sizeof *in);
     if (!in)
         return aoei_fail_nomem(err, n_paths * sizeof *in);

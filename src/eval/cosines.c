@@ -16,22 +16,22 @@
 enum { BLOCK = 4096 }; /* pairs per block; limits the memory of the vectors */
 
 /* A text of a block and its position. */
-typedef struct slot {
+typedef struct placed_text {
     aoe_text text; /* borrowed */
     size_t index;  /* 2 * pair + side, where pair counts from the first pair of the block */
-} slot;
+} placed_text;
 
 typedef struct block {
-    slot *slot;         /* [2 * pairs] all texts of the block, sorted so that equal texts are adjacent; owned */
-    aoe_text *text;     /* [2 * pairs] distinct texts in sorted order; owned */
-    size_t *source;     /* [2 * pairs] position (slot.index) of the first occurrence of each distinct text; owned */
+    placed_text *placed_text; /* [2 * pairs] all texts of the block, sorted so that equal texts are adjacent; owned */
+    aoe_text *text;           /* [2 * pairs] distinct texts in sorted order; owned */
+    size_t *source;     /* [2 * pairs] position (placed_text.index) of the first occurrence of each distinct text; owned */
     size_t *vector;     /* [2 * pairs] row in `vectors` of the text at each position; owned */
     float *vectors;     /* [2 * pairs, dims] embeddings of the distinct texts; owned */
     uint8_t *truncated; /* [2 * pairs] 1 if the distinct text was truncated, otherwise 0; owned */
 } block;
 
-static int compare_slots(const void *a, const void *b) {
-    const slot *x = a, *y = b;
+static int compare_texts(const void *a, const void *b) {
+    const placed_text *x = a, *y = b;
     if (x->text.len != y->text.len)
         return x->text.len < y->text.len ? -1 : 1;
     int order = x->text.len ? memcmp(x->text.data, y->text.data, x->text.len) : 0;
@@ -43,20 +43,20 @@ static int block_create(block *b, size_t pairs, size_t dims, aoe_error *err) {
     *b = (block){0};
     if (aoei_mul_size(n, dims, &floats))
         floats = SIZE_MAX; /* makes the allocation fail */
-    b->slot = aoei_malloc_array(n, sizeof *b->slot);
+    b->placed_text = aoei_malloc_array(n, sizeof *b->placed_text);
     b->text = aoei_malloc_array(n, sizeof *b->text);
     b->source = aoei_malloc_array(n, sizeof *b->source);
     b->vector = aoei_malloc_array(n, sizeof *b->vector);
     b->vectors = aoei_malloc_array(floats, sizeof *b->vectors);
     b->truncated = aoei_malloc_array(n, sizeof *b->truncated);
-    if (b->slot && b->text && b->source && b->vector && b->vectors && b->truncated)
+    if (b->placed_text && b->text && b->source && b->vector && b->vectors && b->truncated)
         return 0;
     aoei_fail_nomem(err, floats);
     return AOE_ENOMEM;
 }
 
 static void block_free(block *b) {
-    aoei_free(b->slot);
+    aoei_free(b->placed_text);
     aoei_free(b->text);
     aoei_free(b->source);
     aoei_free(b->vector);
@@ -65,18 +65,18 @@ static void block_free(block *b) {
 }
 
 /* Stores the distinct texts of the pairs [first, first + n) in b->text and returns their number. */
-static size_t gather(block *b, const aoei_text_pairs *c, size_t first, size_t n) {
+static size_t collect_distinct(block *b, const aoei_text_pairs *c, size_t first, size_t n) {
     for (size_t i = 0; i < 2 * n; i++)
-        b->slot[i] = (slot){c->text(c->source, first + i / 2, i % 2), i};
-    qsort(b->slot, 2 * n, sizeof *b->slot, compare_slots);
+        b->placed_text[i] = (placed_text){c->text(c->source, first + i / 2, i % 2), i};
+    qsort(b->placed_text, 2 * n, sizeof *b->placed_text, compare_texts);
     size_t distinct = 0;
     for (size_t i = 0; i < 2 * n; i++) {
-        aoe_text t = b->slot[i].text;
+        aoe_text t = b->placed_text[i].text;
         if (i == 0 || t.len != b->text[distinct - 1].len || (t.len && memcmp(t.data, b->text[distinct - 1].data, t.len) != 0)) {
             b->text[distinct] = t;
-            b->source[distinct++] = b->slot[i].index;
+            b->source[distinct++] = b->placed_text[i].index;
         }
-        b->vector[b->slot[i].index] = distinct - 1;
+        b->vector[b->placed_text[i].index] = distinct - 1;
     }
     return distinct;
 }
@@ -94,7 +94,7 @@ int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cos
     int rc = block_create(&b, c->n < BLOCK ? c->n : BLOCK, e->dims, err);
     for (size_t first = 0; !rc && first < c->n; first += BLOCK) {
         size_t count = c->n - first < BLOCK ? c->n - first : BLOCK, failed = (size_t)-1;
-        size_t distinct = gather(&b, c, first, count);
+        size_t distinct = collect_distinct(&b, c, first, count);
         rc = e->embed(e->user, b.text, distinct, b.vectors, b.truncated, &failed, err);
         if (rc && failed < distinct)
             rc = name_text(c, first + b.source[failed] / 2, b.source[failed] % 2, rc, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The dev set of a training run: labelled pairs with which models are compared during training (aoe_dev_set in aoe_eval.h).
+ * The dev set of a training run: labeled pairs on which the model is evaluated during training (aoe_dev_set in aoe_eval.h).
  */
 #include <math.h>
 
@@ -13,13 +13,13 @@
 #include "table/pairs.h"
 
 struct aoe_dev_set {
-    aoe_pairs *pairs;   /* owned */
-    aoei_log log;       /* log of the context, for warnings */
-    double pearson;     /* Pearson correlation of the latest evaluation; NaN before the first one */
-    int told_truncated; /* 1 after the warning about truncated texts, which is written once */
+    aoe_pairs *pairs;     /* labeled pairs; owned */
+    aoei_log log;         /* log of the context, for warnings; borrowed */
+    double pearson;       /* Pearson correlation of the latest evaluation; NaN before the first one */
+    int warned_truncated; /* 1: the warning about truncated texts, which is logged once, was logged */
 };
 
-/* Writes what was left out to the log. Errors: AOE_EFORMAT if all labels are equal. */
+/* Logs how many rows were skipped or dropped. Errors: AOE_EFORMAT if all labels are equal. */
 static int check_pairs(const aoe_dev_set *d, aoe_error *err) {
     const char *name = aoei_pairs_name(d->pairs);
     const size_t skipped = aoe_pairs_skipped(d->pairs), dropped = aoe_pairs_dropped(d->pairs);
@@ -66,11 +66,11 @@ int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_erro
     if (code)
         return code;
     const char *name = aoei_pairs_name(d->pairs);
-    if (result.truncated && !d->told_truncated)
+    if (result.truncated && !d->warned_truncated)
         aoei_log_write(&d->log, AOE_LOG_WARNING,
                        "%s: %zu of %zu texts %s truncated to the maximum sequence length; set options.max_length", name,
                        result.truncated, 2 * result.pairs, result.truncated == 1 ? "was" : "were");
-    d->told_truncated = 1;
+    d->warned_truncated = 1;
     d->pearson = result.pearson;
     *score = result.spearman;
     if (isfinite(result.spearman))

@@ -50,15 +50,15 @@ void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
 }
 
 static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
-    int good = o->n_recall <= AOE_RECALL_MAX && o->top > 0;
-    for (size_t i = 0; good && i < o->n_recall; i++)
-        good = o->recall_at[i] > 0;
-    return good ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
+    int valid = o->n_recall <= AOE_RECALL_MAX && o->top > 0;
+    for (size_t i = 0; valid && i < o->n_recall; i++)
+        valid = o->recall_at[i] > 0;
+    return valid ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
 }
 
 /* Returns the number of nearest texts to search per query. It includes one for the query itself, which may be removed from the
  * list. */
-static size_t neighbours_wanted(const search *s) {
+static size_t count_neighbors(const search *s) {
     size_t k = s->o->top;
     for (size_t i = 0; i < s->o->n_recall; i++)
         k = s->o->recall_at[i] > k ? s->o->recall_at[i] : k;
@@ -67,11 +67,11 @@ static size_t neighbours_wanted(const search *s) {
     return k < s->d->texts.n ? k : s->d->texts.n;
 }
 
-static size_t most_relevant(const aoei_retrieval_data *d) {
-    size_t most = 0;
+static size_t max_relevant(const aoei_retrieval_data *d) {
+    size_t largest = 0;
     for (size_t i = 0; i < d->n_queries; i++)
-        most = d->query[i].n > most ? d->query[i].n : most;
-    return most;
+        largest = d->query[i].n > largest ? d->query[i].n : largest;
+    return largest;
 }
 
 static void lay_out(search *s) {
@@ -83,7 +83,7 @@ static void lay_out(search *s) {
 
 static int create(search *s, aoe_error *err) {
     size_t found;
-    s->k = neighbours_wanted(s);
+    s->k = count_neighbors(s);
     aoei_arena_measure(&s->arena);
     lay_out(s);
     if (s->arena.overflow || aoei_mul_size(SEARCH, s->k, &found))
@@ -100,7 +100,7 @@ static int create(search *s, aoe_error *err) {
     s->best = aoei_malloc_array(found, sizeof *s->best);
     s->gain_of = aoei_calloc(s->d->texts.n, sizeof *s->gain_of);
     s->gain = aoei_malloc_array(s->k, sizeof *s->gain);
-    s->ideal = aoei_malloc_array(most_relevant(s->d), sizeof *s->ideal);
+    s->ideal = aoei_malloc_array(max_relevant(s->d), sizeof *s->ideal);
     if (s->truncated && s->host && s->text && s->index && s->best && s->gain_of && s->gain && s->ideal)
         return 0;
     return aoei_fail_nomem(err, found * sizeof *s->best);
@@ -121,30 +121,30 @@ static void destroy(search *s) {
 /* ------------------------------------------------------------------ vectors */
 
 /* The texts or the queries, and the model that embeds them. */
-typedef struct side {
+typedef struct text_source {
     const aoei_eval_model *encoder; /* borrowed */
     /* Returns the text with index i. */
     aoe_text (*text)(const aoei_retrieval_data *d, size_t i);
     int queries; /* 1: queries; 0: texts */
     size_t n;    /* number of texts or of queries */
-} side;
+} text_source;
 
-static side texts_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
-    return (side){e, aoei_retrieval_text, 0, d->texts.n};
+static text_source texts_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
+    return (text_source){e, aoei_retrieval_text, 0, d->texts.n};
 }
 
-static side queries_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
-    return (side){e, aoei_retrieval_query, 1, d->n_queries};
+static text_source queries_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
+    return (text_source){e, aoei_retrieval_query, 1, d->n_queries};
 }
 
-static int name_text(const aoei_retrieval_data *d, const side *x, size_t i, int rc, aoe_error *err) {
+static int name_text(const aoei_retrieval_data *d, const text_source *x, size_t i, int rc, aoe_error *err) {
     const aoei_examples *from = x->queries && !d->grouped ? &d->queries : &d->texts;
     aoei_error_prefix(err, "%s:%zu", from->name, from->line[x->queries ? d->query[i].index : i]);
     return rc;
 }
 
 /* Checks that every text has at least one token. Models that accept texts without tokens pass the check. */
-static int check_tokens(const aoei_retrieval_data *d, const side *x, aoe_error *err) {
+static int check_tokens(const aoei_retrieval_data *d, const text_source *x, aoe_error *err) {
     int all;
     int rc = aoei_eval_model_has_specials(x->encoder, &all, err);
     for (size_t i = 0; !rc && !all && i < x->n; i++) {
@@ -158,7 +158,7 @@ static int check_tokens(const aoei_retrieval_data *d, const side *x, aoe_error *
     return rc;
 }
 
-static int embed(search *s, const side *x, aoei_tensor to, size_t *truncated, aoei_eval_progress *p, aoe_error *err) {
+static int embed(search *s, const text_source *x, aoei_tensor to, size_t *truncated, aoei_eval_progress *p, aoe_error *err) {
     int rc = 0;
     for (size_t first = 0; !rc && first < x->n; first += EMBED) {
         const size_t n = x->n - first < EMBED ? x->n - first : EMBED;
@@ -184,17 +184,17 @@ static int embed(search *s, const side *x, aoei_tensor to, size_t *truncated, ao
 static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best, aoe_retrieval_result *r) {
     const aoei_relevant *relevant = s->d->relevant + q->first;
     const uint32_t removed = s->o->count_query && s->d->grouped ? AOEI_NO_TEXT : q->own;
-    size_t found = 0, own_group = 0, group = q->n + (s->d->grouped && !s->o->count_query);
+    size_t found = 0, found_in_group = 0, group_size = q->n + (s->d->grouped && !s->o->count_query);
     for (size_t i = 0; i < q->n; i++) {
         s->gain_of[relevant[i].text] = relevant[i].gain;
         s->ideal[i] = relevant[i].gain;
     }
     for (size_t i = 0; i < s->k && best[i].text != AOEI_NO_TEXT; i++) {
-        own_group += i < group && (s->gain_of[best[i].text] > 0 || best[i].text == q->own);
+        found_in_group += i < group_size && (s->gain_of[best[i].text] > 0 || best[i].text == q->own);
         if (best[i].text != removed)
             s->gain[found++] = s->gain_of[best[i].text];
     }
-    r->strict += own_group == group;
+    r->strict += found_in_group == group_size;
     for (size_t i = 0; i < s->o->n_recall; i++)
         r->recall[i] += aoei_recall(s->gain, found, s->o->recall_at[i], q->n);
     r->mrr += aoei_reciprocal_rank(s->gain, found, s->o->top);
@@ -215,7 +215,7 @@ static void search_all(search *s, aoe_retrieval_result *r) {
     }
 }
 
-static void sum_up(const search *s, aoe_retrieval_result *r) {
+static void finish_result(const search *s, aoe_retrieval_result *r) {
     const aoei_retrieval_data *d = s->d;
     const double n = (double)d->n_queries;
     r->name = d->name;
@@ -237,7 +237,7 @@ static void sum_up(const search *s, aoe_retrieval_result *r) {
 static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries, const aoei_eval_model *docs,
                     const aoe_retrieval_options *o, aoe_retrieval_result *r, aoei_eval_progress *p, aoe_error *err) {
     search s = {.o = o, .d = d, .ctx = docs->ctx, .D = docs->dims};
-    const side texts = texts_of(d, docs), asked = queries_of(d, queries);
+    const text_source texts = texts_of(d, docs), query_source = queries_of(d, queries);
     *r = (aoe_retrieval_result){0};
     int rc = create(&s, err);
     if (!rc)
@@ -248,11 +248,11 @@ static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries
         aoei_rows_gather(s.ctx, s.queries, s.texts, s.index);
         rc = aoei_eval_advance(p, d->n_queries, err);
     } else if (!rc) {
-        rc = embed(&s, &asked, s.queries, &r->truncated, p, err);
+        rc = embed(&s, &query_source, s.queries, &r->truncated, p, err);
     }
     if (!rc) {
         search_all(&s, r);
-        sum_up(&s, r);
+        finish_result(&s, r);
     }
     destroy(&s);
     return rc;
@@ -275,11 +275,11 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
     aoei_eval_progress p = {.fn = o->progress, .user = o->user};
     for (size_t i = 0; !rc && i < n_paths; i++) {
         rc = aoei_retrieval_read(&d[i], paths, n_paths, i, o, err);
-        const side texts = texts_of(&d[i], docs), asked = queries_of(&d[i], queries);
+        const text_source texts = texts_of(&d[i], docs), query_source = queries_of(&d[i], queries);
         if (!rc)
             rc = check_tokens(&d[i], &texts, err);
         if (!rc)
-            rc = check_tokens(&d[i], &asked, err);
+            rc = check_tokens(&d[i], &query_source, err);
         p.total += d[i].texts.n + d[i].n_queries;
     }
     for (size_t i = 0; !rc && i < n_paths; i++) {

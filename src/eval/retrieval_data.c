@@ -18,10 +18,10 @@
 #include "table/labels.h"
 
 /* The name of an example, which is its first text: a group or an id. */
-typedef struct named {
+typedef struct named_example {
     aoe_text name;  /* group or id; borrowed */
     uint32_t index; /* index of the example in the file */
-} named;
+} named_example;
 
 static int compare_texts(aoe_text a, aoe_text b) {
     const size_t n = a.len < b.len ? a.len : b.len;
@@ -30,25 +30,25 @@ static int compare_texts(aoe_text a, aoe_text b) {
 }
 
 static int by_name(const void *pa, const void *pb) {
-    const named *a = pa, *b = pb;
+    const named_example *a = pa, *b = pb;
     const int order = compare_texts(a->name, b->name);
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
 /* Returns the names of all examples in ascending order, owned by the caller; NULL if memory runs out. */
-static named *sort_names(const aoei_examples *x, aoe_error *err) {
-    named *sorted = aoei_malloc_array(x->n, sizeof *sorted);
+static named_example *sort_names(const aoei_examples *x, aoe_error *err) {
+    named_example *sorted = aoei_malloc_array(x->n, sizeof *sorted);
     if (!sorted) {
         aoei_fail_nomem(err, x->n * sizeof *sorted);
         return NULL;
     }
     for (size_t i = 0; i < x->n; i++)
-        sorted[i] = (named){x->text[x->first[i * x->roles]], (uint32_t)i};
+        sorted[i] = (named_example){x->text[x->first[i * x->roles]], (uint32_t)i};
     qsort(sorted, x->n, sizeof *sorted, by_name);
     return sorted;
 }
 
-static int check_number(const aoei_examples *x, aoe_error *err) {
+static int check_count(const aoei_examples *x, aoe_error *err) {
     if (x->n < AOEI_NO_TEXT)
         return 0;
     return aoei_fail(err, AOE_EFORMAT, "%s: %zu texts are not supported; give fewer than 2^32 - 1", x->name, x->n);
@@ -58,30 +58,31 @@ static int check_number(const aoei_examples *x, aoe_error *err) {
 
 /* One group: the examples sorted[first] to sorted[first + n - 1] of the sorted names, in file order. */
 typedef struct group {
-    size_t first;    /* index of the first example in the sorted names */
-    size_t n;        /* number of examples */
-    uint32_t lowest; /* index in the file of the first example of the group */
+    size_t first;        /* index of the first example in the sorted names */
+    size_t n;            /* number of examples */
+    uint32_t first_text; /* index in the file of the first example of the group */
 } group;
 
-static int by_lowest(const void *pa, const void *pb) {
+static int by_first_text(const void *pa, const void *pb) {
     const group *a = pa, *b = pb;
-    return (a->lowest > b->lowest) - (a->lowest < b->lowest);
+    return (a->first_text > b->first_text) - (a->first_text < b->first_text);
 }
 
 /* Writes the groups to groups[n], in the file order of their first texts, and returns their number. */
-static size_t find_groups(const named *sorted, size_t n, group *groups) {
+static size_t find_groups(const named_example *sorted, size_t n, group *groups) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || compare_texts(sorted[i].name, sorted[i - 1].name))
             groups[count++] = (group){i, 0, sorted[i].index};
         groups[count - 1].n++;
     }
-    qsort(groups, count, sizeof *groups, by_lowest);
+    qsort(groups, count, sizeof *groups, by_first_text);
     return count;
 }
 
 /* Appends text `which` of a group as a query with its relevant texts. The arrays must have space for them. */
-static void add_member(aoei_retrieval_data *d, const named *sorted, const group *g, size_t which, int count_query) {
+static void add_group_query(aoei_retrieval_data *d, const named_example *sorted, const group *g, size_t which,
+                            int count_query) {
     const uint32_t own = sorted[g->first + which].index;
     aoei_query *q = &d->query[d->n_queries++];
     *q = (aoei_query){.index = own, .own = own, .first = d->n_relevant};
@@ -97,7 +98,7 @@ static size_t queries_of(const group *g, aoe_query_choice choice) {
     return g->n < 2 ? 0 : choice == AOE_QUERY_ALL ? g->n : 1;
 }
 
-static int choose_queries(aoei_retrieval_data *d, const named *sorted, const group *groups, size_t n,
+static int choose_queries(aoei_retrieval_data *d, const named_example *sorted, const group *groups, size_t n,
                           const aoe_retrieval_options *o, aoe_error *err) {
     size_t queries = 0, relevant = 0, more;
     aoei_rng rng;
@@ -119,7 +120,7 @@ static int choose_queries(aoei_retrieval_data *d, const named *sorted, const gro
         const size_t count = queries_of(&groups[i], o->query);
         const size_t first = count == 1 && o->query == AOE_QUERY_RANDOM ? aoei_rng_below(&rng, (uint32_t)groups[i].n) : 0;
         for (size_t k = 0; k < count; k++)
-            add_member(d, sorted, &groups[i], first + k, o->count_query);
+            add_group_query(d, sorted, &groups[i], first + k, o->count_query);
     }
     return 0;
 }
@@ -136,14 +137,14 @@ static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retri
     aoei_table_close(t);
     d->skipped = d->texts.skipped;
     if (!rc)
-        rc = check_number(&d->texts, err);
+        rc = check_count(&d->texts, err);
     for (size_t i = 0; !rc && i < d->texts.n; i++)
         if (aoei_text_is_empty(d->texts.text[d->texts.first[i * d->texts.roles]]))
             rc = aoei_fail(err, AOE_EFORMAT, "%s:%zu: the group is empty; correct or remove the row", d->texts.name,
                            d->texts.line[i]);
     if (rc)
         return rc;
-    named *sorted = sort_names(&d->texts, err);
+    named_example *sorted = sort_names(&d->texts, err);
     group *groups = aoei_malloc_array(d->texts.n, sizeof *groups);
     if (!sorted || !groups)
         rc = aoei_fail_nomem(err, d->texts.n * sizeof *groups);
@@ -172,8 +173,8 @@ static int find_file(char **path, const char *dir, const char *name, aoe_error *
         aoei_buffer_free(&b);
         *path = NULL;
     }
-    return aoei_fail(err, AOE_ENOENT, "%s/%s: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels",
-                     dir, name);
+    return aoei_fail(err, AOE_ENOENT,
+                     "%s/%s: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels", dir, name);
 }
 
 /* Selects up to three columns by name. The first `needed` must exist. Sets *n to the number of selected columns. */
@@ -259,7 +260,7 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_
 }
 
 /* Reads the entries of DIR/NAME and sorts their ids into *sorted, owned by the caller. A duplicate id is an error. */
-static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted, const char *dir, const char *name,
+static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named_example **sorted, const char *dir, const char *name,
                         const char *const *columns, int skip_bad_rows, aoe_error *err) {
     char *path = NULL;
     entries e = {.x = x};
@@ -271,7 +272,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted
     if (!rc && !x->n)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no text; download it again", path);
     if (!rc)
-        rc = check_number(x, err);
+        rc = check_count(x, err);
     if (!rc && !(*sorted = sort_names(x, err)))
         rc = AOE_ENOMEM;
     for (size_t i = 1; !rc && i < x->n; i++)
@@ -284,7 +285,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted
 }
 
 /* Returns the index of the entry with this name, or AOEI_NO_TEXT if there is none. */
-static uint32_t find_entry(const named *sorted, size_t n, aoe_text name) {
+static uint32_t find_entry(const named_example *sorted, size_t n, aoe_text name) {
     size_t low = 0;
     while (n > 0) {
         const size_t half = n / 2;
@@ -309,10 +310,10 @@ typedef struct judgement {
 
 /* Argument of add_judgement. */
 typedef struct judgements {
-    const aoei_retrieval_data *d; /* borrowed */
-    const named *texts, *queries; /* ids of texts and queries in ascending order; borrowed */
-    judgement *item;              /* [n] judgements; owned */
-    size_t n, capacity;           /* number of judgements; number of elements allocated */
+    const aoei_retrieval_data *d;         /* borrowed */
+    const named_example *texts, *queries; /* ids of texts and queries in ascending order; borrowed */
+    judgement *item;                      /* [n] judgements; owned */
+    size_t n, capacity;                   /* number of judgements; number of elements allocated */
 } judgements;
 
 static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
@@ -352,7 +353,7 @@ static int by_text(const void *pa, const void *pb) {
 }
 
 /* For each query and text, keeps only the judgement with the largest gain. */
-static void drop_repeated(judgements *j) {
+static void remove_repeated(judgements *j) {
     size_t kept = 0;
     if (!j->n)
         return;
@@ -364,8 +365,8 @@ static void drop_repeated(judgements *j) {
 }
 
 /* Converts the judgements to queries with their relevant texts, in the order of the query file. */
-static int keep_judged(aoei_retrieval_data *d, judgements *j, const char *path, aoe_error *err) {
-    drop_repeated(j);
+static int add_judged_queries(aoei_retrieval_data *d, judgements *j, const char *path, aoe_error *err) {
+    remove_repeated(j);
     if (j->n)
         qsort(j->item, j->n, sizeof *j->item, by_query);
     d->query = aoei_malloc_array(j->n ? j->n : 1, sizeof *d->query);
@@ -397,7 +398,7 @@ static int read_qrels(aoei_retrieval_data *d, judgements *j, const char *dir, co
     if (!rc)
         rc = read_rows(d, path, columns, 3, add_judgement, j, o->table.skip_bad_rows, err);
     if (!rc)
-        rc = keep_judged(d, j, path, err);
+        rc = add_judged_queries(d, j, path, err);
     aoei_buffer_free(&name);
     aoei_free(path);
     return rc;
@@ -405,7 +406,7 @@ static int read_qrels(aoei_retrieval_data *d, judgements *j, const char *dir, co
 
 static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
     static const char *const columns[] = {"_id", "text", "title"};
-    named *texts = NULL, *queries = NULL;
+    named_example *texts = NULL, *queries = NULL;
     int rc = read_entries(d, &d->texts, &texts, dir, "corpus.jsonl", columns, o->table.skip_bad_rows, err);
     if (!rc)
         rc = read_entries(d, &d->queries, &queries, dir, "queries.jsonl", columns, o->table.skip_bad_rows, err);

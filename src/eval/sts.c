@@ -74,11 +74,11 @@ static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, 
 }
 
 static int add_table(plan *l, const char *path, const char *name, const aoe_table_options *o, aoe_error *err) {
-    aoe_table_options lenient = o ? *o : (aoe_table_options){0};
-    lenient.struct_size = sizeof lenient;
-    lenient.allow_empty = 1;
+    aoe_table_options table = o ? *o : (aoe_table_options){0};
+    table.struct_size = sizeof table;
+    table.allow_empty = 1;
     aoe_pairs *pairs;
-    int rc = aoe_pairs_load(&pairs, path, &lenient, err);
+    int rc = aoe_pairs_load(&pairs, path, &table, err);
     if (!rc)
         rc = add_row(l, AOE_STS_FILE, name, NULL, pairs, err);
     if (rc)
@@ -129,7 +129,7 @@ static void plan_free(plan *l) {
     aoei_free(l->gold);
 }
 
-static int make_arrays(plan *l, aoe_error *err) {
+static int create_arrays(plan *l, aoe_error *err) {
     l->cosine = aoei_malloc_array(l->total, sizeof *l->cosine);
     l->gold = aoei_malloc_array(l->total, sizeof *l->gold);
     if (l->cosine && l->gold)
@@ -154,7 +154,7 @@ static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths
     for (size_t i = 0; !rc && i < l->n; i++)
         if (l->row[i].pairs)
             rc = aoei_pairs_check(e, l->row[i].pairs, err);
-    return rc ? rc : make_arrays(l, err);
+    return rc ? rc : create_arrays(l, err);
 }
 
 /* Returns the number of truncated texts of a row; for a total, the sum over the rows that it covers. */
@@ -213,7 +213,7 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
     r.skipped = aoe_pairs_skipped(p) + aoe_pairs_dropped(p);
     r.empty = aoei_pairs_empty(p);
     plan l = {.total = r.end};
-    int rc = make_arrays(&l, err);
+    int rc = create_arrays(&l, err);
     if (!rc)
         rc = aoei_pairs_check(e, p, err);
     for (size_t i = 0; !rc && i < r.end; i++)
@@ -229,7 +229,7 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
 }
 
 /* Returns 1 if the range of a row contains two different gold scores. */
-static int has_order(const plan *l, const row *r) {
+static int has_different_scores(const plan *l, const row *r) {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < l->n; i++)
         if (l->row[i].pairs && l->row[i].begin >= r->begin && l->row[i].end <= r->end)
@@ -243,7 +243,7 @@ int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_opti
     plan l = {0};
     int rc = read_inputs(&l, paths, n_paths, o, err);
     for (size_t i = 0; !rc && i < l.n; i++)
-        if ((l.row[i].kind == AOE_STS_FILE || l.row[i].kind == AOE_STS_FOLDER) && !has_order(&l, &l.row[i]))
+        if ((l.row[i].kind == AOE_STS_FILE || l.row[i].kind == AOE_STS_FOLDER) && !has_different_scores(&l, &l.row[i]))
             rc = aoei_fail(err, AOE_EFORMAT,
                            "%s: all scores are equal, so models cannot be compared; give pairs with different scores",
                            l.row[i].name);

@@ -54,7 +54,7 @@ const char *aoe_setting_name(aoe_setting s) {
 /* ----------------------------------------------------------------- reading */
 
 /* Moves the pairs of the subsets that belong to the suite from the folder to the set. */
-static int take_parts(set *s, aoei_senteval *folder, aoe_error *err) {
+static int move_parts(set *s, aoei_senteval *folder, aoe_error *err) {
     s->ignored = folder->n + folder->without_input;
     for (size_t i = 0; i < s->info->n; i++) {
         size_t at = 0;
@@ -81,7 +81,7 @@ static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_row
     if (s->info->layout == AOEI_SUITE_FOLDER) {
         rc = aoei_senteval_load(&folder, s->path, skip_bad_rows, err);
         if (!rc)
-            rc = take_parts(s, &folder, err);
+            rc = move_parts(s, &folder, err);
         aoei_senteval_free(&folder);
     } else {
         rc = aoei_suite_read_file(&s->part[0], s->info->layout, s->path, skip_bad_rows, &s->skipped[0], err);
@@ -93,7 +93,7 @@ static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_row
 }
 
 static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad_rows, aoe_error *err) {
-    size_t most = 0, found = 0;
+    size_t max_pairs = 0, found = 0;
     int rc = n_dirs ? 0 : aoei_fail(err, AOE_EARG, "no input folders; give at least one folder with SentEval's data");
     for (size_t i = 0; !rc && i < n_dirs; i++) {
         DIR *d = opendir(dirs[i]);
@@ -110,7 +110,7 @@ static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad
             rc = aoei_pairs_check(r->e, s->part[k], err);
         r->progress.total += s->pairs;
         found += s->path != NULL;
-        most = s->pairs > most ? s->pairs : most;
+        max_pairs = s->pairs > max_pairs ? s->pairs : max_pairs;
     }
     if (!rc && !found)
         rc = aoei_fail(err, AOE_ENOENT,
@@ -119,12 +119,12 @@ static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad
                        dirs[0]);
     if (rc)
         return rc;
-    r->cosine = aoei_malloc_array(most, sizeof *r->cosine);
-    r->gold = aoei_malloc_array(most, sizeof *r->gold);
-    return r->cosine && r->gold ? 0 : aoei_fail_nomem(err, most * sizeof *r->gold);
+    r->cosine = aoei_malloc_array(max_pairs, sizeof *r->cosine);
+    r->gold = aoei_malloc_array(max_pairs, sizeof *r->gold);
+    return r->cosine && r->gold ? 0 : aoei_fail_nomem(err, max_pairs * sizeof *r->gold);
 }
 
-static void release(run *r) {
+static void run_free(run *r) {
     for (size_t i = 0; i < AOEI_SUITE_SETS; i++) {
         aoei_free(r->set[i].path);
         for (size_t k = 0; k < AOEI_SUITE_PARTS; k++)
@@ -159,9 +159,9 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
     int rc = aoei_pairs_cosines(r->e, p, cosine, &result->truncated, &r->progress, err);
     if (!rc)
         rc = aoei_correlate(cosine, gold, n, &result->spearman[0], &result->pearson[0], err);
-    for (int k2 = 1; !rc && k2 < AOE_SETTING_COUNT; k2++) {
-        result->spearman[k2] = result->spearman[0];
-        result->pearson[k2] = result->pearson[0];
+    for (int setting = 1; !rc && setting < AOE_SETTING_COUNT; setting++) {
+        result->spearman[setting] = result->spearman[0];
+        result->pearson[setting] = result->pearson[0];
     }
     if (!rc && s->info->n)
         report_row(r, result);
@@ -230,7 +230,7 @@ int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_d
     }
     if (!rc)
         report_row(&r, &r.average);
-    release(&r);
+    run_free(&r);
     return rc;
 }
 

@@ -44,11 +44,11 @@ const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
     {"SICK-R", "SICK/SICK_test_annotated.txt", AOEI_SUITE_SICK, 0, 4927, {{NULL, 0}}},
 };
 
-/* Returns the path DIR/BEFORE PLACE if it exists, owned by the caller. Returns NULL if it does not exist or if memory runs
+/* Returns the path DIR/BEFORE PATH if it exists, owned by the caller. Returns NULL if it does not exist or if memory runs
  * out; in the second case *rc is set. folder: 1 if the path must be a folder, 0 if it must be a file. */
-static char *try_place(const char *dir, const char *before, const char *place, int folder, int *rc, aoe_error *err) {
+static char *try_path(const char *dir, const char *before, const char *path, int folder, int *rc, aoe_error *err) {
     aoei_buffer b = {0};
-    aoei_buffer_printf(&b, "%s/%s%s", dir, before, place);
+    aoei_buffer_printf(&b, "%s/%s%s", dir, before, path);
     if (b.failed)
         *rc = aoei_fail_nomem(err, strlen(dir));
     else if (aoei_exists(b.data) && aoei_is_dir(b.data) == folder)
@@ -61,14 +61,14 @@ int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *d
     /* Users may give any of these folders of the SentEval data. The subfolder "senteval/" is common for single files. */
     static const char *const before[] = {
         "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
-    const char *slash = strrchr(set->place, '/');
+    const char *slash = strrchr(set->path, '/');
     int rc = 0;
     *path = NULL;
     for (size_t d = 0; d < n; d++)
         for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-            *path = try_place(dirs[d], before[i], set->place, set->layout == AOEI_SUITE_FOLDER, &rc, err);
+            *path = try_path(dirs[d], before[i], set->path, set->layout == AOEI_SUITE_FOLDER, &rc, err);
             if (!*path && !rc && slash)
-                *path = try_place(dirs[d], before[i], slash + 1, 0, &rc, err);
+                *path = try_path(dirs[d], before[i], slash + 1, 0, &rc, err);
             if (*path || rc)
                 return rc;
         }
@@ -103,8 +103,8 @@ static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line,
     double score = 0;
     const size_t n = split(line, field, COLUMNS);
     if (n < at->columns) {
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line has %zu columns but needs %zu; " AOEI_ROW_REMEDY, aoei_lines_name(from),
-                  line->number, n, at->columns);
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line has %zu columns but must have at least %zu; " AOEI_ROW_REMEDY,
+                  aoei_lines_name(from), line->number, n, at->columns);
         return AOEI_BAD_ROW;
     }
     if (aoei_number_of(field[at->score], &score) != AOEI_LABEL_VALUE) {

@@ -25,7 +25,7 @@ typedef enum aoei_suite_layout { AOEI_SUITE_FOLDER, AOEI_SUITE_STSB, AOEI_SUITE_
 
 typedef struct aoei_suite_set {
     const char *name;                       /* name of the set, for example "STS12" */
-    const char *place;                      /* path in the data folder of SentEval, for example "STS12-en-test" */
+    const char *path;                       /* path in the data folder of SentEval, for example "STS12-en-test" */
     aoei_suite_layout layout;               /* how the set is stored */
     size_t n;                               /* number of subsets; 0 if the set is a single file */
     size_t pairs;                           /* published number of scored pairs of the whole set */

@@ -59,14 +59,14 @@ static void compute_metrics(aoe_triplet_result *r, const input *in, const double
     *r = (aoe_triplet_result){.name = in->name, .triplets = x->n, .skipped = x->skipped};
     for (size_t i = 0; i < x->n_texts; i++)
         r->empty += (size_t)aoei_text_is_empty(x->text[i]);
-    size_t right = 0, ties = 0;
+    size_t correct = 0, ties = 0;
     for (size_t i = 0; i < x->n; i++) {
-        right += cosine[2 * i] > cosine[2 * i + 1];
+        correct += cosine[2 * i] > cosine[2 * i + 1];
         ties += cosine[2 * i] == cosine[2 * i + 1];
         r->positive_score += cosine[2 * i];
         r->negative_score += cosine[2 * i + 1];
     }
-    r->accuracy = (double)right / (double)x->n;
+    r->accuracy = (double)correct / (double)x->n;
     r->ties = (double)ties / (double)x->n;
     r->positive_score /= (double)x->n;
     r->negative_score /= (double)x->n;

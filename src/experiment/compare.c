@@ -16,8 +16,8 @@
 typedef struct comparison {
     const aoe_compare_options *o; /* borrowed */
     const aoei_experiment *e;     /* finished trials; borrowed */
-    double *x, *y;                /* [n_seeds] scores of the two compared configurations, in the order of `which`; owned */
-    size_t *which;                /* [n_seeds] indices of the seeds for which both configurations have a score; owned */
+    double *x, *y;                /* [n_seeds] scores of the two compared configurations, in the order of `seed_index`; owned */
+    size_t *seed_index;           /* [n_seeds] indices of the seeds for which both configurations have a score; owned */
 } comparison;
 
 void aoe_compare_options_defaults(aoe_compare_options *o) {
@@ -48,28 +48,28 @@ static double score_of(const comparison *c, size_t configuration, size_t s, size
     return aoei_trial_score(&c->o->experiment, aoei_experiment_trial(c->e, configuration, s), file);
 }
 
-/* Stores in x, y and which the scores of configurations a and b, and the indices, of the seeds for which both have a score. If
- * a equals b, y is set to 0. Returns the number of these seeds. */
+/* Stores in x, y and seed_index the scores of configurations a and b, and the indices, of the seeds for which both have a
+ * score. If a equals b, y is set to 0. Returns the number of these seeds. */
 static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file) {
     size_t n = 0;
     for (size_t s = 0; s < c->o->experiment.n_seeds; s++) {
         c->x[n] = score_of(c, a, s, file);
         c->y[n] = a == b ? 0 : score_of(c, b, s, file);
-        c->which[n] = s;
+        c->seed_index[n] = s;
         n += !isnan(c->x[n]) && !isnan(c->y[n]);
     }
     return n;
 }
 
-/* Reads the cosines [n, *pairs] of the first n seeds of c->which, and the gold scores [*pairs]. The caller frees both arrays
- * (aoei_free), even if the function fails. */
+/* Reads the cosines [n, *pairs] of the first n seeds of c->seed_index, and the gold scores [*pairs]. The caller frees both
+ * arrays (aoei_free), even if the function fails. */
 static int load_cosines(const comparison *c, size_t configuration, size_t file, size_t n, double **cosines, double **gold,
                         size_t *pairs, aoe_error *err) {
     int code = 0;
     *cosines = *gold = NULL;
     *pairs = 0;
     for (size_t i = 0; i < n && !code; i++) {
-        const aoei_trial *t = aoei_experiment_trial(c->e, configuration, c->which[i]);
+        const aoei_trial *t = aoei_experiment_trial(c->e, configuration, c->seed_index[i]);
         double *cosine, *again;
         size_t count;
         code = aoei_trial_read_pairs(&c->o->experiment, t, file, &cosine, &again, &count, err);
@@ -95,7 +95,7 @@ static int load_cosines(const comparison *c, size_t configuration, size_t file, 
 }
 
 /* Computes the bootstrap interval of the mean score of configuration a or, if b is another configuration, of the difference a
- * - b. Uses the first n seeds of c->which. */
+ * - b. Uses the first n seeds of c->seed_index. */
 static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t n, aoe_interval *interval, aoe_error *err) {
     const aoe_configuration *configuration = c->o->experiment.configurations;
     double *x = NULL, *y = NULL, *gold = NULL, *again = NULL;
@@ -126,7 +126,7 @@ static aoe_verdict verdict_of(const aoe_compare_row *r) {
 }
 
 /* Computes the statistics and the verdict of the row for r->configuration and r->file. */
-static int judge(const comparison *c, aoe_compare_row *r, aoe_error *err) {
+static int compute_row(const comparison *c, aoe_compare_row *r, aoe_error *err) {
     const size_t a = r->configuration, b = c->o->against;
     const int untrained = c->o->experiment.configurations[a].untrained;
     size_t n = paired_scores(c, a, a, r->file);
@@ -157,7 +157,7 @@ static int fill_rows(const comparison *c, aoe_compare_result *r, aoe_error *err)
             for (size_t s = 0; s < row->n_scores; s++)
                 scores[s] = score_of(c, a, s, f);
             scores += x->n_seeds;
-            code = judge(c, row, err);
+            code = compute_row(c, row, err);
             r->n += !code;
         }
     }
@@ -169,16 +169,16 @@ static int fill_result(const aoe_compare_options *o, const aoei_experiment *e, a
     comparison c = {.o = o, .e = e};
     c.x = aoei_malloc_array(n_seeds, sizeof *c.x);
     c.y = aoei_malloc_array(n_seeds, sizeof *c.y);
-    c.which = aoei_malloc_array(n_seeds, sizeof *c.which);
+    c.seed_index = aoei_malloc_array(n_seeds, sizeof *c.seed_index);
     r->memory = aoei_malloc_array(rows * n_seeds, sizeof(double));
     r->rows = aoei_calloc(rows, sizeof *r->rows);
     r->runs = aoei_experiment_runs(e);
     r->finished = aoei_experiment_finished(e);
     r->failed = aoei_experiment_failed(e);
-    const int code = c.x && c.y && c.which && r->memory && r->rows ? fill_rows(&c, r, err) : aoei_fail_nomem(err, 0);
+    const int code = c.x && c.y && c.seed_index && r->memory && r->rows ? fill_rows(&c, r, err) : aoei_fail_nomem(err, 0);
     aoei_free(c.x);
     aoei_free(c.y);
-    aoei_free(c.which);
+    aoei_free(c.seed_index);
     return code;
 }
 

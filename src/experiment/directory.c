@@ -78,7 +78,7 @@ static json_t *settings_of(const char *kind, const aoe_experiment_options *o) {
 
 static int compare_settings(const char *output, const json_t *before, const json_t *now, aoe_error *err) {
     static const struct {
-        const char *key, *what;
+        const char *key, *description;
     } compared[] = {{"experiment", "another kind of experiment"},
                     {"varied", "other varied options"},
                     {"evaluation_files", "other evaluation files"},
@@ -86,7 +86,7 @@ static int compare_settings(const char *output, const json_t *before, const json
     char difference[600];
     if (!json_object_get(before, "options"))
         return aoei_fail(err, AOE_EARG,
-                         "%s holds runs of an earlier version of aoe, whose options cannot be compared; use another "
+                         "%s contains runs of an earlier version of aoe, whose options cannot be compared; use another "
                          "options.output",
                          output);
     for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
@@ -95,10 +95,9 @@ static int compare_settings(const char *output, const json_t *before, const json
             continue;
         char *old = was ? aoei_json_text(was, JSON_COMPACT) : NULL;
         char *new = aoei_json_text(is, JSON_COMPACT);
-        const int code = aoei_fail(err, AOE_EARG,
-                                   "%s holds runs with %s: %.300s, now %.300s; use the same, or another "
-                                   "options.output",
-                                   output, compared[i].what, old ? old : "none", new ? new : "others");
+        const int code = aoei_fail(
+            err, AOE_EARG, "%s contains runs with %s: %.300s before, %.300s now; use the same ones, or another options.output",
+            output, compared[i].description, old ? old : "none", new ? new : "others");
         aoei_free(old);
         aoei_free(new);
         return code;
@@ -106,13 +105,13 @@ static int compare_settings(const char *output, const json_t *before, const json
     if (aoei_describe_difference(json_object_get(before, "options"), json_object_get(now, "options"), difference,
                                  sizeof difference))
         return aoei_fail(err, AOE_EARG,
-                         "%s holds runs with other training options: %s; use the same options, or another "
+                         "%s contains runs with other training options: %s; use the same options, or another "
                          "options.output",
                          output, difference);
     return 0;
 }
 
-static int is_empty(const char *dir) {
+static int is_empty_dir(const char *dir) {
     char **names;
     size_t n;
     if (aoei_list_dir(&names, &n, dir, NULL))
@@ -130,7 +129,7 @@ static int open_settings(const char *path, const char *kind, const aoe_experimen
         code = aoei_json_load(&before, path, err);
         if (!code)
             code = compare_settings(o->output, before, now, err);
-    } else if (!code && !is_empty(o->output)) {
+    } else if (!code && !is_empty_dir(o->output)) {
         code = aoei_fail(err, AOE_EEXIST, "%s is not the directory of an experiment; use a new or empty one as options.output",
                          o->output);
     }

@@ -18,7 +18,7 @@
 #include "experiment/process.h"
 #include "experiment/work.h"
 
-enum { MOST_RUNS = 100000, MOST_JOBS = 1024 };
+enum { MAX_RUNS = 100000, MAX_JOBS = 1024 };
 
 struct aoei_experiment {
     const aoe_experiment_options *o; /* options; borrowed */
@@ -48,7 +48,7 @@ static int check_seeds(const aoe_experiment_options *o, aoe_error *err) {
     for (size_t i = 1; i < o->n_seeds; i++)
         for (size_t k = 0; k < i; k++)
             if (o->seeds[i] == o->seeds[k])
-                return aoei_fail(err, AOE_EARG, "options.seeds has %llu twice; give distinct seeds",
+                return aoei_fail(err, AOE_EARG, "options.seeds contains %llu twice; give different seeds",
                                  (unsigned long long)o->seeds[i]);
     return 0;
 }
@@ -58,12 +58,12 @@ static int check_options(const aoe_experiment_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.output is missing; name the directory of the experiment");
     if (!o->configurations || !o->n_configurations)
         return aoei_fail(err, AOE_EARG, "options.configurations is empty; give at least one");
-    if (!o->jobs || o->jobs > MOST_JOBS)
-        return aoei_fail(err, AOE_EARG, "options.jobs must be 1 to %d", MOST_JOBS);
+    if (!o->jobs || o->jobs > MAX_JOBS)
+        return aoei_fail(err, AOE_EARG, "options.jobs must be 1 to %d", MAX_JOBS);
     if (o->threads && o->threads < o->jobs)
         return aoei_fail(err, AOE_EARG, "options.threads must be at least options.jobs, %zu: each run needs a thread", o->jobs);
-    if (o->n_seeds > MOST_RUNS || o->n_configurations > MOST_RUNS / (o->n_seeds ? o->n_seeds : 1))
-        return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds", MOST_RUNS);
+    if (o->n_seeds > MAX_RUNS || o->n_configurations > MAX_RUNS / (o->n_seeds ? o->n_seeds : 1))
+        return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds", MAX_RUNS);
     for (size_t i = 0; i < o->n_configurations; i++)
         if (!o->configurations[i].name || !*o->configurations[i].name)
             return aoei_fail(err, AOE_EARG, "configuration %zu has no name", i + 1);
@@ -175,14 +175,14 @@ static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_e
 }
 
 /* Calls the event callback. Returns its result; non-zero stops the experiment. */
-static int send(const aoei_experiment *e, const aoe_experiment_event *event) {
+static int send_event(const aoei_experiment *e, const aoe_experiment_event *event) {
     return e->o->event ? e->o->event(e->o->event_user, event) : 0;
 }
 
 static void send_note(const aoei_experiment *e, const char *message) {
     aoe_experiment_event event = new_event(e, AOE_EXPERIMENT_NOTE);
     event.message = message;
-    send(e, &event);
+    send_event(e, &event);
 }
 
 static void on_waiting(void *user) {
@@ -278,7 +278,7 @@ static int run_trial(void *user, size_t i, aoei_child *child, aoe_error *err) {
     return aoei_trial_work(e->o, &e->trial[i], e->threads, child, err);
 }
 
-static void send_end(const aoei_experiment *e, size_t i, double seconds, const char *error) {
+static void send_result(const aoei_experiment *e, size_t i, double seconds, const char *error) {
     const aoei_trial *t = &e->trial[i];
     const size_t n = aoei_trial_scores(e->o);
     double *score = error ? NULL : aoei_malloc_array(n, sizeof *score);
@@ -290,7 +290,7 @@ static void send_end(const aoei_experiment *e, size_t i, double seconds, const c
         score[k] = aoei_trial_score(e->o, t, k);
     event.score = score;
     event.n_scores = score ? n : 0;
-    send(e, &event);
+    send_event(e, &event);
     aoei_free(score);
 }
 
@@ -305,13 +305,13 @@ static void on_ended(void *user, size_t i, const aoei_job_end *end) {
         failure = "the process ended without a record";
     if (failure) {
         e->failed++;
-        send_end(e, i, end->seconds, failure);
+        send_result(e, i, end->seconds, failure);
         return;
     }
     e->finished++;
     if (aoei_keep_clean_up(e->o, e->trial, e->n, i, &e->best, &err) || aoei_directory_write_results(e->o, e->trial, e->n, &err))
         send_note(e, err.message);
-    send_end(e, i, end->seconds, NULL);
+    send_result(e, i, end->seconds, NULL);
 }
 
 static int on_tick(void *user, size_t running, double done) {
@@ -319,7 +319,7 @@ static int on_tick(void *user, size_t running, double done) {
     aoe_experiment_event event = new_event(e, AOE_EXPERIMENT_PROGRESS);
     event.running = running;
     event.done += done;
-    return send(e, &event);
+    return send_event(e, &event);
 }
 
 static int make_run_directories(const aoei_experiment *e, aoe_error *err) {
@@ -376,7 +376,7 @@ int aoei_experiment_run(aoei_experiment *e, aoe_error *err) {
     if (code)
         return code;
     const aoe_experiment_event start = new_event(e, AOE_EXPERIMENT_START);
-    if (send(e, &start))
+    if (send_event(e, &start))
         return aoei_fail(err, AOE_ECANCELLED, "stopped by the caller");
     aoei_job *job = aoei_calloc(e->n, sizeof *job);
     if (!job)

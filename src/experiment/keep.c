@@ -39,15 +39,15 @@ static int remove_part(const aoe_experiment_options *o, const aoei_trial *t, con
 
 int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
                        aoe_error *err) {
-    size_t loser = i;
+    size_t removed = i;
     if (trial[i].configuration->untrained)
         return 0;
     int code = remove_part(o, &trial[i], "model/checkpoints", err);
     if (o->keep != AOE_KEEP_NONE && is_best(o, trial, n, i, *best)) {
-        loser = *best;
+        removed = *best;
         *best = i;
     }
-    if (!code && o->keep != AOE_KEEP_ALL && loser < n)
-        code = remove_part(o, &trial[loser], "model", err);
+    if (!code && o->keep != AOE_KEEP_ALL && removed < n)
+        code = remove_part(o, &trial[removed], "model", err);
     return code;
 }

@@ -42,13 +42,13 @@ void aoei_plans_free(aoei_plans *p) {
 }
 
 /* Returns the number of tokens of the longest text in a file of pairs; 0 if it is a file of another kind. */
-static size_t most_tokens(const aoe_train_data *d, const aoe_tokenizer *t, const aoe_encode_options *o) {
+static size_t longest_text(const aoe_train_data *d, const aoe_tokenizer *t, const aoe_encode_options *o) {
     aoe_pairs *p = NULL;
     aoe_ids ids = {0};
     size_t longest = 0;
-    aoe_table_options lenient = d->table;
-    lenient.skip_bad_rows = lenient.allow_empty = 1;
-    if (aoe_pairs_load(&p, d->path, &lenient, NULL))
+    aoe_table_options table = d->table;
+    table.skip_bad_rows = table.allow_empty = 1;
+    if (aoe_pairs_load(&p, d->path, &table, NULL))
         return 0;
     for (size_t i = 0; i < 2 * aoe_pairs_count(p); i++) {
         const aoe_text text = i % 2 ? aoe_pairs_text2(p, i / 2) : aoe_pairs_text1(p, i / 2);
@@ -92,7 +92,7 @@ static int measure_texts(aoei_plans *p, const aoe_train_options *o, const aoe_mo
     for (size_t i = 0; i < o->n_data; i++) {
         const aoe_train_data *d = &o->data[i];
         const int may_be_pairs = d->kind == AOE_EXAMPLES_AUTO || d->kind == AOE_EXAMPLES_PAIRS;
-        size_t n = may_be_pairs && t && !d->prompt && !d->doc_prompt ? most_tokens(d, t, &encode) : 0;
+        size_t n = may_be_pairs && t && !d->prompt && !d->doc_prompt ? longest_text(d, t, &encode) : 0;
         if (!n) {
             n = info.max_length;
             p->texts_per_example = d->kind == AOE_EXAMPLES_POSITIVES ? p->texts_per_example : 3;

@@ -34,11 +34,11 @@ struct aoei_child {
 
 /* A running child. */
 typedef struct process {
-    pid_t pid;     /* process id */
-    int fd;        /* read end of the pipe */
-    size_t job;    /* index of the job */
-    double start;  /* time when it was started, in seconds */
-    report newest; /* newest report received */
+    pid_t pid;        /* process id */
+    int fd;           /* read end of the pipe */
+    size_t job;       /* index of the job */
+    double start_job; /* time when it was started, in seconds */
+    report newest;    /* newest report received */
 } process;
 
 /* State of aoei_processes_run. */
@@ -58,9 +58,9 @@ typedef struct scheduler {
 
 static volatile sig_atomic_t stop_requested;
 
-static void on_stop(int number) {
+static void on_stop(int signal_number) {
     stop_requested = 1;
-    signal(number, SIG_DFL); /* a second signal ends the process immediately */
+    signal(signal_number, SIG_DFL); /* a second signal ends the process immediately */
 }
 
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -101,7 +101,7 @@ static int redirect(const char *log) {
 }
 
 /* Runs job i in the child and ends the process. fd: write end of the pipe. before: signal mask to restore. */
-static void live(const scheduler *s, size_t i, int fd, pid_t parent, const sigset_t *before) {
+static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const sigset_t *before) {
     const aoei_job *job = &s->p->job[i];
     aoei_child child = {.fd = fd};
     report last = {.done = 1};
@@ -133,12 +133,13 @@ static void live(const scheduler *s, size_t i, int fd, pid_t parent, const sigse
 
 static int fail(scheduler *s, const char *what) {
     if (!s->code)
-        s->code = aoei_fail_errno(s->error, errno, "cannot start a process (%s)", what);
+        s->code =
+            aoei_fail_errno(s->error, errno, "cannot start a process; use fewer options.jobs or end other programs (%s)", what);
     return s->code;
 }
 
 /* Starts job i. Signals are blocked until the child has its own handlers, so that no signal sent to the child is lost. */
-static int start(scheduler *s, size_t i) {
+static int start_job(scheduler *s, size_t i) {
     const pid_t parent = getpid();
     sigset_t blocked, before;
     int ends[2];
@@ -151,16 +152,16 @@ static int start(scheduler *s, size_t i) {
     const pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        live(s, i, ends[1], parent, &before);
+        run_child(s, i, ends[1], parent, &before);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        return fail(s, "fork; use fewer options.jobs or end other programs");
+        return fail(s, "fork");
     }
     setpgid(pid, pid); /* called by parent and child, because either may run first */
-    s->running[s->n_running++] = (process){.pid = pid, .fd = ends[0], .job = i, .start = aoei_now()};
+    s->running[s->n_running++] = (process){.pid = pid, .fd = ends[0], .job = i, .start_job = aoei_now()};
     s->memory += s->p->job[i].memory;
     return 0;
 }
@@ -176,7 +177,7 @@ static int start_jobs(scheduler *s) {
         }
         if (p->memory && s->n_running && (s->memory > p->memory || more > p->memory - s->memory))
             return 0;
-        const int code = start(s, s->next);
+        const int code = start_job(s, s->next);
         if (code)
             return code;
         s->next++;
@@ -207,7 +208,7 @@ static int read_reports(process *c) {
 }
 
 /* Sets *err for a child that ended without reporting an error. */
-static void explain_status(int status, const char *log, aoe_error *err) {
+static void set_status_error(int status, const char *log, aoe_error *err) {
     if (WIFSIGNALED(status))
         aoei_fail(err, AOE_EIO, "the process was ended by signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
                   WTERMSIG(status) == SIGKILL ? "; if memory ran out, use fewer options.jobs or less options.memory" : "");
@@ -228,8 +229,8 @@ static void remove_process(scheduler *s, size_t k) {
     if (status && s->stop)
         return;
     if (status && !c.newest.error.code)
-        explain_status(status, p->job[c.job].log, &c.newest.error);
-    const aoei_job_end end = {.error = status ? &c.newest.error : NULL, .seconds = aoei_now() - c.start};
+        set_status_error(status, p->job[c.job].log, &c.newest.error);
+    const aoei_job_end end = {.error = status ? &c.newest.error : NULL, .seconds = aoei_now() - c.start_job};
     p->ended(p->user, c.job, &end);
 }
 

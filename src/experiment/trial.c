@@ -170,7 +170,7 @@ static int check_record(const aoe_experiment_options *o, const aoei_trial *t, co
         return aoei_fail(err, AOE_EFORMAT, "%s: the record has no score; remove the file", path);
     if (aoei_describe_difference(json_object_get(record, "options"), t->options, difference, sizeof difference))
         return aoei_fail(err, AOE_EARG,
-                         "%s holds a run of %s with other training options: %s; use the same options, or "
+                         "%s contains a run of %s with other training options: %s; use the same options, or "
                          "another options.output",
                          o->output, t->label, difference);
     const json_t *files = json_object_get(record, "files");

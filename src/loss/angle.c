@@ -14,10 +14,10 @@
 /* Sums over the complex components of a pair. Component k is added to partial sum k mod 4; the score is computed from the
  * totals of the four partial sums. */
 typedef struct angle_sums {
-    double xx[4], yy[4]; /* reference form: squared norms of x and of y */
-    double inner[4];     /* reference form: sum of re_k + im_k */
-    double weight[4];    /* phase form: sum of m_k = |z_k||w_k| */
-    double arc[4];       /* phase form: sum of m_k |arg h_k| */
+    double xx[4], yy[4];      /* reference form: squared norms of x and of y */
+    double inner[4];          /* reference form: sum of re_k + im_k */
+    double weight[4];         /* phase form: sum of m_k = |z_k||w_k| */
+    double weighted_angle[4]; /* phase form: sum of m_k |arg h_k| */
 } angle_sums;
 
 /* Returns the argument of h_k for one component, in (-pi, pi], and sets *m to the modulus of h_k. */
@@ -31,7 +31,7 @@ static void add_component(angle_sums *s, size_t lane, aoe_angle_form form, doubl
     if (form == AOE_ANGLE_PHASE) {
         double m, arg = phase_of(a, b, c, d, &m);
         s->weight[lane] += m;
-        s->arc[lane] += m * fabs(arg);
+        s->weighted_angle[lane] += m * fabs(arg);
         return;
     }
     s->xx[lane] += a * a + b * b;
@@ -41,11 +41,11 @@ static void add_component(angle_sums *s, size_t lane, aoe_angle_form form, doubl
 
 static double score_of(const angle_sums *s, aoe_angle_form form) {
     if (form == AOE_ANGLE_PHASE) {
-        double weight = aoei_lanes(s->weight);
-        return weight == 0.0 ? 0.0 : -aoei_lanes(s->arc) / weight;
+        double weight = aoei_sum_lanes(s->weight);
+        return weight == 0.0 ? 0.0 : -aoei_sum_lanes(s->weighted_angle) / weight;
     }
-    double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
-    return norms == 0.0 ? 0.0 : fabs(aoei_lanes(s->inner)) / norms;
+    double norms = sqrt(aoei_sum_lanes(s->xx) * aoei_sum_lanes(s->yy));
+    return norms == 0.0 ? 0.0 : fabs(aoei_sum_lanes(s->inner)) / norms;
 }
 
 static void add_pair(angle_sums *s, aoe_angle_form form, const double *x, const double *y, size_t half) {
@@ -63,17 +63,17 @@ double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_fo
 static void reference_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_REFERENCE, x, y, half);
-    double xx = aoei_lanes(s.xx), yy = aoei_lanes(s.yy), inner = aoei_lanes(s.inner), norms = sqrt(xx * yy);
+    double xx = aoei_sum_lanes(s.xx), yy = aoei_sum_lanes(s.yy), inner = aoei_sum_lanes(s.inner), norms = sqrt(xx * yy);
     if (norms == 0.0 || inner == 0.0)
         return;
-    double across = inner > 0.0 ? scale / norms : -scale / norms, g = fabs(inner) / norms;
-    double along_x = scale * g / xx, along_y = scale * g / yy;
+    double cross = inner > 0.0 ? scale / norms : -scale / norms, g = fabs(inner) / norms;
+    double radial_x = scale * g / xx, radial_y = scale * g / yy;
     for (size_t k = 0; k < half; k++) {
         double a = x[k], b = x[half + k], c = y[k], d = y[half + k];
-        gx[k] += across * (c - d) - along_x * a;
-        gx[half + k] += across * (c + d) - along_x * b;
-        gy[k] += across * (a + b) - along_y * c;
-        gy[half + k] += across * (b - a) - along_y * d;
+        gx[k] += cross * (c - d) - radial_x * a;
+        gx[half + k] += cross * (c + d) - radial_x * b;
+        gy[k] += cross * (a + b) - radial_y * c;
+        gy[half + k] += cross * (b - a) - radial_y * d;
     }
 }
 
@@ -82,10 +82,10 @@ static void reference_grad(const double *x, const double *y, size_t half, double
 static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_PHASE, x, y, half);
-    double M = aoei_lanes(s.weight);
+    double M = aoei_sum_lanes(s.weight);
     if (M == 0.0)
         return;
-    double D = aoei_lanes(s.arc) / M;
+    double D = aoei_sum_lanes(s.weighted_angle) / M;
     for (size_t k = 0; k < half; k++) {
         double a = x[k], b = x[half + k], c = y[k], d = y[half + k];
         double m, arg = phase_of(a, b, c, d, &m);

@@ -18,20 +18,20 @@
 enum { COLUMNS = 32 /* components of u, v and |u - v| that one task computes */ };
 
 /* State of one call. The arrays are in the workspace. */
-typedef struct plan {
+typedef struct state {
     const aoei_classifier *c;        /* borrowed */
     const aoei_example_batch *batch; /* borrowed */
     const double *label;             /* [B] borrowed */
     aoei_sweep sweep;
     double *error; /* [B, classes] logits, later replaced by d loss / d logit */
     double *term;  /* [B] cross entropy of each pair */
-} plan;
+} state;
 
 /* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
  * callers). */
-static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
+static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
     size_t cells = 0;
-    *p = (plan){0};
+    *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
     if (aoei_mul_size(B, classes, &cells))
         a->overflow = 1;
@@ -41,7 +41,7 @@ static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t classes) 
 
 size_t aoei_classification_objective_workspace(size_t B, size_t D, size_t classes) {
     aoei_arena a;
-    plan p;
+    state p;
     if (B > SIZE_MAX / 64)
         return 0;
     aoei_arena_measure(&a);
@@ -50,37 +50,37 @@ size_t aoei_classification_objective_workspace(size_t B, size_t D, size_t classe
 }
 
 static void pair_logits(void *arg, size_t i, const double *v, double *g) {
-    plan *p = arg;
-    const size_t D = p->sweep.e.D, C = p->c->classes, own = (size_t)p->label[i];
-    double *z = p->error + i * C, most = -INFINITY, sum = 0;
+    state *p = arg;
+    const size_t D = p->sweep.e.D, C = p->c->classes, target = (size_t)p->label[i];
+    double *z = p->error + i * C, max = -INFINITY, sum = 0;
     (void)g;
     for (size_t c = 0; c < C; c++) {
         const double *w = p->c->weight + c * 3 * D;
         z[c] = p->c->bias[c];
         for (size_t k = 0; k < D; k++)
             z[c] += w[k] * v[k] + w[D + k] * v[D + k] + w[2 * D + k] * fabs(v[k] - v[D + k]);
-        most = z[c] > most ? z[c] : most;
+        max = z[c] > max ? z[c] : max;
     }
     for (size_t c = 0; c < C; c++)
-        sum += exp(z[c] - most);
-    const double log_sum = most + log(sum);
-    p->term[i] = log_sum - z[own];
+        sum += exp(z[c] - max);
+    const double log_sum = max + log(sum);
+    p->term[i] = log_sum - z[target];
     for (size_t c = 0; c < C; c++)
-        z[c] = (exp(z[c] - log_sum) - (c == own)) / (double)p->sweep.e.n;
+        z[c] = (exp(z[c] - log_sum) - (c == target)) / (double)p->sweep.e.n;
 }
 
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
-    const plan *p = arg;
+    const state *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes;
     const double *e = p->error + i * C;
     for (size_t c = 0; c < C; c++) {
         const double *w = p->c->weight + c * 3 * D;
         for (size_t k = 0; k < D; k++) {
-            const double difference = v[k] - v[D + k], along = difference > 0   ? w[2 * D + k]
-                                                               : difference < 0 ? -w[2 * D + k]
-                                                                                : 0;
-            g[k] += e[c] * (w[k] + along);
-            g[D + k] += e[c] * (w[D + k] - along);
+            const double difference = v[k] - v[D + k], difference_weight = difference > 0   ? w[2 * D + k]
+                                                                           : difference < 0 ? -w[2 * D + k]
+                                                                                            : 0;
+            g[k] += e[c] * (w[k] + difference_weight);
+            g[D + k] += e[c] * (w[D + k] - difference_weight);
         }
     }
 }
@@ -93,7 +93,7 @@ static double component(const aoei_example_batch *b, size_t i, size_t side, size
 
 /* Computes the gradient of the classifier weights for one block of components. */
 static void weight_task(void *arg, size_t task, size_t worker) {
-    const plan *p = arg;
+    const state *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS, end = first + COLUMNS < D ? first + COLUMNS : D;
     (void)worker;
     for (size_t c = 0; c < C; c++)
@@ -112,7 +112,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
         }
 }
 
-static void bias_gradient(const plan *p) {
+static void bias_gradient(const state *p) {
     const size_t C = p->c->classes;
     memset(p->c->d_bias, 0, C * sizeof(double));
     for (size_t i = 0; i < p->sweep.e.n; i++)
@@ -120,7 +120,7 @@ static void bias_gradient(const plan *p) {
             p->c->d_bias[c] += p->error[i * C + c];
 }
 
-static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t B = p->sweep.e.n, D = p->sweep.e.D;
     double sum = 0;
     size_t i = aoei_sweep_read(&p->sweep, ctx, pair_logits, p);
@@ -144,12 +144,13 @@ static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_res
 
 static int check_batch(const aoei_classifier *c, const double *label, const aoei_example_batch *b, aoe_error *err) {
     if (b->B == 0 || b->D == 0 || b->arity != 2 || c->classes == 0)
-        return aoei_fail(err, AOE_EARG, "%zu pairs of size %zu in %zu classes: give at least one of each", b->B, b->D,
+        return aoei_fail(err, AOE_EARG,
+                         "the batch has %zu pairs, %zu components and %zu classes; each number must be at least 1", b->B, b->D,
                          c->classes);
     for (size_t i = 0; i < b->B; i++)
         if (!(label[i] >= 0 && label[i] < (double)c->classes && !(label[i] > floor(label[i]))))
-            return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; classes are numbered 0 to %zu", i, label[i],
-                             c->classes - 1);
+            return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; labels must be class indices, integers from 0 to %zu",
+                             i, label[i], c->classes - 1);
     return 0;
 }
 
@@ -157,14 +158,14 @@ int aoei_classification_objective(const aoei_classifier *c, const double *label,
                                   size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
                                   aoe_error *err) {
     aoe_context serial;
-    plan p;
+    state p;
     *result = (aoe_objective_result){0};
     int rc = check_batch(c, label, b, err);
     if (rc)
         return rc;
     const size_t need = aoei_classification_objective_workspace(b->B, b->D, c->classes);
     if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for the classes of %zu pairs of size %zu",
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
                          workspace_bytes, b->B, b->D);
     if (!ctx) {
         if ((rc = aoei_context_serial(&serial, err)))

@@ -20,30 +20,30 @@
 enum { QUERY, POSITIVE, NEGATIVE };
 
 /* State of one call. The arrays are in the workspace. */
-typedef struct plan {
+typedef struct state {
     const aoe_objective_options *o; /* borrowed */
-    int contrasts;                  /* 1: at least one contrastive term has a weight above 0 */
+    int has_contrastive;            /* 1: at least one contrastive term has a weight above 0 */
     aoei_sweep sweep;
-    aoei_info_nce contrastive; /* the candidates are all positives, then all negatives */
-    aoei_ranking_terms ranked; /* only with negatives; pairs 2i and 2i + 1: example i's query with its positive, negative */
-    double *label;             /* [2B] labels of the pairs in `ranked` */
-} plan;
+    aoei_info_nce contrastive;  /* the candidates are all positives, then all negatives */
+    aoei_ranking_terms ranking; /* only with negatives; pairs 2i and 2i + 1: example i's query with its positive, negative */
+    double *label;              /* [2B] labels of the pairs in `ranking` */
+} state;
 
 /* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
  * callers). */
-static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
+static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
-    *p = (plan){0};
+    *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
     aoei_info_nce_lay_out(&p->contrastive, a, B, (arity - 1) * B, D);
-    aoei_ranking_terms_lay_out(&p->ranked, a, pairs);
+    aoei_ranking_terms_lay_out(&p->ranking, a, pairs);
     p->label = aoei_arena_take_array(a, pairs, sizeof *p->label);
 }
 
 size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity) {
     aoei_arena a;
-    plan p;
-    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MOST_VECTORS)
+    state p;
+    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MAX_VECTORS)
         return 0;
     aoei_arena_measure(&a);
     lay_out(&p, &a, B, D, arity);
@@ -52,36 +52,41 @@ size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity) {
 
 static int check_batch(const aoei_example_batch *b, aoe_error *err) {
     size_t size;
-    if (b->arity < 2 || b->arity > AOEI_MOST_VECTORS)
-        return aoei_fail(err, AOE_EARG, "an example of %zu vectors; give 2 (query, positive) or 3 (also a negative)", b->arity);
+    if (b->arity < 2 || b->arity > AOEI_MAX_VECTORS)
+        return aoei_fail(err, AOE_EARG,
+                         "examples of %zu vectors are not supported; use 2 (query, positive) or 3 (query, positive, negative)",
+                         b->arity);
     if (b->B == 0 || b->D == 0)
-        return aoei_fail(err, AOE_EARG, "a batch of %zu examples of size %zu is empty; give at least one", b->B, b->D);
+        return aoei_fail(err, AOE_EARG,
+                         "the batch has %zu examples of vectors with %zu components; both numbers must be at least 1", b->B,
+                         b->D);
     if (aoei_mul_size(b->B, b->D, &size) || aoei_mul_size(size, b->arity * sizeof(double), &size))
-        return aoei_fail(err, AOE_EARG, "%zu examples of size %zu are too many; give fewer", b->B, b->D);
+        return aoei_fail(err, AOE_EARG, "%zu examples of vectors with %zu components are too many; use a smaller batch", b->B,
+                         b->D);
     if (!b->v && !b->v64)
-        return aoei_fail(err, AOE_EARG, "the vectors are NULL; give the vectors of the batch");
+        return aoei_fail(err, AOE_EARG, "v is NULL; pass the vectors of the batch");
     return 0;
 }
 
 /* First pass: stores the unit vectors of example i and the scores of its pairs. */
 static void score_example(void *arg, size_t i, const double *v, double *g) {
-    plan *p = arg;
+    state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
     const int negative = p->sweep.e.arity > NEGATIVE;
     (void)g;
-    if (p->contrasts) {
+    if (p->has_contrastive) {
         aoei_unit_rows_set(&p->contrastive.queries, i, v);
         aoei_unit_rows_set(&p->contrastive.candidates, i, v + POSITIVE * D);
         if (negative)
             aoei_unit_rows_set(&p->contrastive.candidates, B + i, v + NEGATIVE * D);
     }
     for (size_t n = 0; negative && n < 2; n++) {
-        aoei_ranking_terms_score(&p->ranked, 2 * i + n, v, v + (POSITIVE + n) * D, D);
+        aoei_ranking_terms_score(&p->ranking, 2 * i + n, v, v + (POSITIVE + n) * D, D);
         p->label[2 * i + n] = n == 0;
     }
 }
 
-static void take_losses(plan *p, int with_grad, aoe_objective_result *result) {
+static void compute_losses(state *p, int with_grad, aoe_objective_result *result) {
     const aoe_objective_options *o = p->o;
     const size_t B = p->sweep.e.n;
     *result = (aoe_objective_result){.positive_pairs = B};
@@ -95,16 +100,16 @@ static void take_losses(plan *p, int with_grad, aoe_objective_result *result) {
         result->contrastive += o->w_ibn / 2.0 * aoei_info_nce_loss(&p->contrastive, B, o->w_ibn / 2.0, with_grad);
     if (o->w_cln > 0.0)
         result->contrastive += o->w_cln / 2.0 * aoei_info_nce_loss(&p->contrastive, 2 * B, o->w_cln / 2.0, with_grad);
-    aoei_ranking_terms_loss(&p->ranked, p->label, with_grad, result);
+    aoei_ranking_terms_loss(&p->ranking, p->label, with_grad, result);
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
 
 /* Second pass: adds the gradient of the loss with respect to the vectors of example i to g. */
 static void example_gradient(void *arg, size_t i, const double *v, double *g) {
-    const plan *p = arg;
+    const state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
     const int negative = p->sweep.e.arity > NEGATIVE;
-    if (p->contrasts) {
+    if (p->has_contrastive) {
         aoei_unit_rows_grad(&p->contrastive.queries, i, 1.0, g);
         aoei_unit_rows_grad(&p->contrastive.candidates, i, 1.0, g + POSITIVE * D);
         if (negative)
@@ -112,12 +117,12 @@ static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     }
     for (size_t n = 0; negative && n < 2; n++) {
         const size_t other = (POSITIVE + n) * D;
-        aoei_ranking_terms_cosine_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
-        aoei_ranking_terms_angle_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
+        aoei_ranking_terms_cosine_grad(&p->ranking, 2 * i + n, v, v + other, D, g, g + other);
+        aoei_ranking_terms_angle_grad(&p->ranking, 2 * i + n, v, v + other, D, g, g + other);
     }
 }
 
-static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     static const char *const names[] = {"query", "positive", "negative"};
     const size_t B = p->sweep.e.n;
     size_t i = aoei_sweep_read(&p->sweep, ctx, score_example, p);
@@ -125,16 +130,20 @@ static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_res
         return aoei_fail(err, AOE_ENUMERIC,
                          "example %zu: the vector of the %s is not finite; check the weights and the learning rate", i,
                          names[aoei_sweep_bad_vector(&p->sweep, i)]);
-    take_losses(p, with_grad, result);
+    compute_losses(p, with_grad, result);
     if (!isfinite(result->total))
-        return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; a temperature is too small");
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, example_gradient, p) : B;
     if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "example %zu: the gradient overflows; its vectors are close to zero", i);
+        return aoei_fail(
+            err, AOE_ENUMERIC,
+            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            i);
     return 0;
 }
 
-static void bind(plan *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace, size_t bytes,
+static void bind(state *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace, size_t bytes,
                  const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
@@ -146,11 +155,11 @@ static void bind(plan *p, const aoe_objective_options *o, const aoei_example_bat
         p->sweep.e.grad[a] = b->grad ? b->grad + at : NULL;
         p->sweep.e.grad64[a] = b->grad64 ? b->grad64 + at : NULL;
     }
-    p->o = p->ranked.o = o;
-    p->contrasts = o->w_ibn > 0.0 || (b->arity > NEGATIVE && o->w_cln > 0.0);
+    p->o = p->ranking.o = o;
+    p->has_contrastive = o->w_ibn > 0.0 || (b->arity > NEGATIVE && o->w_cln > 0.0);
     p->contrastive.ctx = ctx;
     p->contrastive.tau = o->tau_ibn;
-    p->contrastive.hard = o->hard_negative;
+    p->contrastive.hard_negative = o->hard_negative;
 }
 
 int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_example_batch *batch, void *workspace,
@@ -170,7 +179,8 @@ int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_exampl
         return rc;
     size_t need = aoei_contrastive_objective_workspace(batch->B, batch->D, batch->arity);
     if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu examples of %zu vectors of size %zu",
+        return aoei_fail(err, AOE_EARG,
+                         "a workspace of %zu bytes is too small for %zu examples of %zu vectors with %zu components",
                          workspace_bytes, batch->B, batch->arity, batch->D);
     if (!ctx) {
         rc = aoei_context_serial(&serial, err);
@@ -178,7 +188,7 @@ int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_exampl
             return rc;
         ctx = &serial;
     }
-    plan p;
+    state p;
     bind(&p, o, batch, workspace, workspace_bytes, ctx);
     return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
 }

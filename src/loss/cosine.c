@@ -11,12 +11,12 @@
 enum { CHUNK = 64 /* float32 values converted to float64 at a time; a multiple of 4 */ };
 
 /* Inner products of two vectors x and y. Component k is added to partial sum k mod 4. */
-typedef struct dots {
+typedef struct dot_products {
     double xx[4], yy[4], xy[4];
-} dots;
+} dot_products;
 
 /* Adds n components to the sums. n must be a multiple of 4 in every call except the last one for a pair of vectors. */
-static void dots_add(dots *s, const double *x, const double *y, size_t n) {
+static void dot_products_add(dot_products *s, const double *x, const double *y, size_t n) {
     size_t k = 0;
     for (; k + 4 <= n; k += 4) {
         for (size_t l = 0; l < 4; l++) {
@@ -32,40 +32,40 @@ static void dots_add(dots *s, const double *x, const double *y, size_t n) {
     }
 }
 
-double aoei_lanes(const double lane[4]) {
+double aoei_sum_lanes(const double lane[4]) {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
 /* Uses the square root of the product of both squared norms, so that the cosine of a vector with itself is exactly 1. */
-static double cosine_of(const dots *s) {
-    double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
-    return norms == 0.0 ? 0.0 : aoei_lanes(s->xy) / norms;
+static double cosine_of(const dot_products *s) {
+    double norms = sqrt(aoei_sum_lanes(s->xx) * aoei_sum_lanes(s->yy));
+    return norms == 0.0 ? 0.0 : aoei_sum_lanes(s->xy) / norms;
 }
 
 double aoei_cosine_score(const double *x, const double *y, size_t D) {
-    dots s = {0};
-    dots_add(&s, x, y, D);
+    dot_products s = {0};
+    dot_products_add(&s, x, y, D);
     return cosine_of(&s);
 }
 
 void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, double *gx, double *gy) {
-    dots s = {0};
-    dots_add(&s, x, y, D);
-    double xx = aoei_lanes(s.xx), yy = aoei_lanes(s.yy), norms = sqrt(xx * yy);
+    dot_products s = {0};
+    dot_products_add(&s, x, y, D);
+    double xx = aoei_sum_lanes(s.xx), yy = aoei_sum_lanes(s.yy), norms = sqrt(xx * yy);
     if (norms == 0.0)
         return;
-    double cosine = aoei_lanes(s.xy) / norms, across = scale / norms;
-    double along_x = scale * cosine / xx, along_y = scale * cosine / yy;
+    double cosine = aoei_sum_lanes(s.xy) / norms, cross = scale / norms;
+    double radial_x = scale * cosine / xx, radial_y = scale * cosine / yy;
     for (size_t k = 0; k < D; k++) {
-        gx[k] += across * y[k] - along_x * x[k];
-        gy[k] += across * x[k] - along_y * y[k];
+        gx[k] += cross * y[k] - radial_x * x[k];
+        gy[k] += cross * x[k] - radial_y * y[k];
     }
 }
 
 double aoe_cosine(const float *x, const float *y, size_t dims) {
     if (!x || !y)
         return (double)NAN;
-    dots s = {0};
+    dot_products s = {0};
     double a[CHUNK], b[CHUNK];
     for (size_t at = 0; at < dims; at += CHUNK) {
         size_t n = dims - at < CHUNK ? dims - at : CHUNK;
@@ -73,7 +73,7 @@ double aoe_cosine(const float *x, const float *y, size_t dims) {
             a[k] = (double)x[at + k];
             b[k] = (double)y[at + k];
         }
-        dots_add(&s, a, b, n);
+        dot_products_add(&s, a, b, n);
     }
     double cosine = cosine_of(&s);
     return cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine;

@@ -13,6 +13,6 @@ void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, 
 
 /* Returns the sum of the four partial sums of a score. All scores add them in this order, so that equal inputs give identical
  * bits. */
-double aoei_lanes(const double lane[4]);
+double aoei_sum_lanes(const double lane[4]);
 
 #endif

@@ -16,18 +16,18 @@
 #include "loss/example_sweep.h"
 
 /* State of one call. The arrays are in the workspace. */
-typedef struct plan {
+typedef struct state {
     const aoei_distill *d; /* borrowed */
     aoei_sweep sweep;
     double *term;  /* [B] sum of the losses of the pairs or texts of each example */
     double *error; /* [(arity - 1) B] error of the cosine of an example's first text with each of its other texts: student minus
                       teacher */
-} plan;
+} state;
 
 /* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
  * callers). */
-static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
-    *p = (plan){0};
+static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
+    *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
     p->term = aoei_arena_take_array(a, B, sizeof *p->term);
     p->error = aoei_arena_take_array(a, (arity - 1) * B, sizeof *p->error);
@@ -35,8 +35,8 @@ static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
 
 size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
     aoei_arena a;
-    plan p;
-    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MOST_VECTORS)
+    state p;
+    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MAX_VECTORS)
         return 0;
     aoei_arena_measure(&a);
     lay_out(&p, &a, B, D, arity);
@@ -44,7 +44,7 @@ size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
 }
 
 /* Returns the divisor of the sum of all losses: the number of pairs for cosines, the number of texts for distributions. */
-static double terms_of(const plan *p) {
+static double terms_of(const state *p) {
     const aoei_vector_examples *e = &p->sweep.e;
     return (double)(p->d->form == AOE_DISTILL_COSINE ? (e->arity - 1) * e->n : e->arity * e->n);
 }
@@ -52,7 +52,7 @@ static double terms_of(const plan *p) {
 /* ---------------------------------------------------------------- cosines */
 
 static void cosine_value(void *arg, size_t i, const double *v, double *g) {
-    plan *p = arg;
+    state *p = arg;
     const size_t D = p->sweep.e.D, pairs = p->sweep.e.arity - 1;
     const float *const *teacher = p->d->teacher + i * (pairs + 1);
     (void)g;
@@ -65,7 +65,7 @@ static void cosine_value(void *arg, size_t i, const double *v, double *g) {
 }
 
 static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
-    const plan *p = arg;
+    const state *p = arg;
     const size_t D = p->sweep.e.D, pairs = p->sweep.e.arity - 1;
     for (size_t n = 0; n < pairs; n++)
         aoei_cosine_grad(v, v + (1 + n) * D, D, p->d->weight * 2 * p->error[i * pairs + n] / terms_of(p), g, g + (1 + n) * D);
@@ -76,18 +76,18 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
 /* Returns log sum_k exp(x_k) of x[D], which is f64 or f32; exactly one of them must be set. */
 static double log_sum(const double *f64, const float *f32, size_t D) {
     assert(f64 || f32);
-    double most = -INFINITY, sum = 0;
+    double max = -INFINITY, sum = 0;
     for (size_t k = 0; k < D; k++) {
         const double x = f64 ? f64[k] : (double)f32[k];
-        most = x > most ? x : most;
+        max = x > max ? x : max;
     }
     for (size_t k = 0; k < D; k++)
-        sum += exp((f64 ? f64[k] : (double)f32[k]) - most);
-    return most + log(sum);
+        sum += exp((f64 ? f64[k] : (double)f32[k]) - max);
+    return max + log(sum);
 }
 
 static void kl_value(void *arg, size_t i, const double *v, double *g) {
-    plan *p = arg;
+    state *p = arg;
     const size_t D = p->sweep.e.D, arity = p->sweep.e.arity;
     (void)g;
     p->term[i] = 0;
@@ -103,7 +103,7 @@ static void kl_value(void *arg, size_t i, const double *v, double *g) {
 }
 
 static void kl_gradient(void *arg, size_t i, const double *v, double *g) {
-    const plan *p = arg;
+    const state *p = arg;
     const size_t D = p->sweep.e.D, arity = p->sweep.e.arity;
     const double scale = p->d->weight / terms_of(p);
     for (size_t a = 0; a < arity; a++) {
@@ -117,7 +117,7 @@ static void kl_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* ------------------------------------------------------------- both losses */
 
-static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t B = p->sweep.e.n;
     const int kl = p->d->form == AOE_DISTILL_KL;
     double sum = 0;
@@ -131,11 +131,14 @@ static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_res
     result->total += p->d->weight * result->teacher;
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, kl ? kl_gradient : cosine_gradient, p) : B;
     if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "example %zu: the gradient overflows; its vectors are close to zero", i);
+        return aoei_fail(
+            err, AOE_ENUMERIC,
+            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            i);
     return 0;
 }
 
-static void bind(plan *p, const aoei_distill *d, const aoei_example_batch *b, void *workspace, size_t bytes) {
+static void bind(state *p, const aoei_distill *d, const aoei_example_batch *b, void *workspace, size_t bytes) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
     p->d = d;
@@ -154,18 +157,21 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
     aoe_context serial;
     const size_t need = aoei_distill_objective_workspace(batch->B, batch->D, batch->arity);
     if (batch->B == 0 || need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu examples of %zu vectors of size %zu",
+        return aoei_fail(err, AOE_EARG,
+                         "a workspace of %zu bytes is too small for %zu examples of %zu vectors with %zu components",
                          workspace_bytes, batch->B, batch->arity, batch->D);
     if (d->form == AOE_DISTILL_KL && d->dims != batch->D)
-        return aoei_fail(err, AOE_EARG, "vectors of %zu components have no distribution like the teacher's of %zu", batch->D,
-                         d->dims);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the vectors have %zu components but the vectors of the teacher have %zu; AOE_DISTILL_KL needs equal numbers",
+            batch->D, d->dims);
     if (!ctx) {
         const int rc = aoei_context_serial(&serial, err);
         if (rc)
             return rc;
         ctx = &serial;
     }
-    plan p;
+    state p;
     bind(&p, d, batch, workspace, workspace_bytes);
     return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
 }

@@ -11,28 +11,28 @@
 
 #include "base/alloc.h"
 
-enum { CHUNKS = 32 /* maximum number of ranges */ };
+enum { MAX_RANGES = 32 /* maximum number of ranges */ };
 
 void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D) {
     size_t cells = 0;
-    *s = (aoei_sweep){.chunks = n < CHUNKS ? n : CHUNKS};
-    if (aoei_mul_size(s->chunks * arity, D, &cells))
+    *s = (aoei_sweep){.ranges = n < MAX_RANGES ? n : MAX_RANGES};
+    if (aoei_mul_size(s->ranges * arity, D, &cells))
         a->overflow = 1;
     s->v = aoei_arena_take_array(a, cells, sizeof *s->v);
     s->g = aoei_arena_take_array(a, cells, sizeof *s->g);
-    s->bad = aoei_arena_take_array(a, s->chunks, sizeof *s->bad);
+    s->first_nonfinite = aoei_arena_take_array(a, s->ranges, sizeof *s->first_nonfinite);
 }
 
 /* Returns the index of the first example of a range. The sizes of the ranges differ by at most one example. */
-static size_t chunk_start(const aoei_sweep *s, size_t chunk) {
-    size_t small = s->e.n / s->chunks, larger = s->e.n % s->chunks;
-    return chunk * small + (chunk < larger ? chunk : larger);
+static size_t range_start(const aoei_sweep *s, size_t range) {
+    size_t small = s->e.n / s->ranges, larger = s->e.n % s->ranges;
+    return range * small + (range < larger ? range : larger);
 }
 
-static size_t first_bad(const aoei_sweep *s) {
-    for (size_t c = 0; c < s->chunks; c++)
-        if (s->bad[c] < s->e.n)
-            return s->bad[c];
+static size_t first_of_ranges(const aoei_sweep *s) {
+    for (size_t c = 0; c < s->ranges; c++)
+        if (s->first_nonfinite[c] < s->e.n)
+            return s->first_nonfinite[c];
     return s->e.n;
 }
 
@@ -87,33 +87,33 @@ static int write_example(const aoei_vector_examples *e, size_t i, const double *
     return finite;
 }
 
-static void read_chunk(void *arg, size_t chunk, size_t worker) {
+static void read_range(void *arg, size_t range, size_t worker) {
     aoei_sweep *s = arg;
-    double *v = s->v + chunk * s->e.arity * s->e.D;
-    size_t end = chunk_start(s, chunk + 1);
+    double *v = s->v + range * s->e.arity * s->e.D;
+    size_t end = range_start(s, range + 1);
     (void)worker;
-    s->bad[chunk] = s->e.n;
-    for (size_t i = chunk_start(s, chunk); i < end; i++) {
+    s->first_nonfinite[range] = s->e.n;
+    for (size_t i = range_start(s, range); i < end; i++) {
         if (!read_example(&s->e, i, v)) {
-            s->bad[chunk] = i;
+            s->first_nonfinite[range] = i;
             return;
         }
         s->fn(s->arg, i, v, NULL);
     }
 }
 
-static void write_chunk(void *arg, size_t chunk, size_t worker) {
+static void write_range(void *arg, size_t range, size_t worker) {
     aoei_sweep *s = arg;
-    const size_t size = s->e.arity * s->e.D, end = chunk_start(s, chunk + 1);
-    double *v = s->v + chunk * size, *g = s->g + chunk * size;
+    const size_t size = s->e.arity * s->e.D, end = range_start(s, range + 1);
+    double *v = s->v + range * size, *g = s->g + range * size;
     (void)worker;
-    s->bad[chunk] = s->e.n;
-    for (size_t i = chunk_start(s, chunk); i < end; i++) {
+    s->first_nonfinite[range] = s->e.n;
+    for (size_t i = range_start(s, range); i < end; i++) {
         read_example(&s->e, i, v);
         start_gradient(&s->e, i, g);
         s->fn(s->arg, i, v, g);
         if (!write_example(&s->e, i, g)) {
-            s->bad[chunk] = i;
+            s->first_nonfinite[range] = i;
             return;
         }
     }
@@ -122,16 +122,16 @@ static void write_chunk(void *arg, size_t chunk, size_t worker) {
 static size_t sweep(aoei_sweep *s, const aoe_context *ctx, aoei_task_fn task, aoei_example_fn fn, void *arg) {
     s->fn = fn;
     s->arg = arg;
-    aoei_parallel_for(ctx->pool, s->chunks, task, s);
-    return first_bad(s);
+    aoei_parallel_for(ctx->pool, s->ranges, task, s);
+    return first_of_ranges(s);
 }
 
 size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg) {
-    return sweep(s, ctx, read_chunk, fn, arg);
+    return sweep(s, ctx, read_range, fn, arg);
 }
 
 size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg) {
-    return sweep(s, ctx, write_chunk, fn, arg);
+    return sweep(s, ctx, write_range, fn, arg);
 }
 
 size_t aoei_sweep_bad_vector(const aoei_sweep *s, size_t i) {

@@ -12,20 +12,20 @@
 #include "base/arena.h"
 #include "base/context.h"
 
-enum { AOEI_MOST_VECTORS = 3 /* maximum number of vectors per example */ };
+enum { AOEI_MAX_VECTORS = 3 /* maximum number of vectors per example */ };
 
 /* A batch of n examples. Vector a of example i starts at v[a] + i * stride. Either all pointers of v or all pointers of v64
  * are set, and only the gradients of the same type are used. All pointers are borrowed. */
 typedef struct aoei_vector_examples {
-    size_t n;      /* number of examples */
-    size_t arity;  /* vectors per example */
-    size_t D;      /* components per vector */
-    size_t stride; /* elements from a vector of an example to the corresponding vector of the next example */
-    const float *v[AOEI_MOST_VECTORS];    /* vectors of the first example; NULL if v64 is set */
-    const double *v64[AOEI_MOST_VECTORS]; /* vectors of the first example in float64; NULL if v is set */
-    float *grad[AOEI_MOST_VECTORS];       /* gradients of the first example; NULL: none are computed */
-    double *grad64[AOEI_MOST_VECTORS];    /* gradients of the first example in float64; NULL: none are computed */
-    int add;                              /* 1: gradients are added to those in memory; 0: gradients are overwritten */
+    size_t n;                         /* number of examples */
+    size_t arity;                     /* vectors per example */
+    size_t D;                         /* components per vector */
+    size_t stride;                    /* elements from a vector of an example to the corresponding vector of the next example */
+    const float *v[AOEI_MAX_VECTORS]; /* vectors of the first example; NULL if v64 is set */
+    const double *v64[AOEI_MAX_VECTORS]; /* vectors of the first example in float64; NULL if v is set */
+    float *grad[AOEI_MAX_VECTORS];       /* gradients of the first example; NULL: none are computed */
+    double *grad64[AOEI_MAX_VECTORS];    /* gradients of the first example in float64; NULL: none are computed */
+    int add;                             /* 1: gradients are added to those in memory; 0: gradients are overwritten */
 } aoei_vector_examples;
 
 /* A function that a sweep calls for example i. v: its vectors. g: its gradients, to which the function adds; NULL in a reading
@@ -33,12 +33,13 @@ typedef struct aoei_vector_examples {
 typedef void (*aoei_example_fn)(void *arg, size_t i, const double *v, double *g);
 
 typedef struct aoei_sweep {
-    aoei_vector_examples e; /* the batch; set by the caller */
-    size_t chunks;          /* number of ranges of examples; each range is one task */
-    double *v, *g;          /* [chunks, arity, D] vectors and gradients of the current example of each range, in float64 */
-    size_t *bad; /* [chunks] index of the first example of each range with a value that is not finite; n if there is none */
-    aoei_example_fn fn; /* function of the current sweep */
-    void *arg;          /* first argument of fn; borrowed */
+    aoei_vector_examples e;  /* the batch; set by the caller */
+    size_t ranges;           /* number of ranges of examples; each range is one task */
+    double *v, *g;           /* [ranges, arity, D] vectors and gradients of the current example of each range, in float64 */
+    size_t *first_nonfinite; /* [ranges] index of the first example of each range with a value that is not finite; n if there is
+                                none */
+    aoei_example_fn fn;      /* function of the current sweep */
+    void *arg;               /* first argument of fn; borrowed */
 } aoei_sweep;
 
 /* Takes the memory for n examples of `arity` vectors of D components from the arena. A measuring arena only computes the size.

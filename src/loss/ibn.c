@@ -25,12 +25,12 @@ enum {
                          column needs more */
 };
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
 static size_t rows_of(const aoei_ibn *b, size_t block) {
-    return least(b->N - block * BLOCK, BLOCK);
+    return min_size(b->N - block * BLOCK, BLOCK);
 }
 
 /* Number of rows of block column J from the diagonal to the last row. */
@@ -89,8 +89,8 @@ static void count_targets(aoei_ibn *b) {
         sort_groups(b);
     memset(b->anchors, 0, b->blocks);
     for (size_t u = 0; u < b->N; u++) {
-        size_t same = b->group ? b->end[u] - b->begin[u] - 1 : 0;
-        b->targets[u] = (double)(same + (size_t)has_partner(b, u));
+        size_t duplicates = b->group ? b->end[u] - b->begin[u] - 1 : 0;
+        b->targets[u] = (double)(duplicates + (size_t)has_partner(b, u));
         b->weight[u] = b->targets[u] / ((double)b->N * b->tau);
         b->anchors[u / BLOCK] |= b->targets[u] > 0.0;
         b->max[u] = -INFINITY;
@@ -112,7 +112,7 @@ static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
 }
 
 /* Selects strip `strip` (counted from 0) as the current one. Returns 0 if there is no such strip. */
-static int enter_strip(aoei_ibn *b, size_t strip) {
+static int select_strip(aoei_ibn *b, size_t strip) {
     b->strip_to = 0;
     for (size_t i = 0; i <= strip; i++) {
         if (b->strip_to == b->blocks)
@@ -124,7 +124,7 @@ static int enter_strip(aoei_ibn *b, size_t strip) {
     return 1;
 }
 
-static size_t strip_blocks(const aoei_ibn *b) {
+static size_t count_strip_blocks(const aoei_ibn *b) {
     size_t n = 0;
     for (size_t J = b->strip_from; J < b->strip_to; J++)
         n += b->blocks - J;
@@ -178,10 +178,10 @@ static double score_of(const aoei_ibn *b, size_t u, size_t v) {
 
 /* Returns the sum of T_uv S_uv over all v whose scores are in the current strip. */
 static double sum_targets(const aoei_ibn *b, size_t u) {
-    double hit = has_partner(b, u) ? score_of(b, u, u ^ 1) : 0.0;
+    double sum_of_targets = has_partner(b, u) ? score_of(b, u, u ^ 1) : 0.0;
     for (size_t i = b->group ? b->begin[u] : 0; b->group && i < b->end[u]; i++)
-        hit += b->member[i] == u ? 0.0 : score_of(b, u, b->member[i]);
-    return hit;
+        sum_of_targets += b->member[i] == u ? 0.0 : score_of(b, u, b->member[i]);
+    return sum_of_targets;
 }
 
 /* First pass: adds the contribution of the current strip to `max`, `sum` and `row_loss` of the rows of one block. */
@@ -239,7 +239,7 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t groups = (b->rows.D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
     const double *z = b->rows.z + d * b->N;
-    aoei_gemm_f64 g = {.M = rows_of(b, X), .N = least(b->rows.D - d, GROUP), .b_panel = b->N * P, .c_panel = b->N * P};
+    aoei_gemm_f64 g = {.M = rows_of(b, X), .N = min_size(b->rows.D - d, GROUP), .b_panel = b->N * P, .c_panel = b->N * P};
     (void)worker;
     g.c = b->rows.dz + d * b->N + X * BLOCK * P;
     g.accumulate = 1;
@@ -260,12 +260,12 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
 
 /* Returns the number of doubles for the scores: all blocks if they fit in STORAGE doubles, otherwise STORAGE doubles, but at
  * least the first block column. */
-static size_t storage(const aoei_ibn *b, aoei_arena *a) {
+static size_t score_capacity(const aoei_ibn *b, aoei_arena *a) {
     size_t first = 0;
     if (aoei_mul_size(b->N, BLOCK, &first))
         a->overflow = 1;
-    size_t most = first > STORAGE ? first : STORAGE;
-    return b->N / 2 >= STORAGE / b->N ? most : least(columns_size(b, 0, b->blocks), most);
+    size_t capacity = first > STORAGE ? first : STORAGE;
+    return b->N / 2 >= STORAGE / b->N ? capacity : min_size(columns_size(b, 0, b->blocks), capacity);
 }
 
 void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D) {
@@ -278,20 +278,20 @@ void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D) {
     b->begin = aoei_arena_take_array(a, N, sizeof(size_t));
     b->end = aoei_arena_take_array(a, N, sizeof(size_t));
     b->anchors = aoei_arena_take(a, b->blocks);
-    b->score_size = storage(b, a);
+    b->score_size = score_capacity(b, a);
     b->score = aoei_arena_take_array(a, b->score_size, sizeof(double));
 }
 
 double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
     size_t strips = 0, groups = (b->rows.D + GROUP - 1) / GROUP;
     count_targets(b);
-    while (enter_strip(b, strips))
+    while (select_strip(b, strips))
         strips++;
     for (size_t i = strips;
          i-- >
          0;) { /* in reverse order, so that the buffer contains the scores of the first strip when the second pass starts */
-        enter_strip(b, i);
-        aoei_parallel_for(b->ctx->pool, strip_blocks(b), score_task, b);
+        select_strip(b, i);
+        aoei_parallel_for(b->ctx->pool, count_strip_blocks(b), score_task, b);
         aoei_parallel_for(b->ctx->pool, b->blocks - b->strip_from, sum_task, b);
     }
     double loss = 0.0;
@@ -303,8 +303,8 @@ double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
         }
     }
     for (size_t i = 0; with_grad && i < strips; i++) {
-        enter_strip(b, i);
-        aoei_parallel_for(b->ctx->pool, strip_blocks(b), weight_task, b);
+        select_strip(b, i);
+        aoei_parallel_for(b->ctx->pool, count_strip_blocks(b), weight_task, b);
         aoei_parallel_for(b->ctx->pool, (b->blocks - b->strip_from) * groups, gradient_task, b);
     }
     return loss / (double)b->N;

@@ -4,7 +4,7 @@
  *     B L       = sum_i (log sum_j exp(S_ij) - S_ii)
  *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau
  *     B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
- * `hard` is added to the score of a query with its own negative, candidate B + i, before the softmax. A strip contains
+ * `hard_negative` is added to the score of a query with its own negative, candidate B + i, before the softmax. A strip contains
  * complete rows of scores, so the factors (p_ij - T_ij) of both gradients replace the scores in place. All sums are
  * accumulated in a fixed order, so the result depends neither on the number of threads nor on the size of the strips.
  */
@@ -23,11 +23,11 @@ enum {
                          block of queries needs more */
 };
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static size_t parts(size_t n, size_t size) {
+static size_t divide_up(size_t n, size_t size) {
     return (n + size - 1) / size;
 }
 
@@ -36,15 +36,15 @@ static size_t parts(size_t n, size_t size) {
 static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t column) {
     return (aoei_scores_f64){.x = c->score + column * c->rows + row * P,
                              .panel = c->rows * P,
-                             .rows = least(c->rows - row, BLOCK),
-                             .cols = least(c->M - column, BLOCK),
+                             .rows = min_size(c->rows - row, BLOCK),
+                             .cols = min_size(c->M - column, BLOCK),
                              .scale = 1.0 / c->tau};
 }
 
 /* Computes the cosines of one block of the strip. */
 static void score_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
-    const size_t rows = parts(c->rows, BLOCK), row = task % rows * BLOCK, column = task / rows * BLOCK, D = c->queries.D;
+    const size_t rows = divide_up(c->rows, BLOCK), row = task % rows * BLOCK, column = task / rows * BLOCK, D = c->queries.D;
     const aoei_scores_f64 s = block_at(c, row, column);
     (void)worker;
     aoei_panels_gemm(c->ctx, &(aoei_gemm_f64){.M = s.rows,
@@ -72,15 +72,15 @@ static double *target(const aoei_info_nce *c, size_t row) {
 /* Computes the losses of P queries of the strip. If a gradient is needed, also replaces their scores by d loss / d cosine. */
 static void softmax_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
-    const size_t row = task * P, rows = least(c->rows - row, P);
-    double max[P], sum[P], block_max[P], block_sum[P], weight[P], none[BLOCK] = {0}, never[BLOCK];
+    const size_t row = task * P, rows = min_size(c->rows - row, P);
+    double max[P], sum[P], block_max[P], block_sum[P], weight[P], zero_weight[BLOCK] = {0}, infinite_log[BLOCK];
     (void)worker;
     for (size_t r = 0; r < rows; r++) {
         max[r] = -INFINITY;
         sum[r] = 0.0;
         weight[r] = c->scale;
-        if (c->hard != 0.0 && c->M > c->queries.N)
-            *score_at(c, row + r, c->queries.N + c->from + row + r) += c->hard * c->tau;
+        if (c->hard_negative != 0.0 && c->M > c->queries.N)
+            *score_at(c, row + r, c->queries.N + c->from + row + r) += c->hard_negative * c->tau;
     }
     for (size_t column = 0; column < c->M; column += BLOCK) {
         aoei_scores_f64 s = block_at(c, row, column);
@@ -95,11 +95,11 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
     if (c->scale == 0.0)
         return;
     for (size_t k = 0; k < BLOCK; k++)
-        never[k] = INFINITY;
+        infinite_log[k] = INFINITY;
     for (size_t column = 0; column < c->M; column += BLOCK) {
         aoei_scores_f64 s = block_at(c, row, column);
         s.rows = rows;
-        aoei_panels_score_weights(c->ctx, &s, weight, max, none, never);
+        aoei_panels_score_weights(c->ctx, &s, weight, max, zero_weight, infinite_log);
     }
     for (size_t r = 0; r < rows; r++)
         *target(c, row + r) -= c->scale;
@@ -110,18 +110,18 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const aoei_unit_rows *q = &c->queries, *t = &c->candidates;
-    const size_t groups = parts(q->D, GROUP), d = task % groups * GROUP, blocks = parts(c->rows, BLOCK);
+    const size_t groups = divide_up(q->D, GROUP), d = task % groups * GROUP, blocks = divide_up(c->rows, BLOCK);
     const int candidates = task / groups >= blocks;
     const size_t block = candidates ? task / groups - blocks : task / groups, row = block * BLOCK;
-    aoei_gemm_f64 g = {.N = least(q->D - d, GROUP), .a_panel = c->rows * P, .accumulate = 1};
+    aoei_gemm_f64 g = {.N = min_size(q->D - d, GROUP), .a_panel = c->rows * P, .accumulate = 1};
     (void)worker;
     if (candidates) {
-        g.M = least(c->M - row, BLOCK), g.K = c->rows;
+        g.M = min_size(c->M - row, BLOCK), g.K = c->rows;
         g.a = c->score + row * c->rows, g.transposed = 1;
         g.b = q->z + d * q->N + c->from * P, g.b_panel = q->N * P;
         g.c = t->dz + d * t->N + row * P, g.c_panel = t->N * P;
     } else {
-        g.M = least(c->rows - row, BLOCK), g.K = c->M;
+        g.M = min_size(c->rows - row, BLOCK), g.K = c->M;
         g.a = c->score + row * P;
         g.b = t->z + d * t->N, g.b_panel = t->N * P;
         g.c = q->dz + d * q->N + (c->from + row) * P, g.c_panel = q->N * P;
@@ -131,15 +131,15 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
 
 /* Number of doubles for the scores of `rows` queries with M candidates. *overflow is set to 1 if the number overflows. */
 static size_t scores_size(size_t rows, size_t M, int *overflow) {
-    size_t size = 0, padded = parts(M, P) * P;
+    size_t size = 0, padded = divide_up(M, P) * P;
     *overflow |= padded < M || aoei_mul_size(rows, padded, &size);
     return size;
 }
 
 /* Number of queries in a strip: all queries, or as many complete blocks of queries as fit in the score buffer. */
 static size_t strip_rows(const aoei_info_nce *c) {
-    const size_t most = c->score_size / (parts(c->M, P) * P);
-    return most >= c->queries.N ? c->queries.N : most / BLOCK * BLOCK;
+    const size_t fitting = c->score_size / (divide_up(c->M, P) * P);
+    return fitting >= c->queries.N ? c->queries.N : fitting / BLOCK * BLOCK;
 }
 
 void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, size_t D) {
@@ -148,22 +148,22 @@ void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, 
     aoei_unit_rows_lay_out(&c->candidates, a, M, D);
     c->row_loss = aoei_arena_take_array(a, B, sizeof *c->row_loss);
     const size_t all = scores_size(B, M, &a->overflow), block = scores_size(BLOCK, M, &a->overflow);
-    c->score_size = least(all, block > STORAGE ? block : STORAGE);
+    c->score_size = min_size(all, block > STORAGE ? block : STORAGE);
     c->score = aoei_arena_take_array(a, c->score_size, sizeof *c->score);
 }
 
 double aoei_info_nce_loss(aoei_info_nce *c, size_t M, double weight, int with_grad) {
-    const size_t B = c->queries.N, groups = parts(c->queries.D, GROUP);
+    const size_t B = c->queries.N, groups = divide_up(c->queries.D, GROUP);
     double loss = 0.0;
     assert(M >= B && M <= c->candidates.N);
     c->M = M;
     c->scale = with_grad ? weight / ((double)B * c->tau) : 0.0;
-    const size_t strip = strip_rows(c), columns = parts(M, BLOCK);
+    const size_t strip = strip_rows(c), columns = divide_up(M, BLOCK);
     for (c->from = 0; c->from < B; c->from += strip) {
-        c->rows = least(B - c->from, strip);
-        const size_t blocks = parts(c->rows, BLOCK);
+        c->rows = min_size(B - c->from, strip);
+        const size_t blocks = divide_up(c->rows, BLOCK);
         aoei_parallel_for(c->ctx->pool, blocks * columns, score_task, c);
-        aoei_parallel_for(c->ctx->pool, parts(c->rows, P), softmax_task, c);
+        aoei_parallel_for(c->ctx->pool, divide_up(c->rows, P), softmax_task, c);
         if (c->scale != 0.0)
             aoei_parallel_for(c->ctx->pool, (blocks + columns) * groups, gradient_task, c);
     }

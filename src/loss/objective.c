@@ -29,9 +29,9 @@ void aoe_objective_options_defaults(aoe_objective_options *o) {
 
 static int check_term(const char *name, double weight, double tau, aoe_error *err) {
     if (!(weight >= 0.0 && weight <= DBL_MAX))
-        return aoei_fail(err, AOE_EARG, "w_%s is %g; a weight is 0 or more", name, weight);
+        return aoei_fail(err, AOE_EARG, "options.w_%s is %g; weights must be finite and at least 0", name, weight);
     if (!(tau >= DBL_MIN && tau <= DBL_MAX))
-        return aoei_fail(err, AOE_EARG, "tau_%s is %g; a temperature is above 0", name, tau);
+        return aoei_fail(err, AOE_EARG, "options.tau_%s is %g; temperatures must be finite and above 0", name, tau);
     return 0;
 }
 
@@ -43,11 +43,13 @@ int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *er
     if (rc)
         return rc;
     if (!isfinite(o->hard_negative))
-        return aoei_fail(err, AOE_EARG, "hard_negative is %g; what is added to a score is finite", o->hard_negative);
+        return aoei_fail(err, AOE_EARG, "options.hard_negative is %g; it must be finite", o->hard_negative);
     if (o->angle_form != AOE_ANGLE_REFERENCE && o->angle_form != AOE_ANGLE_PHASE)
-        return aoei_fail(err, AOE_EARG, "angle_form is %d; use AOE_ANGLE_REFERENCE or AOE_ANGLE_PHASE", (int)o->angle_form);
+        return aoei_fail(err, AOE_EARG, "options.angle_form is %d; use AOE_ANGLE_REFERENCE or AOE_ANGLE_PHASE",
+                         (int)o->angle_form);
     if (o->w_angle > 0.0 && D % 2 != 0)
-        return aoei_fail(err, AOE_EARG,
-                         "vectors of odd size %zu have no real and imaginary halves; use an even size or w_angle 0", D);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the angle objective needs an even number of components, but the vectors have %zu; set options.w_angle to 0", D);
     return 0;
 }

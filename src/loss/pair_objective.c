@@ -19,24 +19,24 @@
 #include "loss/objective.h"
 
 /* State of one call. The arrays are in the workspace. */
-typedef struct plan {
+typedef struct state {
     const aoe_objective_options *o; /* borrowed */
     aoei_sweep sweep;
-    aoei_ranking_terms ranked; /* cosine and angle terms */
-    aoei_ibn ibn;              /* in-batch negatives */
-} plan;
+    aoei_ranking_terms ranking; /* cosine and angle terms */
+    aoei_ibn ibn;               /* in-batch negatives */
+} state;
 
 /* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
  * callers). */
-static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
+static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
-    aoei_ranking_terms_lay_out(&p->ranked, a, B);
+    aoei_ranking_terms_lay_out(&p->ranking, a, B);
     aoei_ibn_lay_out(&p->ibn, a, 2 * B, D);
 }
 
 size_t aoei_pair_objective_workspace(size_t B, size_t D) {
     aoei_arena a;
-    plan p;
+    state p;
     if (B > SIZE_MAX / 64)
         return 0;
     aoei_arena_measure(&a);
@@ -47,37 +47,41 @@ size_t aoei_pair_objective_workspace(size_t B, size_t D) {
 static int check_batch(const aoei_pair_batch *b, aoe_error *err) {
     size_t bytes;
     if (b->B == 0 || b->D == 0)
-        return aoei_fail(err, AOE_EARG, "a batch of %zu pairs of size %zu is empty; give at least one pair", b->B, b->D);
+        return aoei_fail(err, AOE_EARG,
+                         "the batch has %zu pairs of vectors with %zu components; both numbers must be at least 1", b->B, b->D);
     if (b->stride < b->D || aoei_mul_size(b->B, b->stride, &bytes) || aoei_mul_size(bytes, sizeof(double), &bytes))
-        return aoei_fail(err, AOE_EARG, "stride %zu does not fit %zu pairs of size %zu", b->stride, b->B, b->D);
+        return aoei_fail(
+            err, AOE_EARG,
+            "stride %zu is not valid for %zu pairs of vectors with %zu components; use at least the number of components",
+            b->stride, b->B, b->D);
     if (!b->label || !(b->x64 ? b->y64 != NULL : b->x && b->y))
         return aoei_fail(err, AOE_EARG, "x, y or label is NULL; all three are needed");
     if (b->x64 ? !b->grad_x64 != !b->grad_y64 : !b->grad_x != !b->grad_y)
         return aoei_fail(err, AOE_EARG, "only one of grad_x and grad_y is NULL; give both or neither");
     for (size_t i = 0; i < b->B; i++)
         if (!isfinite(b->label[i]))
-            return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; labels are finite numbers", i, b->label[i]);
+            return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; labels must be finite", i, b->label[i]);
     return 0;
 }
 
 /* First pass: stores the scores and the unit vectors of pair i. */
 static void score_pair(void *arg, size_t i, const double *v, double *g) {
-    plan *p = arg;
+    state *p = arg;
     const size_t D = p->sweep.e.D;
     (void)g;
-    aoei_ranking_terms_score(&p->ranked, i, v, v + D, D);
+    aoei_ranking_terms_score(&p->ranking, i, v, v + D, D);
     if (p->o->w_ibn > 0.0) {
         aoei_unit_rows_set(&p->ibn.rows, 2 * i, v);
         aoei_unit_rows_set(&p->ibn.rows, 2 * i + 1, v + D);
     }
 }
 
-static void take_losses(plan *p, const aoei_pair_batch *b, int with_grad, aoe_objective_result *result) {
+static void compute_losses(state *p, const aoei_pair_batch *b, int with_grad, aoe_objective_result *result) {
     const aoe_objective_options *o = p->o;
     *result = (aoe_objective_result){0};
     for (size_t i = 0; i < b->B; i++)
         result->positive_pairs += b->label[i] >= o->ibn_threshold;
-    aoei_ranking_terms_loss(&p->ranked, b->label, with_grad, result);
+    aoei_ranking_terms_loss(&p->ranking, b->label, with_grad, result);
     if (o->w_ibn > 0.0)
         result->ibn = aoei_ibn_loss(&p->ibn, with_grad);
     result->total = o->w_cosine * result->cosine + o->w_ibn * result->ibn + o->w_angle * result->angle;
@@ -85,32 +89,36 @@ static void take_losses(plan *p, const aoei_pair_batch *b, int with_grad, aoe_ob
 
 /* Second pass: adds the gradient of the loss with respect to the vectors of pair i to g. */
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
-    const plan *p = arg;
+    const state *p = arg;
     const size_t D = p->sweep.e.D;
-    aoei_ranking_terms_cosine_grad(&p->ranked, i, v, v + D, D, g, g + D);
+    aoei_ranking_terms_cosine_grad(&p->ranking, i, v, v + D, D, g, g + D);
     if (p->o->w_ibn > 0.0) {
         aoei_unit_rows_grad(&p->ibn.rows, 2 * i, p->o->w_ibn, g);
         aoei_unit_rows_grad(&p->ibn.rows, 2 * i + 1, p->o->w_ibn, g + D);
     }
-    aoei_ranking_terms_angle_grad(&p->ranked, i, v, v + D, D, g, g + D);
+    aoei_ranking_terms_angle_grad(&p->ranking, i, v, v + D, D, g, g + D);
 }
 
-static int run(plan *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const int with_grad = b->x64 ? b->grad_x64 != NULL : b->grad_x != NULL;
     size_t i = aoei_sweep_read(&p->sweep, ctx, score_pair, p);
     if (i < b->B)
         return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
                          aoei_sweep_bad_vector(&p->sweep, i) ? "y" : "x");
-    take_losses(p, b, with_grad, result);
+    compute_losses(p, b, with_grad, result);
     if (!isfinite(result->total))
-        return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; a temperature is too small");
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, pair_gradient, p) : b->B;
     if (i < b->B)
-        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; its vectors are close to zero", i);
+        return aoei_fail(
+            err, AOE_ENUMERIC,
+            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            i);
     return 0;
 }
 
-static void bind(plan *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes,
+static void bind(state *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes,
                  const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D);
@@ -122,7 +130,7 @@ static void bind(plan *p, const aoe_objective_options *o, const aoei_pair_batch 
                                         .v64 = {b->x64, b->y64},
                                         .grad = {b->grad_x, b->grad_y},
                                         .grad64 = {b->grad_x64, b->grad_y64}};
-    p->o = p->ranked.o = o;
+    p->o = p->ranking.o = o;
     p->ibn.ctx = ctx;
     p->ibn.tau = o->tau_ibn;
     p->ibn.label = b->label;
@@ -146,11 +154,11 @@ int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *b
     if (rc)
         return rc;
     if (isnan(o->ibn_threshold))
-        return aoei_fail(err, AOE_EARG, "ibn_threshold is not a number; give the lowest label of a positive pair");
+        return aoei_fail(err, AOE_EARG, "options.ibn_threshold is NaN; set it to the lowest label of a positive pair");
     size_t need = aoei_pair_objective_workspace(batch->B, batch->D);
     if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of size %zu", workspace_bytes,
-                         batch->B, batch->D);
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
+                         workspace_bytes, batch->B, batch->D);
 
     if (!ctx) {
         rc = aoei_context_serial(&serial, err);
@@ -158,7 +166,7 @@ int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *b
             return rc;
         ctx = &serial;
     }
-    plan p;
+    state p;
     bind(&p, o, batch, workspace, workspace_bytes, ctx);
     return run(&p, batch, ctx, result, err);
 }

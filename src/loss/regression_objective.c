@@ -15,23 +15,23 @@
 #include "loss/example_sweep.h"
 
 /* State of one call. The arrays are in the workspace. */
-typedef struct plan {
+typedef struct state {
     aoei_sweep sweep;
     const double *target; /* [B] target cosines; borrowed */
     double *error;        /* [B] cosine minus target of each pair */
-} plan;
+} state;
 
 /* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
  * callers). */
-static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
-    *p = (plan){0};
+static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
+    *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
     p->error = aoei_arena_take_array(a, B, sizeof *p->error);
 }
 
 size_t aoei_regression_objective_workspace(size_t B, size_t D) {
     aoei_arena a;
-    plan p;
+    state p;
     if (B > SIZE_MAX / 64)
         return 0;
     aoei_arena_measure(&a);
@@ -40,19 +40,19 @@ size_t aoei_regression_objective_workspace(size_t B, size_t D) {
 }
 
 static void pair_error(void *arg, size_t i, const double *v, double *g) {
-    plan *p = arg;
+    state *p = arg;
     const size_t D = p->sweep.e.D;
     (void)g;
     p->error[i] = aoei_cosine_score(v, v + D, D) - p->target[i];
 }
 
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
-    const plan *p = arg;
+    const state *p = arg;
     const size_t D = p->sweep.e.D;
     aoei_cosine_grad(v, v + D, D, 2 * p->error[i] / (double)p->sweep.e.n, g, g + D);
 }
 
-static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t B = p->sweep.e.n;
     double sum = 0;
     size_t i = aoei_sweep_read(&p->sweep, ctx, pair_error, p);
@@ -64,18 +64,21 @@ static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_res
     result->total = result->regression = sum / (double)B;
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, pair_gradient, p) : B;
     if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; its vectors are close to zero", i);
+        return aoei_fail(
+            err, AOE_ENUMERIC,
+            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            i);
     return 0;
 }
 
 int aoei_regression_objective(const double *target, const aoei_example_batch *b, void *workspace, size_t workspace_bytes,
                               const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     aoe_context serial;
-    plan p;
+    state p;
     const size_t need = aoei_regression_objective_workspace(b->B, b->D);
     *result = (aoe_objective_result){0};
     if (b->B == 0 || b->D == 0 || b->arity != 2 || need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for the regression of %zu pairs of size %zu",
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
                          workspace_bytes, b->B, b->D);
     if (!ctx) {
         const int rc = aoei_context_serial(&serial, err);

@@ -38,13 +38,13 @@ void aoei_unit_rows_set(aoei_unit_rows *r, size_t u, const double *v) {
 
 void aoei_unit_rows_grad(const aoei_unit_rows *r, size_t u, double scale, double *g) {
     const double *z = r->z + u * P, *dz = r->dz + u * P;
-    double along = 0.0, factor = scale * r->inv_norm[u];
+    double inner = 0.0, factor = scale * r->inv_norm[u];
     for (size_t k = 0; k < r->D; k++) {
         size_t at = k / P * r->N * P + k % P;
-        along += z[at] * dz[at];
+        inner += z[at] * dz[at];
     }
     for (size_t k = 0; k < r->D; k++) {
         size_t at = k / P * r->N * P + k % P;
-        g[k] += factor * (dz[at] - along * z[at]);
+        g[k] += factor * (dz[at] - inner * z[at]);
     }
 }

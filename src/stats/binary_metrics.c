@@ -19,16 +19,16 @@ static double midway(double accepted, double rejected) {
 }
 
 /* Counts at one threshold: a pair is accepted (predicted positive) if its score is at least the threshold. */
-typedef struct step {
+typedef struct counts {
     double threshold;
-    size_t accepted; /* number of accepted pairs */
-    size_t right;    /* number of accepted pairs that are positive */
-} step;
+    size_t accepted;       /* number of accepted pairs */
+    size_t true_positives; /* number of accepted pairs that are positive */
+} counts;
 
 /* Updates the best accuracy and F1 with the counts at one threshold. n: number of pairs. */
-static void add_threshold(aoe_binary_metrics *m, const step *s, size_t n) {
-    const size_t wrong = s->accepted - s->right, missed = m->positives - s->right;
-    const double accuracy = (double)(n - wrong - missed) / (double)n;
+static void add_threshold(aoe_binary_metrics *m, const counts *s, size_t n) {
+    const size_t false_positives = s->accepted - s->true_positives, false_negatives = m->positives - s->true_positives;
+    const double accuracy = (double)(n - false_positives - false_negatives) / (double)n;
     if (accuracy > m->accuracy) {
         m->accuracy = accuracy;
         m->accuracy_threshold = s->threshold;
@@ -36,29 +36,30 @@ static void add_threshold(aoe_binary_metrics *m, const step *s, size_t n) {
     if (!m->positives)
         return;
     /* F1 = 2 p r / (p + r) with precision p = right / accepted and recall r = right / positives; 0 if right is 0 */
-    const double f1 = 2.0 * (double)s->right / (double)(s->accepted + m->positives);
+    const double f1 = 2.0 * (double)s->true_positives / (double)(s->accepted + m->positives);
     if (f1 > m->f1) {
         m->f1 = f1;
         m->f1_threshold = s->threshold;
-        m->f1_precision = s->accepted ? (double)s->right / (double)s->accepted : 0;
-        m->f1_recall = (double)s->right / (double)m->positives;
+        m->f1_precision = s->accepted ? (double)s->true_positives / (double)s->accepted : 0;
+        m->f1_recall = (double)s->true_positives / (double)m->positives;
     }
 }
 
 static void visit_thresholds(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n,
                              const size_t *order) {
-    step s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* a threshold that accepts no pair */
+    counts s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* a threshold that accepts no pair */
     add_threshold(m, &s, n);
     for (size_t end = n, first; end > 0; end = first) {
-        size_t before = s.right;
+        size_t before = s.true_positives;
         for (first = end; first > 0 && score[order[first - 1]] == score[order[end - 1]]; first--)
-            s.right += positive[order[first - 1]] != 0;
+            s.true_positives += positive[order[first - 1]] != 0;
         s.accepted = n - first;
         const double accepted = score[order[first]];
         s.threshold = first ? midway(accepted, score[order[first - 1]]) : accepted;
         add_threshold(m, &s, n);
         if (m->positives)
-            m->average_precision += (double)(s.right - before) / (double)m->positives * ((double)s.right / (double)s.accepted);
+            m->average_precision +=
+                (double)(s.true_positives - before) / (double)m->positives * ((double)s.true_positives / (double)s.accepted);
     }
 }
 
@@ -69,7 +70,7 @@ int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positi
         return aoei_fail(err, AOE_EARG, "there are no pairs; give at least one");
     for (size_t i = 0; i < n; i++) {
         if (isnan(score[i]))
-            return aoei_fail(err, AOE_ENUMERIC, "score %zu is NaN; give numbers", i);
+            return aoei_fail(err, AOE_ENUMERIC, "score %zu is NaN; all scores must be numbers", i);
         m->positives += positive[i] != 0;
     }
     size_t *order = aoei_malloc_array(n, 2 * sizeof *order);

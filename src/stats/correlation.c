@@ -39,11 +39,11 @@ static int is_constant(const double *x, size_t n) {
 /* Returns a power of two that scales the largest |x| below 1. Squares of scaled values do not overflow, and multiplying by a
  * power of two is exact. */
 static double scale_of(const double *x, size_t n) {
-    double most = 0.0;
+    double largest = 0.0;
     int exponent;
     for (size_t i = 0; i < n; i++)
-        most = fmax(most, fabs(x[i]));
-    frexp(most, &exponent);
+        largest = fmax(largest, fabs(x[i]));
+    frexp(largest, &exponent);
     return ldexp(1.0, exponent < -1000 ? 1000 : -exponent);
 }
 

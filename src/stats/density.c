@@ -13,10 +13,10 @@
 #include "base/sort.h"
 
 static double quantile_of_sorted(const double *x, const size_t *order, size_t n, double q) {
-    const double place = (double)(n - 1) * q, share = place - floor(place);
-    const size_t k = (size_t)place;
+    const double position = (double)(n - 1) * q, fraction = position - floor(position);
+    const size_t k = (size_t)position;
     const double below = x[order[k]], above = x[order[k + 1 < n ? k + 1 : k]];
-    return share > 0 && above > below ? (1 - share) * below + share * above : below;
+    return fraction > 0 && above > below ? (1 - fraction) * below + fraction * above : below;
 }
 
 /* Returns the indices [n] that sort x in ascending order, owned by the caller; NULL if memory runs out. */
@@ -43,15 +43,15 @@ double aoe_quantile(const double *x, size_t n, double q) {
 
 /* Sample standard deviation of n > 1 values (divisor n - 1). */
 static double deviation(const double *x, size_t n) {
-    double sum = 0, squares = 0, rest = 0;
+    double sum = 0, squares = 0, residual = 0;
     for (size_t i = 0; i < n; i++)
         sum += x[i];
     const double mean = sum / (double)n;
     for (size_t i = 0; i < n; i++) {
         squares += (x[i] - mean) * (x[i] - mean);
-        rest += x[i] - mean;
+        residual += x[i] - mean;
     }
-    squares -= rest * rest / (double)n; /* corrects for the rounding of the mean */
+    squares -= residual * residual / (double)n; /* corrects for the rounding of the mean */
     return sqrt(squares / (double)(n - 1));
 }
 

@@ -24,12 +24,12 @@
 /* Returns the continued fraction of the incomplete beta function (DLMF 8.17.22), computed with Lentz's method. It converges
  * fast for x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x) {
-    enum { MOST = 100000 };
+    enum { MAX_TERMS = 100000 };
     const double tiny = 1e-300;
     double c = 1.0, d = 1.0 - (a + b) * x / (a + 1.0);
     d = 1.0 / (fabs(d) < tiny ? tiny : d);
     double h = d;
-    for (int m = 1; m < MOST; m++) {
+    for (int m = 1; m < MAX_TERMS; m++) {
         const double k = m;
         const double coefficient[2] = {k * (b - k) * x / ((a + 2.0 * k - 1.0) * (a + 2.0 * k)),
                                        -(a + k) * (a + b + k) * x / ((a + 2.0 * k) * (a + 2.0 * k + 1.0))};
@@ -83,7 +83,7 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     *result = (aoe_t_test_result){.n = n, .mean = NAN, .sd = NAN, .t = NAN, .df = NAN, .p = NAN};
     if (!n)
         return;
-    double sum = 0.0, squares = 0.0, rest = 0.0;
+    double sum = 0.0, squares = 0.0, residual = 0.0;
     int equal = 1;
     const double first = x[0] - (y ? y[0] : 0.0);
     for (size_t i = 0; i < n; i++) {
@@ -95,13 +95,13 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     for (size_t i = 0; i < n; i++) {
         const double d = x[i] - (y ? y[i] : 0.0) - first - shift;
         squares += d * d;
-        rest += d;
+        residual += d;
     }
     result->mean = first + shift;
     if (n < 2 || isnan(result->mean))
         return;
     const double df = (double)(n - 1);
-    squares -= rest * rest / (double)n; /* corrects for the rounding of the mean */
+    squares -= residual * residual / (double)n; /* corrects for the rounding of the mean */
     result->sd = equal ? 0.0 : sqrt(squares > 0.0 ? squares / df : 0.0);
     result->df = df;
     if (result->mean < 0.0 || result->mean > 0.0)

@@ -24,7 +24,7 @@ int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_so
                         aoe_error *err) {
     *b =
         (aoei_batches){.sources = sources, .n_sources = n_sources, .batch_size = batch_size, .seed = seed, .epoch = (size_t)-1};
-    size_t most = 0, texts = 0;
+    size_t max_examples = 0, texts = 0;
     double all = 0;
     for (size_t s = 0; s < n_sources; s++)
         all += (double)sources[s].data.n * sources[s].weight + 1;
@@ -37,14 +37,14 @@ int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_so
         const size_t n = examples_of(&sources[s]);
         b->examples += n;
         b->n += batches_of(b, s);
-        most = n > most ? n : most;
+        max_examples = n > max_examples ? n : max_examples;
         texts = sources[s].data.tokens.n > texts ? sources[s].data.tokens.n : texts;
     }
     b->batch = aoei_malloc_array(b->n, sizeof *b->batch);
     b->example = aoei_malloc_array(b->examples, sizeof *b->example);
     b->text = aoei_malloc_array(b->examples, sizeof *b->text);
-    b->order = aoei_malloc_array(most, sizeof *b->order);
-    b->queue = aoei_malloc_array(most, sizeof *b->queue);
+    b->order = aoei_malloc_array(max_examples, sizeof *b->order);
+    b->queue = aoei_malloc_array(max_examples, sizeof *b->queue);
     b->stamp = aoei_malloc_array(texts, sizeof *b->stamp);
     if (b->batch && b->example && b->text && b->order && b->queue && b->stamp)
         return AOE_OK;
@@ -70,12 +70,12 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
     for (size_t i = 0; i < m; i++)
         b->order[i] = i % n;
-    size_t left = m - whole,
+    size_t remaining = m - whole,
            at = whole; /* size of the random subset that remains to be drawn, and index in `order` where it is stored */
-    for (size_t i = 0; i < n && left; i++)
-        if (aoei_rng_below(&rng, (uint32_t)(n - i)) < left) {
+    for (size_t i = 0; i < n && remaining; i++)
+        if (aoei_rng_below(&rng, (uint32_t)(n - i)) < remaining) {
             b->order[at++] = i;
-            left--;
+            remaining--;
         }
     aoei_rng_shuffle(&rng, b->order, m);
     return m;
@@ -107,7 +107,7 @@ static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, u
 
 /* Adds the texts of an example to the batch with the number `batch` and returns 1. Returns 0, and adds nothing, if the batch
  * already contains one of them. */
-static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
+static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
     for (size_t r = 0; r < d->arity; r++)
         if (stamp[d->groups[text[r]]] == batch)
             return 0;
@@ -125,36 +125,35 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
     const int distinct = b->sources[source].distinct;
-    const size_t m = order_source(b, source, substream), wanted = batches_of(b, source);
+    const size_t m = order_source(b, source, substream), n_planned = batches_of(b, source);
     size_t next = 0, begin = 0, end = 0; /* next example in `order`; first example and end of the queue */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
-    for (size_t k = 0; k < wanted; k++) {
+    for (size_t k = 0; k < n_planned; k++) {
         aoei_planned_batch *batch = &b->batch[*n_batches];
         *batch = (aoei_planned_batch){.source = (uint32_t)source, .first = *n_picks};
-        size_t kept = begin,
-               i = begin; /* queue[begin..kept) are the examples that this batch could not take; the queue is read at i */
-        while (batch->n < b->batch_size && kept - begin < TRIES * b->batch_size && (i < end || next < m)) {
+        size_t rejected_end = begin, i = begin; /* queue[begin..rejected_end) are examples that this batch could not take */
+        while (batch->n < b->batch_size && rejected_end - begin < TRIES * b->batch_size && (i < end || next < m)) {
             const size_t example = i < end ? b->queue[i++] : b->order[next++];
             uint32_t *text = b->text[*n_picks];
             draw_example(d, &rng, example, text);
-            if (distinct && !enter(d, b->stamp, (uint32_t)k + 1, text)) {
-                b->queue[kept++] = example; /* kept <= i until the whole queue has been read */
+            if (distinct && !add_to_batch(d, b->stamp, (uint32_t)k + 1, text)) {
+                b->queue[rejected_end++] = example; /* rejected_end <= i until the whole queue has been read */
                 continue;
             }
             b->example[(*n_picks)++] = (uint32_t)example;
             batch->n++;
         }
         if (i < end) { /* keep the rejected examples directly before the unread part of the queue */
-            memmove(b->queue + i - (kept - begin), b->queue + begin, (kept - begin) * sizeof *b->queue);
-            begin = i - (kept - begin);
+            memmove(b->queue + i - (rejected_end - begin), b->queue + begin, (rejected_end - begin) * sizeof *b->queue);
+            begin = i - (rejected_end - begin);
         } else {
-            end = kept;
+            end = rejected_end;
         }
         *n_batches += batch->n > 0;
     }
-    b->left_out += end - begin + (m - next);
+    b->unused += end - begin + (m - next);
 }
 
 void aoei_batches_plan(aoei_batches *b, size_t epoch) {
@@ -162,7 +161,7 @@ void aoei_batches_plan(aoei_batches *b, size_t epoch) {
         return;
     size_t n_batches = 0, n_picks = 0;
     b->epoch = epoch;
-    b->left_out = 0;
+    b->unused = 0;
     for (size_t s = 0; s < b->n_sources; s++)
         plan_source(b, s, &n_batches, &n_picks);
     if (b->n_sources == 1)

@@ -34,7 +34,7 @@ typedef struct aoei_batches {
     uint32_t *example;          /* [examples] index of each planned example in its source; owned */
     uint32_t (
         *text)[3]; /* [examples] index of the text drawn for each position (query, positive, ...) of a planned example; owned */
-    size_t left_out; /* number of examples that are in no batch of the epoch */
+    size_t unused; /* number of examples that are in no batch of the epoch */
     /* workspace of aoei_batches_plan */
     size_t *order;   /* examples of a source in random order; owned */
     size_t *queue;   /* examples that are moved to a later batch; owned */

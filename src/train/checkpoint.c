@@ -132,7 +132,7 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
 }
 
 /* Returns 1 and sets *step to N if the name is "step-N"; otherwise returns 0. */
-static int step_of(const char *name, uint64_t *step) {
+static int parse_step(const char *name, uint64_t *step) {
     char *end;
     if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')
         return 0;
@@ -149,12 +149,12 @@ int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err) {
     for (size_t i = 0; i < n && !code; i++) {
         uint64_t step, other;
         size_t newer = 0;
-        const int stale = strncmp(names[i], ".step-", 6) == 0;
-        if (!stale && !step_of(names[i], &step))
+        const int is_staging = strncmp(names[i], ".step-", 6) == 0;
+        if (!is_staging && !parse_step(names[i], &step))
             continue;
-        for (size_t k = 0; k < n && !stale; k++)
-            newer += step_of(names[k], &other) && other > step;
-        if (!stale && newer < keep)
+        for (size_t k = 0; k < n && !is_staging; k++)
+            newer += parse_step(names[k], &other) && other > step;
+        if (!is_staging && newer < keep)
             continue;
         char *path = aoei_path_join(dir, names[i]);
         code = path ? aoei_remove_tree(path, err) : aoei_fail_nomem(err, 0);
@@ -230,7 +230,7 @@ static int find_before(char **path, uint64_t *step, uint64_t before, const char 
     uint64_t other;
     size_t best = n;
     for (size_t i = 0; i < n && !code; i++)
-        if (step_of(names[i], &other) && other < before && (best == n || other > *step)) {
+        if (parse_step(names[i], &other) && other < before && (best == n || other > *step)) {
             *step = other;
             best = i;
         }
@@ -298,31 +298,32 @@ static void remove_advice(char *message) {
 }
 
 /* Renames the damaged checkpoint step-N to damaged-step-N, so that later runs ignore it. */
-static int set_aside(const char *path, uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
+static int rename_damaged(const char *path, uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
     char name[48];
     aoe_error damage = {0};
     snprintf(name, sizeof name, "damaged-step-%llu", (unsigned long long)step);
-    char *dir = aoei_checkpoints_dir(output), *aside = dir ? aoei_path_join(dir, name) : NULL;
-    int code = aside ? aoei_remove_tree(aside, err) : aoei_fail_nomem(err, 0);
+    char *dir = aoei_checkpoints_dir(output), *new_path = dir ? aoei_path_join(dir, name) : NULL;
+    int code = new_path ? aoei_remove_tree(new_path, err) : aoei_fail_nomem(err, 0);
     check_files(path, &damage);
     remove_advice(damage.message);
     if (!code)
-        code = aoei_rename(path, aside, err);
+        code = aoei_rename(path, new_path, err);
     if (!code)
-        aoei_log_write(log, AOE_LOG_WARNING, "%s; the checkpoint is damaged and was renamed; delete %s", damage.message, aside);
-    aoei_free(aside);
+        aoei_log_write(log, AOE_LOG_WARNING, "%s; the checkpoint is damaged and was renamed; delete %s", damage.message,
+                       new_path);
+    aoei_free(new_path);
     aoei_free(dir);
     return code;
 }
 
 /* Renames all checkpoints after `step`. The caller knows that they are damaged. */
-static int set_aside_after(uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
+static int rename_damaged_after(uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
     for (;;) {
         char *path;
         uint64_t newest = 0;
         int code = find_before(&path, &newest, UINT64_MAX, output, err);
         if (!code && newest > step)
-            code = set_aside(path, newest, output, log, err);
+            code = rename_damaged(path, newest, output, log, err);
         aoei_free(path);
         if (code || newest <= step)
             return code;
@@ -351,7 +352,7 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     }
     remove_advice(damage.message);
     if (!code && newest)
-        code = *path ? set_aside_after(step, output, log, err)
+        code = *path ? rename_damaged_after(step, output, log, err)
                      : aoei_fail(err, damage.code, "%s; the checkpoint is damaged; delete %s to start from the beginning",
                                  damage.message, newest);
     aoei_free(newest);
@@ -410,7 +411,7 @@ static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
 
 static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
     aoei_params *p = t->params;
-    const int best_elsewhere = t->progress.has_best && t->progress.best_step != t->progress.step;
+    const int has_best_file = t->progress.has_best && t->progress.best_step != t->progress.step;
     float *slice = aoei_malloc_array(SLICE, sizeof *slice);
     char *moments = aoei_path_join(dir, MOMENTS_FILE), *best = aoei_path_join(dir, "best.safetensors");
     aoei_safetensors *s = NULL;
@@ -426,7 +427,7 @@ static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
         code = read_flat(t, p->v, slice, moments, s, "v", err);
     if (code)
         goto done;
-    if (best_elsewhere) {
+    if (has_best_file) {
         aoei_safetensors_close(s);
         s = NULL;
         code = aoei_safetensors_open(&s, best, err);
@@ -446,14 +447,14 @@ done:
 /* Returns 1 if an option is equal in both records. A missing value and null both mean "not set". Two paths of the base model
  * are equal if they refer to the same directory. Paths of data, dev set and teacher are not compared, because fingerprints of
  * their contents are. */
-static int same_option(const char *key, const json_t *now, const json_t *then) {
-    const int set = now && !json_is_null(now), was_set = then && !json_is_null(then);
+static int equal_option(const char *key, const json_t *now, const json_t *before) {
+    const int set = now && !json_is_null(now), was_set = before && !json_is_null(before);
     if (!set || !was_set)
         return set == was_set;
     if (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0 || strcmp(key, "teacher") == 0)
         return 1;
-    return json_equal(now, then) ||
-           (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(then)));
+    return json_equal(now, before) ||
+           (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(before)));
 }
 
 /* Returns the value of an option as text for a message, owned by the caller (aoei_free); NULL if memory runs out. */
@@ -462,31 +463,31 @@ static char *option_text(const json_t *value) {
                                          : aoei_strdup("not set");
 }
 
-static int fail_option(const char *key, const json_t *now, const json_t *then, const char *file, aoe_error *err) {
-    char *a = option_text(now), *b = option_text(then);
-    const int longer = !strcmp(key, "epochs") || !strcmp(key, "max_steps");
+static int fail_option(const char *key, const json_t *now, const json_t *before, const char *file, aoe_error *err) {
+    char *a = option_text(now), *b = option_text(before);
+    const int trains_longer = !strcmp(key, "epochs") || !strcmp(key, "max_steps");
     const int code = aoei_fail(err, AOE_EARG,
                                "%s: \"%s\" was %s and is now %s; resume with unchanged options, %sor start again with "
                                "options.force",
                                file, key, b ? b : "another value", a ? a : "another value",
-                               longer ? "train the result further as a new run with another output, " : "");
+                               trains_longer ? "train the result further as a new run with another output, " : "");
     aoei_free(a);
     aoei_free(b);
     return code;
 }
 
-/* Checks that the options of this run (now) equal those of the checkpoint (then). An option that only one of them contains is
- * a difference. */
-static int check_options(const json_t *now, const json_t *then, const char *file, aoe_error *err) {
+/* Checks that the options of this run (now) equal those of the checkpoint (before). An option that only one of them contains
+ * is a difference. */
+static int check_options(const json_t *now, const json_t *before, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)now, key, value) {
-        const json_t *old = json_object_get(then, key);
-        if (!same_option(key, value, old))
+        const json_t *old = json_object_get(before, key);
+        if (!equal_option(key, value, old))
             return fail_option(key, value, old, file, err);
     }
-    json_object_foreach((json_t *)then, key, value) {
-        if (!json_object_get(now, key) && !same_option(key, NULL, value))
+    json_object_foreach((json_t *)before, key, value) {
+        if (!json_object_get(now, key) && !equal_option(key, NULL, value))
             return fail_option(key, NULL, value, file, err);
     }
     return AOE_OK;
@@ -524,7 +525,7 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
     }
     if (!code && (step > t->total_steps || (best_step != (size_t)-1 && best_step > step)))
         code = aoei_fail(err, AOE_EFORMAT,
-                         "%s: step %zu or its best step is after the end of the run; delete this checkpoint and resume from an "
+                         "%s: step %zu or \"best_step\" is after the end of the run; delete this checkpoint and resume from an "
                          "older one",
                          path, step);
     if (!code) {

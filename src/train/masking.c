@@ -26,8 +26,10 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
         return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has no [MASK] token; add one to its vocabulary",
                          model->files.dir);
     if ((size_t)m->mask >= m->vocab)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the [MASK] token has id %d, but the model embeds only %zu tokens",
-                         model->files.dir, (int)m->mask, m->vocab);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the [MASK] token has id %d, but the model has only %zu token embeddings; use the tokenizer of the model",
+            model->files.dir, (int)m->mask, m->vocab);
     m->kind = aoei_malloc_array(m->vocab, sizeof *m->kind);
     m->ordinary = aoei_malloc_array(m->vocab, sizeof *m->ordinary);
     m->words = aoei_malloc_array(longest, sizeof *m->words);
@@ -42,7 +44,8 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     if (m->n_ordinary)
         return AOE_OK;
     aoei_masking_destroy(m);
-    return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has special tokens only; give it a vocabulary", model->files.dir);
+    return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer contains only special tokens; use a tokenizer with a vocabulary",
+                     model->files.dir);
 }
 
 void aoei_masking_destroy(aoei_masking *m) {
@@ -73,14 +76,14 @@ static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size
 
 /* Returns the token id that replaces a selected token. */
 static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
-    const double draw = aoei_rng_uniform(rng);
-    if (draw < 0.8)
+    const double u = aoei_rng_uniform(rng);
+    if (u < 0.8)
         return m->mask;
-    return draw < 0.9 ? m->ordinary[aoei_rng_below(rng, (uint32_t)m->n_ordinary)] : id;
+    return u < 0.9 ? m->ordinary[aoei_rng_below(rng, (uint32_t)m->n_ordinary)] : id;
 }
 
 size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index, int32_t *target) {
-    size_t n_words = 0, maskable = 0, taken = 0, count = 0;
+    size_t n_words = 0, maskable = 0, n_selected = 0, count = 0;
     for (size_t i = 0; i < n; i++)
         if (is_maskable(m, ids[i])) {
             if (m->kind[ids[i]] == AOEI_TOKEN_WORD || i == 0 || !is_maskable(m, ids[i - 1]))
@@ -89,17 +92,17 @@ size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, si
         }
     if (maskable == 0)
         return 0;
-    const double wanted = nearbyint(m->rate * (double)maskable);
-    const size_t budget = wanted < 1 ? 1 : (size_t)wanted;
+    const double target_count = nearbyint(m->rate * (double)maskable);
+    const size_t budget = target_count < 1 ? 1 : (size_t)target_count;
     aoei_rng_shuffle(rng, m->words, n_words);
     memset(target, 0, n * sizeof *target); /* first used as flags: 1 for each selected token */
-    for (size_t w = 0; w < n_words && taken < budget; w++) {
+    for (size_t w = 0; w < n_words && n_selected < budget; w++) {
         const size_t end = word_end(m, ids, n, m->words[w]);
-        if (taken + (end - m->words[w]) > budget)
+        if (n_selected + (end - m->words[w]) > budget)
             continue;
         for (size_t i = m->words[w]; i < end; i++)
             target[i] = 1;
-        taken += end - m->words[w];
+        n_selected += end - m->words[w];
     }
     for (size_t i = 0; i < n; i++)
         if (target[i]) {

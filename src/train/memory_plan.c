@@ -95,15 +95,15 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
                                                              : AOEI_ST_F32;
 }
 
-/* Computes the bytes of the weights, adapters excluded. *in_file: weights used directly in the mapped file; *own: weights in
- * allocated memory. */
-static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o,
+/* Computes the bytes of the weights, adapters excluded. *in_file: weights used directly in the mapped file; *allocated: weights
+ * in allocated memory. */
+static void measure_weights(size_t *in_file, size_t *allocated, const aoe_model *m, const aoe_plan_options *o,
                             const aoei_open_mode *p) {
-    static const aoe_storage as[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
-                                     [AOEI_ST_F16] = AOE_STORAGE_BF16,
-                                     [AOEI_ST_BF16] = AOE_STORAGE_BF16,
-                                     [AOEI_ST_I8] = AOE_STORAGE_INT8};
-    *in_file = *own = 0;
+    static const aoe_storage storage_of[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
+                                             [AOEI_ST_F16] = AOE_STORAGE_BF16,
+                                             [AOEI_ST_BF16] = AOE_STORAGE_BF16,
+                                             [AOEI_ST_I8] = AOE_STORAGE_INT8};
+    *in_file = *allocated = 0;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
@@ -111,38 +111,38 @@ static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, co
             continue;
         const aoei_st_dtype type = stored_type(m, o, i, &slot);
         const aoei_weight_placement place = aoei_weight_placement_of(m, p, i, &slot, type, 1);
-        *own += place.bytes;
+        *allocated += place.bytes;
         if (place.mapped)
-            *in_file += aoei_storage_bytes(as[type], slot.rows, slot.cols, slot.vector);
+            *in_file += aoei_storage_bytes(storage_of[type], slot.rows, slot.cols, slot.vector);
     }
 }
 
 static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens, aoe_error *err) {
-    const size_t most = m->config.arch->max_length(&m->config);
+    const size_t max_length = m->config.arch->max_length(&m->config);
     if (o->n_texts < 1 || o->length < 1 || aoei_mul_size(o->n_texts, o->length, n_tokens) || *n_tokens > UINT32_MAX)
         return aoei_fail(err, AOE_EARG,
                          "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in total", o->n_texts,
                          o->length);
-    if (o->length > most)
-        return aoei_fail(err, AOE_EARG, "a text of %zu tokens is longer than the model's %zu positions", o->length, most);
+    if (o->length > max_length)
+        return aoei_fail(err, AOE_EARG, "a text of %zu tokens is longer than the model's %zu positions", o->length, max_length);
     return 0;
 }
 
 /* Computes the training part of the plan. The configuration of m includes the adapters to train. */
 static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
                          aoe_error *err) {
-    const aoei_encoder_mode keep = {.training = 1}, again = {.training = 1, .recompute = 1};
+    const aoei_encoder_mode without_recompute = {.training = 1}, with_recompute = {.training = 1, .recompute = 1};
     encoder_bytes training = {0}, recompute = {0};
-    size_t in_file, own;
+    size_t in_file, allocated;
     int rc;
-    if ((rc = measure_encoder(&training, m, n_tokens, o->n_texts, o->length, keep, err)) ||
-        (rc = measure_encoder(&recompute, m, n_tokens, o->n_texts, o->length, again, err)) ||
+    if ((rc = measure_encoder(&training, m, n_tokens, o->n_texts, o->length, without_recompute, err)) ||
+        (rc = measure_encoder(&recompute, m, n_tokens, o->n_texts, o->length, with_recompute, err)) ||
         (rc = measure_params(plan, m, err)) || (rc = measure_objectives(plan, m, o->n_texts, err)) ||
         (rc = measure_evaluation(plan, m, err)))
         return rc;
     if (m->config.lora.r) {
-        measure_weights(&in_file, &own, m, o, &(aoei_open_mode){.eight_bit = o->lora.load_8bit});
-        plan->frozen = in_file + own;
+        measure_weights(&in_file, &allocated, m, o, &(aoei_open_mode){.eight_bit = o->lora.load_8bit});
+        plan->frozen = in_file + allocated;
     }
     plan->kept = training.kept;
     plan->kept_recompute = recompute.kept;

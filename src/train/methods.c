@@ -17,24 +17,24 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CLASSES = 10000 };
+enum { MAX_CLASSES = 10000 };
 #define KIND(kind) (1u << AOE_EXAMPLES_##kind)
 
 typedef struct method {
-    const char *name;  /* name in options and messages */
-    unsigned kinds;    /* kinds of examples that the method supports, a combination of KIND bits */
-    int positives;     /* 1: of labeled pairs, only the positive ones are used */
-    const char *wants; /* data that the method supports, as text for messages */
+    const char *name;      /* name in options and messages */
+    unsigned kinds;        /* kinds of examples that the method supports, a combination of KIND bits */
+    int positives_only;    /* 1: of labeled pairs, only the positive ones are used */
+    const char *supported; /* data that the method supports, as text for messages */
 } method;
 
 static const method methods[AOE_METHOD_COUNT] = {
-    [AOE_METHOD_ANGLE] = {"angle", KIND(PAIRS) | KIND(POSITIVES) | KIND(TRIPLETS), 0, "labelled pairs, positives or triplets"},
-    [AOE_METHOD_COSENT] = {"cosent", KIND(PAIRS) | KIND(TRIPLETS), 0, "labelled pairs (text1, text2, label) or triplets"},
-    [AOE_METHOD_SBERT_CLASSIFICATION] = {"sbert-classification", KIND(PAIRS), 0, "labelled pairs (text1, text2, label)"},
-    [AOE_METHOD_SBERT_REGRESSION] = {"sbert-regression", KIND(PAIRS), 0, "labelled pairs (text1, text2, label)"},
+    [AOE_METHOD_ANGLE] = {"angle", KIND(PAIRS) | KIND(POSITIVES) | KIND(TRIPLETS), 0, "labeled pairs, positives or triplets"},
+    [AOE_METHOD_COSENT] = {"cosent", KIND(PAIRS) | KIND(TRIPLETS), 0, "labeled pairs (text1, text2, label) or triplets"},
+    [AOE_METHOD_SBERT_CLASSIFICATION] = {"sbert-classification", KIND(PAIRS), 0, "labeled pairs (text1, text2, label)"},
+    [AOE_METHOD_SBERT_REGRESSION] = {"sbert-regression", KIND(PAIRS), 0, "labeled pairs (text1, text2, label)"},
     [AOE_METHOD_SIMCSE_UNSUP] = {"simcse-unsup", KIND(TEXTS), 0, "the texts of any file"},
-    [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labelled pairs"},
-    [AOE_METHOD_CONTRASTIVE] = {"contrastive", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labelled pairs"},
+    [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labeled pairs"},
+    [AOE_METHOD_CONTRASTIVE] = {"contrastive", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labeled pairs"},
 };
 
 const char *aoe_method_name(aoe_method m) {
@@ -88,8 +88,8 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG,
                          "options.label_max is %g; give a finite number above 0, the label that means a cosine of 1",
                          o->label_max);
-    if (o->classes == 1 || o->classes > MOST_CLASSES)
-        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give 2 to %d", o->classes, MOST_CLASSES);
+    if (o->classes == 1 || o->classes > MAX_CLASSES)
+        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give 2 to %d", o->classes, MAX_CLASSES);
     if (o->method == AOE_METHOD_SIMCSE_UNSUP && has_teacher && !o->no_projection)
         return aoei_fail(err, AOE_EARG,
                          "options.teacher: simcse-unsup trains on projected vectors, which a teacher does not have; set "
@@ -137,8 +137,8 @@ static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_
 /* Returns the lowest label of a positive pair: the threshold of the file or, if it is not set, of the run; if neither is set,
  * lowest + 0.8 * (highest - lowest). */
 static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
-    const double given = isnan(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
-    return isnan(given) ? lowest + 0.8 * (highest - lowest) : given;
+    const double threshold = isnan(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
+    return isnan(threshold) ? lowest + 0.8 * (highest - lowest) : threshold;
 }
 
 static int keep_positives(aoei_examples *e, aoei_file_loss *file_loss, const aoe_objective_options *j,
@@ -165,7 +165,7 @@ int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_trai
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
         return load_classes(e, file, table, err);
     const int code = aoei_examples_load(e, file->path, file->kind, &table, err);
-    if (!code && e->kind == AOE_EXAMPLES_PAIRS && methods[o->method].positives)
+    if (!code && e->kind == AOE_EXAMPLES_PAIRS && methods[o->method].positives_only)
         return keep_positives(e, file_loss, &o->objective, file, err);
     return code;
 }
@@ -173,14 +173,14 @@ int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_trai
 /* ------------------------------------------------------------------ losses */
 
 static int check_kind(const method *m, aoe_example_kind kind, const char *path, aoe_error *err) {
-    static const char *const names[] = {[AOE_EXAMPLES_PAIRS] = "labelled pairs",
+    static const char *const names[] = {[AOE_EXAMPLES_PAIRS] = "labeled pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
                                         [AOE_EXAMPLES_TRIPLETS] = "triplets",
                                         [AOE_EXAMPLES_TEXTS] = "texts"};
     if (m->kinds >> kind & 1)
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: options.method %s trains on %s, not on %s; give other data or choose another method",
-                     path, m->name, m->wants, names[kind]);
+                     path, m->name, m->supported, names[kind]);
 }
 
 /* Returns the options of the objectives for the method and a kind of examples. */
@@ -206,7 +206,7 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: no objective with a weight above 0 trains on %s; raise %s", path,
-                     kind == AOE_EXAMPLES_PAIRS ? "labelled pairs" : "positives",
+                     kind == AOE_EXAMPLES_PAIRS ? "labeled pairs" : "positives",
                      kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
 }
 
@@ -245,12 +245,12 @@ static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o
     return AOE_OK;
 }
 
-static int classes_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
-                        aoe_error *err) {
+static int classification_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
+                               aoe_error *err) {
     file_loss->loss = AOEI_STEP_CLASSES;
-    const double most = o->classes ? (double)o->classes : MOST_CLASSES;
+    const double max_classes = o->classes ? (double)o->classes : MAX_CLASSES;
     for (size_t i = 0; i < d->n; i++)
-        if (!(d->labels[i] >= 0 && d->labels[i] < most && !(d->labels[i] > floor(d->labels[i]))))
+        if (!(d->labels[i] >= 0 && d->labels[i] < max_classes && !(d->labels[i] > floor(d->labels[i]))))
             return aoei_fail(
                 err, AOE_EFORMAT,
                 "%s: label %g is not a class: options.method sbert-classification expects integers from 0%s; map label "
@@ -262,7 +262,7 @@ static int classes_loss(aoei_file_loss *file_loss, const aoe_train_options *o, c
 int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
                      aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
-    file_loss->labelled = d->kind == AOE_EXAMPLES_PAIRS;
+    file_loss->has_labels = d->kind == AOE_EXAMPLES_PAIRS;
     file_loss->copies = d->kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
     file_loss->objective = options_of(o, d->kind);
     int code = check_kind(&methods[o->method], d->kind, file->path, err);
@@ -271,7 +271,7 @@ int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size
     if (o->method == AOE_METHOD_SBERT_REGRESSION)
         return regression_loss(file_loss, o, file->path, d, err);
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
-        return classes_loss(file_loss, o, file->path, d, err);
+        return classification_loss(file_loss, o, file->path, d, err);
     if (!(o->teacher && o->w_teacher > 0))
         code = check_weights(&file_loss->objective, d->kind, file->path, err);
     if (!code && d->kind == AOE_EXAMPLES_PAIRS)

@@ -13,7 +13,7 @@
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
     aoei_step_loss loss;             /* objective */
-    int labelled;                    /* 1: the examples are labeled pairs, and the loss uses their labels */
+    int has_labels;                  /* 1: the examples are labeled pairs, and the loss uses their labels */
     size_t copies;                   /* number of times that each text is encoded: 2 for plain texts, otherwise 1 */
     double label_scale;              /* divisor of the labels, above 0; the result is the target cosine of a pair */
     double threshold;                /* lowest label of a positive pair; NaN if the method does not need it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The masked-language-model step. Logits are computed for one block of masked tokens at a time, so that the logits take at
- * most LOGIT_BYTES for any batch size (more only if LEAST_BLOCK rows need more).
+ * most LOGIT_BYTES for any batch size (more only if MIN_BLOCK rows need more).
  */
 #include "train/mlm_step.h"
 
@@ -21,11 +21,11 @@
 #include <string.h>
 
 #define LOGIT_BYTES ((size_t)16 << 20)
-enum { LEAST_BLOCK = 32 /* minimum rows of a block; the number of rows is a multiple of it */ };
+enum { MIN_BLOCK = 32 /* minimum rows of a block; the number of rows is a multiple of it */ };
 
 static size_t block_rows(const aoei_encoder_config *c) {
-    const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / LEAST_BLOCK * LEAST_BLOCK;
-    return rows < LEAST_BLOCK ? LEAST_BLOCK : rows;
+    const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / MIN_BLOCK * MIN_BLOCK;
+    return rows < MIN_BLOCK ? MIN_BLOCK : rows;
 }
 
 int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
@@ -52,7 +52,7 @@ int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
     return aoei_encoder_layout(&s->state, ctx, c, arena, n, o->texts, o->longest, mode, err);
 }
 
-static int create_host(aoei_mlm_step *s, aoe_error *err) {
+static int create_buffers(aoei_mlm_step *s, aoe_error *err) {
     const size_t n = s->o.tokens, block = block_rows(&s->config);
     const int code = aoei_batch_buffer_create(&s->buffer, n, s->o.texts, err);
     if (code)
@@ -60,8 +60,8 @@ static int create_host(aoei_mlm_step *s, aoe_error *err) {
     s->index = aoei_malloc_array(n, sizeof *s->index);
     s->target = aoei_malloc_array(n, sizeof *s->target);
     s->loss = aoei_malloc_array(block, sizeof *s->loss);
-    s->best = aoei_malloc_array(block, sizeof *s->best);
-    return s->index && s->target && s->loss && s->best ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s->index);
+    s->is_correct = aoei_malloc_array(block, sizeof *s->is_correct);
+    return s->index && s->target && s->loss && s->is_correct ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s->index);
 }
 
 int aoei_mlm_step_create(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
@@ -75,7 +75,7 @@ int aoei_mlm_step_create(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
     if (!code)
         code = aoei_mlm_step_layout(s, ctx, c, o, &s->arena, err);
     if (!code)
-        code = create_host(s, err);
+        code = create_buffers(s, err);
     if (code)
         aoei_mlm_step_destroy(s);
     return code;
@@ -87,7 +87,7 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     aoei_free(s->index);
     aoei_free(s->target);
     aoei_free(s->loss);
-    aoei_free(s->best);
+    aoei_free(s->is_correct);
     memset(s, 0, sizeof *s);
 }
 
@@ -123,7 +123,7 @@ static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_
 
 /* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, also computes their d_normed and
  * adds the gradients of the last matmul and its bias. */
-static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
+static void compute_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
     const size_t bias = aoei_head_slot(&s->config, AOEI_HW_DECODER_BIAS);
     const aoei_tensor *w = s->params.values, *g = s->params.grads;
     const aoei_tensor x = aoei_tensor_rows(s->normed, first, n), logits = aoei_tensor_rows(s->logits, 0, n);
@@ -132,10 +132,10 @@ static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale,
     e.workspace = s->workspace;
     aoei_linear_forward(s->ctx, logits, x, w[AOEI_W_WORD], w[bias], &e);
     const aoei_tensor d = aoei_tensor_rows(s->d_logits, 0, n);
-    aoei_cross_entropy(s->ctx, d, logits, s->target + first, scale, s->loss, s->best);
+    aoei_cross_entropy(s->ctx, d, logits, s->target + first, scale, s->loss, s->is_correct);
     for (size_t i = 0; i < n; i++) {
         sums->loss += s->loss[i];
-        sums->correct += s->best[i];
+        sums->correct += s->is_correct[i];
     }
     sums->masked += n;
     if (scale == 0)
@@ -166,7 +166,7 @@ void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, 
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
     head_forward(s, last, drop);
     for (size_t i = 0; i < s->n_masked; i += block)
-        decode_block(s, i, s->n_masked - i < block ? s->n_masked - i : block, scale, sums);
+        compute_block(s, i, s->n_masked - i < block ? s->n_masked - i : block, scale, sums);
     if (scale == 0)
         return;
     head_backward(s, aoei_encoder_grad_last(&s->state, b->n_tokens), drop);

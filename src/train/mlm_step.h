@@ -46,7 +46,7 @@ typedef struct aoei_mlm_step {
     aoei_tensor d_normed;  /* [tokens, D] float32 gradient of normed */
     aoei_tensor workspace; /* buffer in which the matmuls of the head pack weights */
     double *loss;          /* [block] loss of each token of a block, in nats; owned */
-    uint8_t *best;         /* [block] 1 if the original token has the largest logit, otherwise 0; owned */
+    uint8_t *is_correct;   /* [block] 1 if the original token has the largest logit, otherwise 0; owned */
 } aoei_mlm_step;
 
 /* Sums over the chunks of a batch. */

@@ -27,10 +27,10 @@ enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
 /* A list of token id sequences in one array: sequence i is ids[offsets[i]] to ids[offsets[i + 1] - 1]. */
 typedef struct sequence_list {
     int32_t *ids;    /* [capacity] token ids, of which the first offsets[n] are used; owned */
-    size_t *offsets; /* [slots] start of each sequence in ids and, at index n, the end of the last one; owned */
+    size_t *offsets; /* [offset_capacity] start of each sequence in ids and, at index n, the end of the last one; owned */
     size_t n;        /* number of sequences */
     size_t capacity; /* number of elements allocated for ids */
-    size_t slots;    /* number of elements allocated for offsets */
+    size_t offset_capacity; /* number of elements allocated for offsets */
 } sequence_list;
 
 typedef struct mlm_task {
@@ -109,13 +109,13 @@ static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *e
         l->ids = grown;
         l->capacity = capacity;
     }
-    if (l->n + 1 >= l->slots) {
-        const size_t slots = 2 * l->slots + 64;
-        size_t *grown = aoei_realloc_array(l->offsets, slots, sizeof *grown);
+    if (l->n + 1 >= l->offset_capacity) {
+        const size_t offset_capacity = 2 * l->offset_capacity + 64;
+        size_t *grown = aoei_realloc_array(l->offsets, offset_capacity, sizeof *grown);
         if (!grown)
-            return aoei_fail_nomem(err, slots * sizeof *grown);
+            return aoei_fail_nomem(err, offset_capacity * sizeof *grown);
         l->offsets = grown;
-        l->slots = slots;
+        l->offset_capacity = offset_capacity;
     }
     l->offsets[0] = 0;
     memcpy(l->ids + used, ids, n * sizeof *ids);
@@ -179,8 +179,8 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: options.held_out %g selects no text; raise it, or set it to 0 to train without evaluation",
                          p->o->texts[0], p->o->held_out);
-    aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%zu sequences with %zu tokens in total, %zu held out", n, p->tokens,
-                   n_held_out);
+    aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%zu training sequences with %zu tokens, and %zu held-out sequences", n,
+                   p->tokens, n_held_out);
     task->examples = n;
     task->steps_per_epoch = (n + p->o->batch_size - 1) / p->o->batch_size;
     task->ibn_threshold = (double)NAN;
@@ -235,7 +235,7 @@ static void end_epoch(mlm_task *p) {
 
 /* Reads the next sequence into a new array *out: its length, then its token ids; owned by the caller. *out is NULL at the end
  * of the epoch. */
-static int read_one(mlm_task *p, int32_t **out, aoe_error *err) {
+static int read_sequence(mlm_task *p, int32_t **out, aoe_error *err) {
     const int32_t *ids;
     size_t n;
     *out = NULL;
@@ -256,9 +256,9 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
     p->drawn = 0;
     aoei_rng_init(&p->rng, seed, AOEI_STREAM_SHUFFLE, (uint32_t)epoch);
     int rc = aoei_sequences_open(&p->stream, p->model, &p->reading, err);
-    int32_t *one = NULL;
-    while (!rc && p->buffered < p->o->shuffle && !(rc = read_one(p, &one, err)) && one)
-        p->buffer[p->buffered++] = one;
+    int32_t *sequence = NULL;
+    while (!rc && p->buffered < p->o->shuffle && !(rc = read_sequence(p, &sequence, err)) && sequence)
+        p->buffer[p->buffered++] = sequence;
     return rc;
 }
 
@@ -271,7 +271,7 @@ static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
                          p->o->texts[0]);
     const size_t i = aoei_rng_below(&p->rng, (uint32_t)p->buffered);
     int32_t *next;
-    const int rc = read_one(p, &next, err);
+    const int rc = read_sequence(p, &next, err);
     if (rc)
         return rc;
     *out = p->buffer[i];
@@ -286,9 +286,9 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
     if (p->epoch != epoch || p->drawn > first)
         rc = begin_epoch(p, seed, epoch, err);
     while (!rc && p->drawn < first) {
-        int32_t *one;
-        rc = draw(p, &one, err);
-        aoei_free(one);
+        int32_t *sequence;
+        rc = draw(p, &sequence, err);
+        aoei_free(sequence);
     }
     return rc;
 }
@@ -296,9 +296,9 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
 /* -------------------------------------------------------------------- steps */
 
 /* Masks every sequence of the list in place. The masked positions of sequence i, counted from its first token, are
- * p->index[places[i]] to p->index[places[i + 1] - 1], and p->target contains the original ids at the same indices. places:
- * [list->n + 1]. Sequence i uses the random stream (seed, stream, first + i). */
-static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *places,
+ * p->index[mask_offsets[i]] to p->index[mask_offsets[i + 1] - 1], and p->target contains the original ids at the same indices.
+ * mask_offsets: [list->n + 1]. Sequence i uses the random stream (seed, stream, first + i). */
+static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *mask_offsets,
                     aoe_error *err) {
     const size_t need = list_tokens(list);
     if (p->capacity < need) {
@@ -312,19 +312,20 @@ static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t st
             return aoei_fail_nomem(err, need * sizeof *p->index);
         }
     }
-    places[0] = 0;
+    mask_offsets[0] = 0;
     for (size_t i = 0; i < list->n; i++) {
         aoei_rng rng;
-        const size_t at = list->offsets[i], n = list->offsets[i + 1] - at, place = places[i];
+        const size_t at = list->offsets[i], n = list->offsets[i + 1] - at, mask_offset = mask_offsets[i];
         aoei_rng_init(&rng, seed, stream, (uint32_t)(first + i));
-        places[i + 1] = place + aoei_masking_apply(&p->masking, &rng, list->ids + at, n, p->index + place, p->target + place);
+        mask_offsets[i + 1] = mask_offset + aoei_masking_apply(&p->masking, &rng, list->ids + at, n, p->index + mask_offset,
+                                                               p->target + mask_offset);
     }
     return AOE_OK;
 }
 
 /* Fills the chunk of the step with sequences of the list, starting at index `first`. Returns the index of the first sequence
  * that does not fit. */
-static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *places, size_t first) {
+static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, size_t first) {
     aoei_mlm_step *s = &p->step;
     size_t i = first;
     aoei_batch_clear(&s->buffer);
@@ -333,7 +334,7 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *p
         const size_t at = list->offsets[i], n = list->offsets[i + 1] - at, base = s->buffer.batch.n_tokens;
         if (base + n > s->o.tokens)
             break;
-        for (size_t k = places[i]; k < places[i + 1]; k++, s->n_masked++) {
+        for (size_t k = mask_offsets[i]; k < mask_offsets[i + 1]; k++, s->n_masked++) {
             s->index[s->n_masked] = (uint32_t)base + p->index[k];
             s->target[s->n_masked] = p->target[k];
         }
@@ -343,12 +344,12 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *p
 }
 
 /* Runs the model on masked sequences and sets *result. If gradient is 0, only the loss and the accuracy are computed. */
-static void run_list(mlm_task *p, const sequence_list *list, const size_t *places, const aoei_encoder_dropout *drop,
-                     int gradient, aoei_task_result *result) {
+static void run_sequences(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, const aoei_encoder_dropout *drop,
+                          int gradient, aoei_task_result *result) {
     aoei_mlm_sums sums = {0};
-    const double n = (double)places[list->n], scale = gradient && n > 0 ? 1 / n : 0;
+    const double n = (double)mask_offsets[list->n], scale = gradient && n > 0 ? 1 / n : 0;
     for (size_t i = 0; i < list->n;) {
-        i = fill_chunk(p, list, places, i);
+        i = fill_chunk(p, list, mask_offsets, i);
         aoei_mlm_step_gradient(&p->step, drop, scale, &sums);
     }
     result->loss.total = n > 0 ? sums.loss / n : 0;
@@ -361,24 +362,24 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
                     aoe_error *err) {
     mlm_task *p = task->self;
     const size_t epoch = step / task->steps_per_epoch, first = step % task->steps_per_epoch * p->o->batch_size;
-    const size_t left = task->examples - first, n = left < p->o->batch_size ? left : p->o->batch_size;
+    const size_t remaining = task->examples - first, n = remaining < p->o->batch_size ? remaining : p->o->batch_size;
     int rc = seek(p, t->o->seed, epoch, first, err);
     p->batch.n = 0;
     for (size_t i = 0; i < n && !rc; i++) {
-        int32_t *one;
-        rc = draw(p, &one, err);
+        int32_t *sequence;
+        rc = draw(p, &sequence, err);
         if (!rc)
-            rc = list_add(&p->batch, one + 1, (size_t)*one, err);
-        aoei_free(one);
+            rc = list_add(&p->batch, sequence + 1, (size_t)*sequence, err);
+        aoei_free(sequence);
     }
-    size_t *places = rc ? NULL : aoei_malloc_array(n + 1, sizeof *places);
-    if (!rc && !places)
-        rc = aoei_fail_nomem(err, n * sizeof *places);
+    size_t *mask_offsets = rc ? NULL : aoei_malloc_array(n + 1, sizeof *mask_offsets);
+    if (!rc && !mask_offsets)
+        rc = aoei_fail_nomem(err, n * sizeof *mask_offsets);
     if (!rc)
-        rc = mask_all(p, &p->batch, t->o->seed, AOEI_STREAM_MASK, step * p->o->batch_size, places, err);
+        rc = mask_all(p, &p->batch, t->o->seed, AOEI_STREAM_MASK, step * p->o->batch_size, mask_offsets, err);
     if (!rc)
-        run_list(p, &p->batch, places, drop, 1, result);
-    aoei_free(places);
+        run_sequences(p, &p->batch, mask_offsets, drop, 1, result);
+    aoei_free(mask_offsets);
     return rc;
 }
 
@@ -386,20 +387,20 @@ static int evaluate(aoei_task *task, aoei_trainer *t, double *score, aoei_task_r
     mlm_task *p = task->self;
     sequence_list masked = {0};
     int rc = AOE_OK;
-    size_t *places = aoei_malloc_array(p->held_out.n + 1, sizeof *places);
-    if (!places)
-        rc = aoei_fail_nomem(err, p->held_out.n * sizeof *places);
+    size_t *mask_offsets = aoei_malloc_array(p->held_out.n + 1, sizeof *mask_offsets);
+    if (!mask_offsets)
+        rc = aoei_fail_nomem(err, p->held_out.n * sizeof *mask_offsets);
     for (size_t i = 0; i < p->held_out.n && !rc; i++)
         rc = list_add(&masked, p->held_out.ids + p->held_out.offsets[i], p->held_out.offsets[i + 1] - p->held_out.offsets[i],
                       err);
     if (!rc)
-        rc = mask_all(p, &masked, t->o->seed, AOEI_STREAM_HELD_OUT, 0, places, err);
+        rc = mask_all(p, &masked, t->o->seed, AOEI_STREAM_HELD_OUT, 0, mask_offsets, err);
     if (!rc) {
-        run_list(p, &masked, places, NULL, 0, result);
+        run_sequences(p, &masked, mask_offsets, NULL, 0, result);
         *score = -result->loss.total;
     }
     list_free(&masked);
-    aoei_free(places);
+    aoei_free(mask_offsets);
     return rc;
 }
 

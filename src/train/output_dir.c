@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Returns the length of the next longer prefix of path that ends with a complete component. length: length of a prefix. */
-static size_t next_prefix(const char *path, size_t length) {
+static size_t next_prefix_length(const char *path, size_t length) {
     length += strspn(path + length, "/");
     return length + strcspn(path + length, "/");
 }
@@ -33,13 +33,13 @@ static void remove_empty(char *path, size_t n) {
 
 static size_t count_missing(const char *path, aoe_error *err, int *code) {
     char *prefix = aoei_strdup(path);
-    size_t missing = 0, all = strlen(path);
-    *code = prefix ? AOE_OK : aoei_fail_nomem(err, all + 1);
-    for (size_t length = next_prefix(path, 0); prefix && length > 0; length = next_prefix(path, length)) {
+    size_t missing = 0, path_length = strlen(path);
+    *code = prefix ? AOE_OK : aoei_fail_nomem(err, path_length + 1);
+    for (size_t length = next_prefix_length(path, 0); prefix && length > 0; length = next_prefix_length(path, length)) {
         prefix[length] = 0;
         missing += !aoei_exists(prefix);
         prefix[length] = path[length];
-        if (length + strspn(path + length, "/") >= all)
+        if (length + strspn(path + length, "/") >= path_length)
             break;
     }
     aoei_free(prefix);

@@ -23,22 +23,22 @@ static size_t max_arity(const aoei_pair_step_options *o) {
 }
 
 /* Returns 1 if the head is a projection of the vectors, 0 if there is no head or the head is a classifier. */
-static int projects(const aoei_encoder_config *c) {
+static int has_projection(const aoei_encoder_config *c) {
     return c->head_rows && c->head_cols == aoei_vector_dims(c);
 }
 
 /* Returns the number of components of the vectors from which the loss is computed. */
 static size_t loss_dims(const aoei_encoder_config *c) {
-    return projects(c) ? c->head_rows : aoei_vector_dims(c);
+    return has_projection(c) ? c->head_rows : aoei_vector_dims(c);
 }
 
-static void take_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
+static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     const aoei_encoder_config *c = &s->config;
     s->pooled = aoei_tensor_take(arena, texts, c->hidden);
     s->vectors = c->dense ? aoei_tensor_take(arena, texts, c->dense) : s->pooled;
     s->d_vectors = c->dense ? aoei_tensor_take(arena, texts, c->dense) : s->pooled;
-    s->projected = projects(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->vectors;
-    s->d_projected = projects(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->d_vectors;
+    s->projected = has_projection(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->vectors;
+    s->d_projected = has_projection(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->d_vectors;
 }
 
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
@@ -55,7 +55,7 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
     if (code)
         return code;
-    take_vectors(s, arena, max_arity(o) * o->pairs);
+    lay_out_vectors(s, arena, max_arity(o) * o->pairs);
     return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_arity(o) * s->o.chunk_pairs, o->longest, mode,
                                err);
 }
@@ -67,17 +67,17 @@ static size_t workspace_size(const aoei_pair_step *s) {
         aoei_pair_objective_workspace(pairs, D), s->o.arity ? aoei_contrastive_objective_workspace(pairs, D, s->o.arity) : 1,
         aoei_regression_objective_workspace(pairs, D), aoei_classification_objective_workspace(pairs, D, classes),
         aoei_distill_objective_workspace(pairs, D, max_arity(&s->o))};
-    size_t most = 0;
+    size_t max_bytes = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (!sizes[i])
             return 0;
-        most = sizes[i] > most ? sizes[i] : most;
+        max_bytes = sizes[i] > max_bytes ? sizes[i] : max_bytes;
     }
-    return most;
+    return max_bytes;
 }
 
 /* Allocates the buffers that are not in the arena: token ids of the batch, and inputs and outputs of the objectives. */
-static int create_host(aoei_pair_step *s, aoe_error *err) {
+static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
     const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
@@ -107,7 +107,7 @@ int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     if (!code)
         code = aoei_pair_step_layout(s, ctx, c, o, &s->arena, err);
     if (!code)
-        code = create_host(s, err);
+        code = create_buffers(s, err);
     if (code)
         aoei_pair_step_destroy(s);
     return code;
@@ -165,8 +165,8 @@ static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor p
 
 /* Computes the classification objective with the head as classifier, and adds its gradient with respect to the head,
  * multiplied by scale, to the gradients of the parameters. */
-static int classes(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
-                   aoe_objective_result *result, aoe_error *err) {
+static int classification_loss(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
+                               aoe_objective_result *result, aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD), C = s->config.head_rows, weights = C * s->config.head_cols,
                  cells = weights + C;
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot;
@@ -189,8 +189,8 @@ static int classes(aoei_pair_step *s, const double *label, const aoei_example_ba
 }
 
 /* Computes the loss of the vectors v and writes its gradient, multiplied by scale, to dv. */
-static int objectives(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
-                      const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
+static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
+                        const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
     const size_t D = v.cols;
     aoei_tensor_read(s->ctx, s->host, v);
     const aoei_example_batch examples = {.B = v.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad};
@@ -207,7 +207,7 @@ static int objectives(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const ao
     if (s->loss == AOEI_STEP_REGRESSION)
         code = aoei_regression_objective(label, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
     else if (s->loss == AOEI_STEP_CLASSES)
-        code = classes(s, label, &examples, scale, result, err);
+        code = classification_loss(s, label, &examples, scale, result, err);
     else if (label)
         code = aoei_pair_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
     else
@@ -228,7 +228,7 @@ static void layers_forward(aoei_pair_step *s, size_t n) {
                       vectors = aoei_tensor_rows(s->vectors, 0, n), projected = aoei_tensor_rows(s->projected, 0, n);
     if (s->config.dense)
         aoei_dense_forward(s->ctx, vectors, pooled, w[AOEI_PW_DENSE], w[AOEI_PW_DENSE_BIAS], s->config.dense_tanh);
-    if (projects(&s->config))
+    if (has_projection(&s->config))
         aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], 1);
 }
 
@@ -237,7 +237,7 @@ static void layers_backward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
                       vectors = aoei_tensor_rows(s->vectors, 0, n), d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
-    if (projects(&s->config))
+    if (has_projection(&s->config))
         aoei_dense_backward(s->ctx, d_vectors, g[AOEI_PW_HEAD], g[AOEI_PW_HEAD_BIAS], aoei_tensor_rows(s->d_projected, 0, n),
                             vectors, aoei_tensor_rows(s->projected, 0, n), w[AOEI_PW_HEAD], 1);
     if (s->config.dense)
@@ -256,8 +256,8 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         last = chunk_forward(s, &b, aoei_tensor_rows(s->pooled, i, n), pooling, drop);
     }
     layers_forward(s, texts);
-    const int code = objectives(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
-                                label, group, scale, result, err);
+    const int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
+                                  label, group, scale, result, err);
     if (!code)
         layers_backward(s, texts);
     for (size_t i = 0; i < texts && !code; i += step) {

@@ -25,20 +25,20 @@
 enum { MAX_WEIGHT = 10000 };
 
 typedef struct pair_task {
-    aoei_task task;             /* functions that the trainer calls */
-    const aoe_train_options *o; /* options, already checked; borrowed */
-    aoei_source *sources;       /* [o->n_data] examples of each file; owned */
-    aoei_file_loss *losses;     /* [o->n_data] loss of each file; owned */
-    size_t arity;               /* maximum number of texts per example */
-    int contrastive;            /* 1: at least one file has no labels */
-    aoei_batches batches;       /* batches of the current epoch */
-    int warned;                 /* 1: the warning about unused examples was already logged */
-    int has_teacher;            /* 1: there is a teacher and its weight is above 0 */
-    aoei_teacher teacher;       /* vectors of the teacher */
-    aoei_pair_step step;        /* computes losses and gradients */
-    double *labels;             /* [B] labels of the batch; owned */
-    uint32_t *groups;           /* [arity * B] group of identical texts of each text of the batch; owned */
-    const float **wanted;       /* [arity * B] teacher's vector of each text of the batch; NULL: no teacher; owned */
+    aoei_task task;                /* functions that the trainer calls */
+    const aoe_train_options *o;    /* options, already checked; borrowed */
+    aoei_source *sources;          /* [o->n_data] examples of each file; owned */
+    aoei_file_loss *losses;        /* [o->n_data] loss of each file; owned */
+    size_t arity;                  /* maximum number of texts per example */
+    int contrastive;               /* 1: at least one file has no labels */
+    aoei_batches batches;          /* batches of the current epoch */
+    int warned;                    /* 1: the warning about unused examples was already logged */
+    int has_teacher;               /* 1: there is a teacher and its weight is above 0 */
+    aoei_teacher teacher;          /* vectors of the teacher */
+    aoei_pair_step step;           /* computes losses and gradients */
+    double *labels;                /* [B] labels of the batch; owned */
+    uint32_t *groups;              /* [arity * B] group of identical texts of each text of the batch; owned */
+    const float **teacher_vectors; /* [arity * B] teacher's vector of each text of the batch; NULL: no teacher; owned */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -139,7 +139,7 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
         const size_t arity = p->sources[i].data.arity * p->losses[i].copies;
         if (isnan(task->ibn_threshold))
             task->ibn_threshold = p->losses[i].threshold;
-        p->contrastive |= !p->losses[i].labelled;
+        p->contrastive |= !p->losses[i].has_labels;
         p->arity = arity > p->arity ? arity : p->arity;
         triplets |= p->sources[i].data.kind == AOE_EXAMPLES_TRIPLETS;
         highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
@@ -186,14 +186,14 @@ static json_t *real_or_null(double v) {
 /* Returns the properties of a file that affect the result, as a JSON object; NULL if memory runs out. The path does not affect
  * the result. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
-    static const char *const forms[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
+    static const char *const kinds[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
                                         [AOE_EXAMPLES_TRIPLETS] = "triplets",
                                         [AOE_EXAMPLES_TEXTS] = "texts"};
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)s->data.fingerprint);
     json_t *r = json_object();
-    int bad = json_object_set_new(r, "form", json_string(forms[s->data.kind]));
+    int bad = json_object_set_new(r, "form", json_string(kinds[s->data.kind]));
     bad |= json_object_set_new(r, "examples", json_integer((json_int_t)s->data.n));
     bad |= json_object_set_new(r, "weight", json_real(s->weight));
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
@@ -212,13 +212,13 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
  * affect the result. Returns non-zero if memory runs out. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
-    const int there = p->has_teacher;
+    const int given = p->has_teacher;
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->teacher.fingerprint);
-    int bad = json_object_set_new(r, "teacher", aoei_name_json(there ? o->teacher : NULL));
-    bad |= json_object_set_new(r, "w_teacher", json_real(there ? o->w_teacher : 0));
-    bad |= json_object_set_new(r, "distill", there ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
-    bad |= json_object_set_new(r, "teacher_fingerprint", there ? json_string(fingerprint) : json_null());
+    int bad = json_object_set_new(r, "teacher", aoei_name_json(given ? o->teacher : NULL));
+    bad |= json_object_set_new(r, "w_teacher", json_real(given ? o->w_teacher : 0));
+    bad |= json_object_set_new(r, "distill", given ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
+    bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());
     return bad;
 }
 
@@ -267,16 +267,16 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {
         const aoei_dataset *d = &p->sources[i].data;
-        size_t most;
-        const int code = aoei_dataset_batch_tokens(d, n, &most, err);
+        size_t max_tokens;
+        const int code = aoei_dataset_batch_tokens(d, n, &max_tokens, err);
         if (code)
             return code;
         /* a file with a weight above 1 may contribute its longest example several times */
-        if (p->sources[i].weight > 1 && most < n * d->arity * d->longest)
-            most = n * d->arity * d->longest;
-        most *= p->losses[i].copies;
+        if (p->sources[i].weight > 1 && max_tokens < n * d->arity * d->longest)
+            max_tokens = n * d->arity * d->longest;
+        max_tokens *= p->losses[i].copies;
         *longest = d->longest > *longest ? d->longest : *longest;
-        *tokens = most > *tokens ? most : *tokens;
+        *tokens = max_tokens > *tokens ? max_tokens : *tokens;
     }
     return AOE_OK;
 }
@@ -306,12 +306,12 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     task->params = &p->step.params;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
-    p->wanted = p->has_teacher ? aoei_malloc_array(p->arity * pairs, sizeof *p->wanted) : NULL;
-    if (!p->labels || !p->groups || (p->has_teacher && !p->wanted))
+    p->teacher_vectors = p->has_teacher ? aoei_malloc_array(p->arity * pairs, sizeof *p->teacher_vectors) : NULL;
+    if (!p->labels || !p->groups || (p->has_teacher && !p->teacher_vectors))
         return aoei_fail_nomem(err, pairs * sizeof *p->labels);
     if (p->has_teacher)
-        p->step.distill =
-            (aoei_distill){.form = p->o->distill, .weight = p->o->w_teacher, .dims = p->teacher.dims, .teacher = p->wanted};
+        p->step.distill = (aoei_distill){
+            .form = p->o->distill, .weight = p->o->w_teacher, .dims = p->teacher.dims, .teacher = p->teacher_vectors};
     return AOE_OK;
 }
 
@@ -330,22 +330,22 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
             aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
             p->groups[at] = d->groups[k];
             if (p->has_teacher)
-                p->wanted[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
+                p->teacher_vectors[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
         }
         p->labels[i] = d->labels[p->batches.example[pick]] / file_loss->label_scale;
     }
     return text;
 }
 
-static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double share) {
-    sum->total += r->total * share;
-    sum->cosine += r->cosine * share;
-    sum->ibn += r->ibn * share;
-    sum->angle += r->angle * share;
-    sum->contrastive += r->contrastive * share;
-    sum->regression += r->regression * share;
-    sum->classification += r->classification * share;
-    sum->teacher += r->teacher * share;
+static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double weight) {
+    sum->total += r->total * weight;
+    sum->cosine += r->cosine * weight;
+    sum->ibn += r->ibn * weight;
+    sum->angle += r->angle * weight;
+    sum->contrastive += r->contrastive * weight;
+    sum->regression += r->regression * weight;
+    sum->classification += r->classification * weight;
+    sum->teacher += r->teacher * weight;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
 }
@@ -355,17 +355,17 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     pair_task *p = task->self;
     const size_t first = step % task->steps_per_epoch * p->o->accumulate, left = p->batches.n - first;
     const size_t n = left < p->o->accumulate ? left : p->o->accumulate;
-    const double share = 1.0 / (double)n;
+    const double weight = 1.0 / (double)n;
     size_t text = 0;
     aoei_batches_plan(&p->batches, step / task->steps_per_epoch);
-    if (p->batches.left_out > p->batches.examples / 100 && !p->warned) {
+    if (p->batches.unused > p->batches.examples / 100 && !p->warned) {
         p->warned = 1;
         aoei_log_write(
             &t->ctx->log, AOE_LOG_WARNING,
             "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or "
             "triplets contains no text twice; set options.allow_duplicates to use them, with equal texts as negatives of each "
             "other",
-            p->batches.left_out, p->batches.examples);
+            p->batches.unused, p->batches.examples);
     }
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
@@ -374,10 +374,10 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         text = fill_batch(p, batch, text);
         p->step.loss = file_loss->loss;
         const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
-                                                 file_loss->labelled ? p->labels : NULL, p->groups, drop, share, &r, err);
+                                                 file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
         if (code)
             return code;
-        add_result(&result->loss, &r, share);
+        add_result(&result->loss, &r, weight);
         result->tokens += p->step.buffer.batch.n_tokens;
         result->examples += batch->n;
     }
@@ -415,6 +415,6 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     aoei_free(p.losses);
     aoei_free(p.labels);
     aoei_free(p.groups);
-    aoei_free(p.wanted);
+    aoei_free(p.teacher_vectors);
     return code;
 }

@@ -174,33 +174,33 @@ static void begin(aoei_sequences *s) {
     s->n = s->post->n_before;
 }
 
-static void append(aoei_sequences *s, const int32_t *ids, size_t n) {
+static void append_tokens(aoei_sequences *s, const int32_t *ids, size_t n) {
     memcpy(s->sequence + s->n, ids, n * sizeof *ids);
     s->n += n;
 }
 
 static void end_text(aoei_sequences *s) {
-    append(s, s->post->id + s->post->n_before, s->post->n_after);
+    append_tokens(s, s->post->id + s->post->n_before, s->post->n_after);
 }
 
 /* Returns the number of remaining tokens of the current text. */
-static size_t left_of_text(const aoei_sequences *s) {
+static size_t remaining_tokens(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
 /* Appends the remaining tokens of the current text to the sequence and returns 1. If the sequence is empty, appends only as
  * many tokens as fit. If it is not empty and they do not all fit, appends nothing and returns 0. */
-static int take_text(aoei_sequences *s) {
-    const size_t left = left_of_text(s), used = s->n + s->post->n_after;
-    const size_t fits = s->o.max_length > used ? s->o.max_length - used : 0;
+static int append_text(aoei_sequences *s) {
+    const size_t remaining = remaining_tokens(s), used = s->n + s->post->n_after;
+    const size_t free_tokens = s->o.max_length > used ? s->o.max_length - used : 0;
     const int empty = s->n == s->post->n_before;
-    if (left > fits && !empty)
+    if (remaining > free_tokens && !empty)
         return 0;
-    const size_t n = left < capacity(s) ? left : capacity(s);
-    append(s, s->tokens.ids + s->tokens.offsets[s->text] + s->token, n);
+    const size_t n = remaining < capacity(s) ? remaining : capacity(s);
+    append_tokens(s, s->tokens.ids + s->tokens.offsets[s->text] + s->token, n);
     end_text(s);
     s->token += n;
-    if (left_of_text(s) == 0) {
+    if (remaining_tokens(s) == 0) {
         s->text++;
         s->token = 0;
     }
@@ -210,7 +210,7 @@ static int take_text(aoei_sequences *s) {
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err) {
     begin(s);
     for (;;) {
-        while (s->text < s->tokens.n && left_of_text(s) == 0) /* skip texts whose tokens have all been used */
+        while (s->text < s->tokens.n && remaining_tokens(s) == 0) /* skip texts whose tokens have all been used */
             s->text++;
         if (s->text == s->tokens.n) {
             const int rc = next_block(s, err);
@@ -220,7 +220,7 @@ int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_e
                 break;
             continue;
         }
-        if (!take_text(s) || !s->o.pack)
+        if (!append_text(s) || !s->o.pack)
             break;
     }
     *ids = s->sequence;

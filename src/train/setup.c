@@ -127,10 +127,10 @@ static void plan_steps(aoei_trainer *t) {
 /* Adds the adapters to the record r. New adapters are described by the options of this run, not by the checkpoint, so that
  * changed options are detected when a run resumes. */
 static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
-    const aoe_lora *wanted = t->task->lora;
+    const aoe_lora *requested = t->task->lora;
     aoei_lora l = t->base->config.lora;
     aoei_buffer targets = {0};
-    const int code = l.r && wanted->r ? aoei_lora_resolve(&l, wanted, &t->base->config, err) : AOE_OK;
+    const int code = l.r && requested->r ? aoei_lora_resolve(&l, requested, &t->base->config, err) : AOE_OK;
     if (code)
         return code;
     int bad = l.r ? aoei_peft_list(&targets, &l, &t->base->config) : 0;
@@ -138,7 +138,7 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     bad = bad || json_object_set_new(r, "lora_alpha", l.r ? json_real(l.alpha) : json_null());
     bad = bad || json_object_set_new(r, "lora_dropout", l.r ? json_real(l.dropout) : json_null());
     bad = bad || json_object_set_new(r, "lora_targets", l.r ? json_string(targets.data) : json_null());
-    bad = bad || json_object_set_new(r, "load_8bit", l.r ? json_boolean(wanted->load_8bit) : json_null());
+    bad = bad || json_object_set_new(r, "load_8bit", l.r ? json_boolean(requested->load_8bit) : json_null());
     aoei_buffer_free(&targets);
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
@@ -200,8 +200,8 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
 /* Checks that the checkpoint contains adapters if and only if the run trains adapters. saved: 1 if the initial model is a
  * directory of adapters. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
-    const int adapters = aoei_is_adapter_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
-    if (adapters == wanted)
+    const int adapters = aoei_is_adapter_dir(checkpoint), requested = t->task->lora && (saved || t->task->lora->r);
+    if (adapters == requested)
         return AOE_OK;
     return aoei_fail(
         err, AOE_EARG,
@@ -210,7 +210,7 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
 }
 
 /* Checks that the output does not replace the base model, which the adapters need. base: directory of the base model. */
-static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *err) {
+static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: training would replace %s, which the adapters need; choose another output",
@@ -224,22 +224,22 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const int saved = aoei_is_adapter_dir(o->model);
     aoe_model_options options = o->model_options;
     aoei_open_mode p = {.mlm = t->task->mlm_head, .seed = o->seed, .lora = t->task->lora};
-    aoe_lora again;
+    aoe_lora checkpoint_lora;
     char *base = NULL;
     int code = checkpoint ? check_checkpoint(t, checkpoint, saved, err) : AOE_OK;
     if (!code && checkpoint && aoei_is_adapter_dir(checkpoint)) {
         code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
-        aoe_lora_defaults(
-            &again); /* the checkpoint contains rank, alpha and targets; describe_lora compares them with the options */
-        again.dropout = p.lora->dropout;
-        p.lora = &again;
+        aoe_lora_defaults(&checkpoint_lora); /* the checkpoint contains rank, alpha and targets; describe_lora compares them
+                                                with the options */
+        checkpoint_lora.dropout = p.lora->dropout;
+        p.lora = &checkpoint_lora;
     }
     p.eight_bit = t->task->lora && t->task->lora->load_8bit;
     if (!code)
         code = aoei_model_open_for(&t->base, t->ctx, checkpoint ? checkpoint : o->model, &options, &p, err);
     if (!code)
-        code = check_base_stays(t, t->base->files.base_dir ? t->base->files.base_dir : t->base->files.dir, err);
+        code = check_base_is_kept(t, t->base->files.base_dir ? t->base->files.base_dir : t->base->files.dir, err);
     aoei_free(base);
     return code;
 }
@@ -251,9 +251,9 @@ static void log_settings(const aoei_trainer *t) {
     aoe_model_describe(t->base, text, sizeof text);
     aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s", text);
     const aoei_settings *s = &t->base->settings;
-    const char *limits = s->pooling == AOE_POOLING_FIRST_LAST_AVG ? aoei_settings_limits(s, text, sizeof text) : NULL;
-    if (limits && t->task->embeds)
-        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limits);
+    const char *limitation = s->pooling == AOE_POOLING_FIRST_LAST_AVG ? aoei_settings_limits(s, text, sizeof text) : NULL;
+    if (limitation && t->task->embeds)
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limitation);
 }
 
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {

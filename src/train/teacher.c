@@ -16,14 +16,14 @@ enum { BLOCK = 4096 /* texts per call of aoe_embed */ };
 #define LOG_EVERY 10.0 /* seconds between progress messages */
 
 /* State of aoei_teacher_embed. */
-typedef struct work {
+typedef struct teacher_job {
     aoei_teacher *t;        /* teacher; borrowed */
     aoe_context *ctx;       /* threads and log; borrowed */
     aoe_embedder *embedder; /* embedder of the teacher; owned */
     aoe_text_info *info;    /* [BLOCK] information about each text of a block; owned */
-    size_t done, all;       /* number of texts embedded so far, and number of texts of all files */
+    size_t embedded, total; /* number of texts embedded so far, and number of texts of all files */
     double logged;          /* time of the last progress message, in seconds */
-} work;
+} teacher_job;
 
 int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_error *err) {
     aoe_model_options o;
@@ -47,7 +47,8 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dt
 
 /* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". first: index of the first text of the block in the
  * file. */
-static int name_text(const work *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner, aoe_error *err) {
+static int fail_text(const teacher_job *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner,
+                     aoe_error *err) {
     const size_t failed = aoe_embed_failed_text(w->embedder);
     if (failed == (size_t)-1)
         return aoei_fail(err, code, "options.teacher: %s", inner->message);
@@ -55,12 +56,12 @@ static int name_text(const work *w, const aoei_examples *e, size_t first, int co
 }
 
 /* Computes the vectors of the texts [first, first + n) of a file. vectors: [n, dims]. */
-static int embed_block(work *w, const aoei_examples *e, size_t first, size_t n, float *vectors, aoe_error *err) {
+static int embed_block(teacher_job *w, const aoei_examples *e, size_t first, size_t n, float *vectors, aoe_error *err) {
     aoei_teacher *t = w->t;
     aoe_error inner = {0};
     const int code = aoe_embed(w->embedder, e->text + first, n, vectors, w->info, &inner);
     if (code)
-        return name_text(w, e, first, code, &inner, err);
+        return fail_text(w, e, first, code, &inner, err);
     for (size_t i = 0; i < n; i++)
         if (!w->info[i].tokens)
             return aoei_fail(
@@ -68,15 +69,15 @@ static int embed_block(work *w, const aoei_examples *e, size_t first, size_t n, 
                 "%s:%zu: a text has no token in the teacher's vocabulary, so its vector would be zero; remove the row", e->name,
                 aoei_examples_line(e, first + i));
     t->fingerprint = aoei_hash(t->fingerprint, vectors, n * t->dims * sizeof *vectors);
-    w->done += n;
+    w->embedded += n;
     if (aoei_now() - w->logged >= LOG_EVERY) {
-        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts embedded", t->dir, w->done, w->all);
+        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts embedded", t->dir, w->embedded, w->total);
         w->logged = aoei_now();
     }
     return AOE_OK;
 }
 
-static int embed_file(work *w, const aoei_examples *e, float **vectors, aoe_error *err) {
+static int embed_file(teacher_job *w, const aoei_examples *e, float **vectors, aoe_error *err) {
     const size_t dims = w->t->dims;
     int code = AOE_OK;
     *vectors = aoei_malloc_array(e->n_texts, dims * sizeof **vectors);
@@ -92,11 +93,11 @@ static int embed_file(work *w, const aoei_examples *e, float **vectors, aoe_erro
 
 int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *files, size_t n, size_t batch_tokens,
                        aoe_error *err) {
-    work w = {.t = t, .ctx = ctx, .logged = aoei_now()};
+    teacher_job w = {.t = t, .ctx = ctx, .logged = aoei_now()};
     const aoe_embedder_options o = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens};
     int code = aoe_embedder_create(&w.embedder, t->model, &o, err);
     for (size_t i = 0; i < n; i++)
-        w.all += files[i].n_texts;
+        w.total += files[i].n_texts;
     w.info = aoei_malloc_array(BLOCK, sizeof *w.info);
     t->vectors = aoei_calloc(n, sizeof *t->vectors);
     t->n = n;
@@ -104,7 +105,7 @@ int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *f
         code = aoei_fail_nomem(err, BLOCK * sizeof *w.info);
     if (!code)
         aoei_log_write(&ctx->log, AOE_LOG_INFO, "%s: embedding %zu texts with the teacher, %zu components each, %.1f MB",
-                       t->dir, w.all, t->dims, (double)w.all * (double)(t->dims * sizeof **t->vectors) / 1e6);
+                       t->dir, w.total, t->dims, (double)w.total * (double)(t->dims * sizeof **t->vectors) / 1e6);
     for (size_t i = 0; i < n && !code; i++)
         code = embed_file(&w, &files[i], &t->vectors[i], err);
     aoei_free(w.info);

@@ -47,7 +47,7 @@ static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t
 }
 
 /* Removes the lines after `step` from an existing log file. */
-static int shorten(const char *path, uint64_t step, aoe_error *err) {
+static int remove_later_lines(const char *path, uint64_t step, aoe_error *err) {
     char *data = NULL;
     size_t size = 0;
     aoei_buffer kept = {0};
@@ -77,7 +77,7 @@ int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, ui
     if (!log->path)
         code = aoei_fail_nomem(err, 0);
     if (!code && resume && step > 0)
-        code = shorten(log->path, step, err);
+        code = remove_later_lines(log->path, step, err);
     if (!code) {
         log->file = aoei_io_step() ? NULL : fopen(log->path, resume && step > 0 ? "ab" : "wb");
         if (!log->file)

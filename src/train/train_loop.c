@@ -20,15 +20,15 @@
 #include <string.h>
 
 /* Times for progress reports. They do not affect the result unless the run has a time limit. */
-typedef struct meter {
-    double start;        /* time when this process started training, in seconds */
-    double last;         /* time of the last step event, in seconds */
-    double before;       /* training time of earlier processes of this run, in seconds; only used with a time limit */
-    uint64_t first_step; /* number of steps completed before this process started */
-    int cancelled;       /* 1: the event callback asked to stop */
-} meter;
+typedef struct timer {
+    double start;           /* time when this process started training, in seconds */
+    double last;            /* time of the last step event, in seconds */
+    double earlier_seconds; /* training time of earlier processes of this run, in seconds; only used with a time limit */
+    uint64_t first_step;    /* number of steps completed before this process started */
+    int cancelled;          /* 1: the event callback asked to stop */
+} timer;
 
-static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_train_event_kind kind) {
+static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_train_event_kind kind) {
     aoe_train_event e;
     memset(&e, 0, sizeof e);
     const aoei_progress *p = &t->progress;
@@ -51,11 +51,11 @@ static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_trai
 
 /* Writes an event to the log and passes it to the event callback. Of a long run, only about 1,000 step events are logged.
  * Checkpoints and the start of a resumed run are not logged, so that its log equals that of an uninterrupted run. */
-static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *err) {
+static int report_event(aoei_trainer *t, timer *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;
-    const int again = e->kind == AOE_TRAIN_START && e->step > 0;
-    const int between = e->kind == AOE_TRAIN_STEP && e->step % every != 0 && e->step != 1;
-    if (e->kind != AOE_TRAIN_CHECKPOINT && !again && !between) {
+    const int is_resume = e->kind == AOE_TRAIN_START && e->step > 0;
+    const int is_omitted = e->kind == AOE_TRAIN_STEP && e->step % every != 0 && e->step != 1;
+    if (e->kind != AOE_TRAIN_CHECKPOINT && !is_resume && !is_omitted) {
         const int code = aoei_train_log_write(t->log, e, err);
         if (code)
             return code;
@@ -65,25 +65,25 @@ static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *
     return AOE_OK;
 }
 
-static void update_seconds(aoei_trainer *t, const meter *m) {
-    t->progress.seconds = m->before + aoei_now() - m->start;
+static void update_seconds(aoei_trainer *t, const timer *m) {
+    t->progress.seconds = m->earlier_seconds + aoei_now() - m->start;
 }
 
 /* For runs with a time limit: estimates the total number of steps from the current speed. If the time limit is reached, the
  * step just completed becomes the last one. */
-static void estimate_steps(aoei_trainer *t, const meter *m) {
+static void estimate_steps(aoei_trainer *t, const timer *m) {
     const uint64_t step = t->progress.step;
-    const double here = t->progress.seconds - m->before, left = 60 * t->o->max_minutes - t->progress.seconds;
-    const double more = left * (double)(step - m->first_step) / here;
-    t->total_steps = step + (left <= 0 ? 0 : !(more > 1) ? 1 : more < INT32_MAX ? (size_t)more : INT32_MAX);
+    const double elapsed_here = t->progress.seconds - m->earlier_seconds, left = 60 * t->o->max_minutes - t->progress.seconds;
+    const double more_steps = left * (double)(step - m->first_step) / elapsed_here;
+    t->total_steps = step + (left <= 0 ? 0 : !(more_steps > 1) ? 1 : more_steps < INT32_MAX ? (size_t)more_steps : INT32_MAX);
 }
 
 /* Returns the learning rate of a step, counted from 0: linear warm-up to the maximum, then linear decay that would reach 0 one
  * step after the last step. With a time limit, warm-up and decay are linear in the training time. */
 static double learning_rate(const aoei_trainer *t, uint64_t step) {
     if (t->o->max_minutes > 0) {
-        const double share = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
-        return t->o->lr * (share < warmup ? share / warmup : (1 - share) / (1 - warmup));
+        const double fraction = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
+        return t->o->lr * (fraction < warmup ? fraction / warmup : (1 - fraction) / (1 - warmup));
     }
     if (step < t->warmup_steps)
         return t->o->lr * (double)(step + 1) / (double)t->warmup_steps;
@@ -92,7 +92,7 @@ static double learning_rate(const aoei_trainer *t, uint64_t step) {
     return t->o->lr * (double)(t->total_steps - step) / (double)(t->total_steps - t->warmup_steps);
 }
 
-static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *err) {
+static int take_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const uint64_t step = t->progress.step;
     aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
@@ -132,7 +132,7 @@ static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *e
 }
 
 /* Returns 1 if the step just completed is the last one or a multiple of `every`. If `every` is 0, the interval is one epoch. */
-static int due(const aoei_trainer *t, size_t every) {
+static int is_due(const aoei_trainer *t, size_t every) {
     const uint64_t step = t->progress.step;
     return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
 }
@@ -145,7 +145,7 @@ static int check_weights(const aoei_trainer *t, aoe_error *err) {
                      (unsigned long long)t->progress.step);
 }
 
-static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
+static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
     aoei_progress *p = &t->progress;
     double score = (double)NAN;
     aoei_task_result r = {.accuracy = (double)NAN};
@@ -167,10 +167,10 @@ static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
     e.loss = r.loss;
     e.accuracy = r.accuracy;
     m->last = aoei_now();
-    return send(t, m, &e, err);
+    return report_event(t, m, &e, err);
 }
 
-static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err) {
+static int checkpoint(aoei_trainer *t, timer *m, aoe_error *err) {
     char *path;
     update_seconds(t, m);
     int code = aoei_checkpoint_write(t, &path, err);
@@ -178,7 +178,7 @@ static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err) {
         return code;
     aoe_train_event e = new_event(t, m, AOE_TRAIN_CHECKPOINT);
     e.path = path;
-    code = send(t, m, &e, err);
+    code = report_event(t, m, &e, err);
     aoei_free(path);
     m->last = aoei_now();
     return code;
@@ -188,14 +188,14 @@ static int out_of_patience(const aoei_trainer *t) {
     return t->o->patience && t->progress.has_best && t->progress.bad_evals >= t->o->patience;
 }
 
-static int loop(aoei_trainer *t, meter *m, aoe_error *err) {
+static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
     while (t->progress.step < t->total_steps && !out_of_patience(t)) {
         aoe_train_event e;
         int saved = 0;
         int code = take_step(t, m, &e, err);
         if (!code)
-            code = send(t, m, &e, err);
-        const int save = due(t, t->o->save_every), score = t->task->evaluate && due(t, t->o->eval_every);
+            code = report_event(t, m, &e, err);
+        const int save = is_due(t, t->o->save_every), score = t->task->evaluate && is_due(t, t->o->eval_every);
         if (!code && (save || score || m->cancelled))
             code = check_weights(t, err);
         if (!code && score)
@@ -233,7 +233,7 @@ static json_t *training_record(const aoei_trainer *t) {
     return NULL;
 }
 
-static int finish(aoei_trainer *t, meter *m, aoe_error *err) {
+static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
     if (t->progress.has_best)
         aoei_tensor_write(t->ctx, t->params->value, t->best);
     json_t *record = training_record(t);
@@ -245,7 +245,7 @@ static int finish(aoei_trainer *t, meter *m, aoe_error *err) {
         return code;
     aoe_train_event e = new_event(t, m, AOE_TRAIN_DONE);
     e.score = e.best_score;
-    return send(t, m, &e, err);
+    return report_event(t, m, &e, err);
 }
 
 /* Creates the checkpoint directory. If the run does not resume, removes all checkpoints of earlier runs; otherwise removes
@@ -262,17 +262,17 @@ static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
 }
 
 static int run(aoei_trainer *t, aoe_error *err) {
-    meter m = {.first_step = t->progress.step, .before = t->progress.seconds};
+    timer m = {.first_step = t->progress.step, .earlier_seconds = t->progress.seconds};
     int code = prepare_checkpoints(t, err);
     if (!code)
         code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, err);
     m.start = m.last = aoei_now();
     if (!code) {
         aoe_train_event e = new_event(t, &m, AOE_TRAIN_START);
-        code = send(t, &m, &e, err);
+        code = report_event(t, &m, &e, err);
     }
     if (!code)
-        code = loop(t, &m, err);
+        code = run_steps(t, &m, err);
     return code ? code : finish(t, &m, err);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void measure(aoei_dataset *d) {
+static void compute_statistics(aoei_dataset *d) {
     d->lowest = d->highest = d->labels[0];
     for (size_t i = 0; i < d->n; i++) {
         if (d->labels[i] < d->lowest)
@@ -32,18 +32,18 @@ static void measure(aoei_dataset *d) {
 
 static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                     aoe_error *err) {
-    uint8_t *second =
-        aoei_calloc(e->n_texts, sizeof *second); /* [n_texts] 1: the text is not at the first position of its example */
-    if (!second)
+    uint8_t *is_later =
+        aoei_calloc(e->n_texts, sizeof *is_later); /* [n_texts] 1: the text is not at the first position of its example */
+    if (!is_later)
         return aoei_fail_nomem(err, e->n_texts);
     for (size_t i = 0; i < d->n; i++)
         for (size_t t = d->first[i * d->arity + 1]; t < d->first[(i + 1) * d->arity]; t++)
-            second[t] = 1;
+            is_later[t] = 1;
     const char *const prompts[2] = {prompt, doc_prompt};
     size_t failed;
     aoe_error inner;
-    const int code = aoei_encode_prompted(m, e->text, e->n_texts, prompts, second, &d->tokens, &failed, &inner);
-    aoei_free(second);
+    const int code = aoei_encode_prompted(m, e->text, e->n_texts, prompts, is_later, &d->tokens, &failed, &inner);
+    aoei_free(is_later);
     if (!code)
         return AOE_OK;
     return failed == (size_t)-1 ? aoei_fail(err, code, "%s", inner.message)
@@ -76,7 +76,7 @@ int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples
     if (code)
         aoei_dataset_destroy(d);
     else
-        measure(d);
+        compute_statistics(d);
     return code;
 }
 

@@ -313,9 +313,9 @@ static void finds_tokenizer_and_base(void **state) {
     free(base);
 }
 
-/* Rewrites the weights file of the adapter directory dir. Omits tensors whose name contains left_out, adds a [2, 2] tensor
+/* Rewrites the weights file of the adapter directory dir. Omits tensors whose name contains unused, adds a [2, 2] tensor
  * named extra, adds a column to tensors whose name contains misshapen, and sets all elements to value. NULL: no change. */
-static void rewrite(const char *dir, const char *left_out, const char *extra, const char *misshapen, float value) {
+static void rewrite(const char *dir, const char *unused, const char *extra, const char *misshapen, float value) {
     char *path = test_path(dir, AOEI_PEFT_WEIGHTS);
     aoei_safetensors *f;
     aoei_st_writer *w;
@@ -325,7 +325,7 @@ static void rewrite(const char *dir, const char *left_out, const char *extra, co
     assert_int_equal(aoei_safetensors_open(&f, path, NULL), 0);
     for (size_t i = 0; i < aoei_safetensors_count(f); i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(f, i);
-        if (left_out && strstr(t->name, left_out))
+        if (unused && strstr(t->name, unused))
             continue;
         e[n] = (aoei_st_entry){t->name, AOEI_ST_F32, 2, {t->shape[0], t->shape[1]}};
         e[n++].shape[1] += misshapen && strstr(t->name, misshapen) != NULL;
@@ -348,7 +348,7 @@ static void rewrite(const char *dir, const char *left_out, const char *extra, co
 static void rejects_damaged_adapters(void **state) {
     (void)state;
     static const struct {
-        const char *left_out, *extra, *misshapen;
+        const char *unused, *extra, *misshapen;
         float value;
         int code;
         const char *fragment;
@@ -366,7 +366,7 @@ static void rejects_damaged_adapters(void **state) {
         aoe_model *m;
         aoe_error err = {0};
         write_both(0, NULL, &base, &adapters);
-        rewrite(adapters, cases[i].left_out, cases[i].extra, cases[i].misshapen, cases[i].value);
+        rewrite(adapters, cases[i].unused, cases[i].extra, cases[i].misshapen, cases[i].value);
         const int code = aoe_model_open(&m, test_model_context, adapters, NULL, &err);
         if (code != cases[i].code)
             fail_msg("case %zu: expected code %d, found %d: %s", i, cases[i].code, code, err.message);

@@ -208,7 +208,7 @@ static void test_few_classes(void **state) {
         assert_true(count[i] <= 1);
         without += count[i] == 0;
     }
-    assert_int_equal(without, b.left_out);
+    assert_int_equal(without, b.unused);
     for (size_t k = 0; k < b.n; k++)
         assert_true(b.batch[k].n >= 1 && b.batch[k].n <= CLASSES);
     assert_true(without <= N / 2); /* nearly every batch has one example per class */
@@ -228,7 +228,7 @@ static void test_no_duplicates(void **state) {
     assert_int_equal(aoei_batches_create(&b, &s, 1, 8, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
     assert_true(count_duplicates(&b) > 0);
-    assert_int_equal(b.left_out, 0);
+    assert_int_equal(b.unused, 0);
     aoei_batches_destroy(&b);
     s.distinct = 1;
     for (size_t epoch = 0; epoch < 5; epoch++) {
@@ -241,7 +241,7 @@ static void test_no_duplicates(void **state) {
             assert_true(count[i] <= 1);
             without += count[i] == 0;
         }
-        assert_int_equal(without, b.left_out);
+        assert_int_equal(without, b.unused);
         assert_true(without < N / 5);
         aoei_batches_destroy(&b);
     }

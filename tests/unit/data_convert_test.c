@@ -99,7 +99,7 @@ static void test_json_values(void **state) {
     o.rename = "a=label";
     expect("in.jsonl", text, o, "d,label,e\ntrue,5,\n,-2.5,x\n");
     expect_error("in.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":2}\n", options("out.csv"), AOE_EFORMAT,
-                 "in.jsonl:2: 2 keys, but the first row has 1; choose the columns to write with options.keep");
+                 "in.jsonl:2: the row has 2 keys, but the first row has 1; choose the columns to write with options.keep");
     expect_error("in.jsonl", "{\"a\":12345678901234567890}\n", options("out.csv"), AOE_EFORMAT,
                  "in.jsonl:1: the number in 'a' is too large to be converted exactly; write it as a string in the input");
     expect_error("in.jsonl", "{}\n", options("out.csv"), AOE_EFORMAT,

@@ -441,10 +441,10 @@ static void rejected_options(void **state) {
     } cases[] = {
         {AOE_METHOD_SBERT_CLASSIFICATION, scores, AOE_EFORMAT, "label 0.5 is not a class"},
         {AOE_METHOD_SBERT_CLASSIFICATION, zeros, AOE_EFORMAT, "label -1 is not a class"},
-        {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG, "options.method sbert-classification trains on labelled pairs"},
-        {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labelled pairs"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG, "options.method sbert-classification trains on labeled pairs"},
+        {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
-        {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labelled pairs"},
+        {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
         {AOE_METHOD_COUNT, scores, AOE_EARG, "method 7 is unknown"},
     };
     train_run r;

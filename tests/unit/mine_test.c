@@ -426,10 +426,11 @@ static void test_invalid_input(void **state) {
            "w00|w01|w10 w09|w10|w01", 0);
     expect_failure("a.jsonl",
                    "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w09\", \"positive\": [\"w08\", \"w10\"]}\n", o,
-                   AOE_EFORMAT, "a.jsonl:2: a list of alternatives");
+                   AOE_EFORMAT, "a.jsonl:2: the row contains a list of alternatives");
     expect_failure("a.jsonl", "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w0\\t9\", \"positive\": \"w08\"}\n",
-                   o, AOE_EFORMAT, "a.jsonl:2: a text with a TAB");
-    expect_failure("a.csv", "query,positive\nw00,\"w0\n1\"\n", o, AOE_EFORMAT, "a.csv:2: a text with a TAB or a line end");
+                   o, AOE_EFORMAT, "a.jsonl:2: the text contains a TAB");
+    expect_failure("a.csv", "query,positive\nw00,\"w0\n1\"\n", o, AOE_EFORMAT,
+                   "a.csv:2: the text contains a TAB or a line end");
     /* stopped by a callback */
     o = defaults();
     for (out.stop_stage = 1; out.stop_stage <= 2; out.stop_stage++) {

@@ -181,7 +181,7 @@ static void rejected_shapes(void **state) {
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), AOE_EARG);
     f.o.angle_form = AOE_ANGLE_REFERENCE;
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), AOE_EARG);
-    assert_non_null(strstr(f.err.message, "odd size 5"));
+    assert_non_null(strstr(f.err.message, "the vectors have 5"));
     f.o.w_angle = 0.0;
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), 0);
 }

@@ -357,7 +357,7 @@ static void test_beir_errors(void **state) {
     write_beir("wrong");
     o.split = "dev";
     expect_error("wrong", &o, AOE_ENOENT,
-                 "wrong/qrels/dev.tsv: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
+                 "wrong/qrels/dev.tsv: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels");
     o.split = "test";
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq9\td5\t1\nq1\td9\t1\nq1\td1\tgood\nq1\td1\t1\n");
     expect_error("wrong", &o, AOE_EFORMAT,
@@ -383,7 +383,7 @@ static void test_beir_errors(void **state) {
                  "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
     write_in("none", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
     expect_error("none", &o, AOE_ENOENT,
-                 "none/corpus.jsonl: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
+                 "none/corpus.jsonl: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels");
 }
 
 static void test_group_errors(void **state) {

@@ -80,7 +80,7 @@ static size_t pairs_of(size_t k) {
 static void write_year(const char *below, size_t year) {
     const aoei_suite_set *s = &aoei_suite_sets[year];
     char dir[200], name[100], input[1000], gold[1000];
-    snprintf(dir, sizeof dir, "%s/%s", below, s->place);
+    snprintf(dir, sizeof dir, "%s/%s", below, s->path);
     for (size_t k = 0; k < s->n; k++) {
         size_t in = (size_t)snprintf(input, sizeof input, "1\t2\n"), out = (size_t)snprintf(gold, sizeof gold, "\n");
         for (size_t i = 0; i < pairs_of(k); i++) {
@@ -250,8 +250,9 @@ static void test_errors(void **state) {
         "less", NULL, AOE_EFORMAT,
         "less/STS13-en-test: STS.input.FNWN.txt, one of the 3 subsets of STS13, is missing; download it, or remove the folder");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\t5.0\t0\n");
-    expect_error("stsb_bad", NULL, AOE_EFORMAT,
-                 "stsb_bad/sts-test.csv:1: the line has 6 columns but needs 7; correct the row or set options.skip_bad_rows");
+    expect_error(
+        "stsb_bad", NULL, AOE_EFORMAT,
+        "stsb_bad/sts-test.csv:1: the line has 6 columns but must have at least 7; correct the row or set options.skip_bad_rows");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\n");
     expect_error("stsb_bad", NULL, AOE_EFORMAT,
                  "stsb_bad/sts-test.csv:1: 'good' is not a score; correct the row or set options.skip_bad_rows");
@@ -336,7 +337,7 @@ static void test_published_counts(void **state) {
             assert_int_equal(number_after(year, s->part[k].name), s->part[k].pairs);
         if (i == 1 || i == 4) /* STS13 and STS16 are not in this folder */
             continue;
-        snprintf(folder, sizeof folder, "data/sts12_14_15/senteval/%s", s->place);
+        snprintf(folder, sizeof folder, "data/sts12_14_15/senteval/%s", s->path);
         char *dir = test_shared_path(folder);
         aoei_senteval read;
         assert_non_null(dir);
