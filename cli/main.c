@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe: the program. Defines the tree of commands, runs one, and checks that everything printed was written.
- * Exit codes: 0 success, 1 failure (one line on stderr), 2 usage error.
+ * The program aoe. It defines the tree of commands, runs the command that the arguments name, and checks that all output
+ * to stdout was written.
+ * Exit codes: 0 for success, 1 for a failure (one line on stderr), 2 for a usage error.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +11,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/output.h"
 
-/* Every command is defined in a file of its own, cli/FOLDER/cmd_NAME.c; the order of the lists is the order of the help. */
+/* Each command is defined in its own file, cli/FOLDER/cmd_NAME.c. --help prints the commands in the order of these lists. */
 /* clang-format off */
 #define DATA_COMMANDS(X) \
     X(data_convert) X(data_split) X(data_dedup) X(data_stats) X(data_check) X(data_github_issues) X(data_mine) \
@@ -70,21 +71,25 @@ static const cli_command program = {
                 "  aoe eval sts -m model examples/test.tsv\n",
     CHILDREN(top_commands)};
 
-/* Opens /dev/null for each closed standard descriptor: otherwise the next file opened would receive the output. */
+/* Opens /dev/null for each standard descriptor that is closed. Otherwise the next opened file would get this descriptor, and
+ * standard output could be written to it. */
 static void fill_standard_descriptors(void) {
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* using it fails, as it should */
+            (void)open("/dev/null",
+                       fd == 0 ? O_WRONLY : O_RDONLY); /* opened in the wrong direction, so that reads and writes still fail */
 }
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
     aoei_json_init();
-    signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is a write error with a message */
-    signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error like any other, and the command cleans up */
+    signal(SIGXFSZ,
+           SIG_IGN); /* exceeding the file size limit then fails with an error message instead of killing the process */
+    signal(SIGPIPE,
+           SIG_IGN); /* writing to a closed pipe then fails with an error, so that the command can remove temporary files */
     int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));
     int lost = cli_check_stdout();
-    if (cli_stdout_closed()) { /* end as a program that does not ignore SIGPIPE */
+    if (cli_stdout_closed()) { /* end with SIGPIPE, like a program that does not ignore it */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }

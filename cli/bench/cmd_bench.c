@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe bench: measures the speed of the encoder with random weights of a known shape.
+ * aoe bench: measures the speed of the encoder with random weights of a predefined shape.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -105,7 +105,7 @@ static void print_json(const options *o, const aoe_bench_result *r, const aoe_co
                              r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
 }
 
-/* Reads one integer per line. Returns 0, or 1 after reporting the error. */
+/* Reads one integer per line into *lengths[*n], which the caller frees. Returns 0, or 1 after reporting the error. */
 static int read_lengths(const char *path, size_t **lengths, size_t *n) {
     cli_lines lines;
     aoe_text line;

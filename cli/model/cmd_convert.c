@@ -48,7 +48,7 @@ static const cli_option table[] = {
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
-/* 1 if the operand is a file, which then contains word vectors; a model is a directory. */
+/* Returns 1 if the operand is a file, which contains word vectors, and not a model directory. */
 static int is_file(const cli_args *args) {
     struct stat st;
     return args->n && stat(args->operand[0], &st) == 0 && !S_ISDIR(st.st_mode);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe info: prints the contents of a model directory, the origin of each setting, and the memory that a model or a shape
- * needs.
+ * aoe info: prints the architecture and settings of a model directory, the source of two settings, and the memory that a
+ * model or a predefined shape needs.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -81,7 +81,7 @@ static void pair_bytes(cli_table *t, const char *key, size_t bytes) {
     cli_table_cell(t, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
-/* The parts of the memory plan: the name in the table and the key in JSON. */
+/* The rows of the memory plan: name in the table, key in JSON, and offset of the number of bytes in aoe_memory_plan. */
 static const struct {
     const char *name, *key;
     size_t offset;

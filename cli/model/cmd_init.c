@@ -11,8 +11,8 @@
 
 typedef struct options {
     cli_general general;
-    const char *shape; /* name of a predefined shape; NULL: only the sizes below are used */
-    aoe_shape size;    /* sizes from the options; 0: not given */
+    const char *shape; /* name of a predefined shape; NULL: all sizes are given by options */
+    aoe_shape size;    /* sizes given by options; 0: not given */
     cli_texts vocab_from;
     aoe_init_options init;
     int storage; /* an aoe_storage */
@@ -115,7 +115,8 @@ static void override(size_t *size, size_t given) {
         *size = given;
 }
 
-/* The predefined shape, overridden by the given sizes; sizes that depend on the hidden size use the given hidden size. */
+/* Sets o->init.shape to the predefined shape, with given sizes instead of its own. Sizes that depend on the hidden size and are
+ * not given are computed from the given hidden size. */
 static int resolve_shape(options *o) {
     aoe_shape *s = &o->init.shape;
     aoe_error err;
@@ -146,7 +147,7 @@ static int resolve_shape(options *o) {
     return CLI_GO;
 }
 
-/* 1 if aoe pretrain supports the architecture. */
+/* Returns 1 if aoe pretrain supports the architecture. */
 static int predicts_words(const char *architecture) {
     return !architecture || !strcmp(architecture, "bert") || !strcmp(architecture, "roberta") || !strcmp(architecture, "ran");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe whiten: copies a model and adds a linear layer after its pooling. The layer makes the components of the embeddings
- * of given texts uncorrelated with variance 1.
+ * aoe whiten: copies a model and adds a linear layer after its pooling. The layer transforms the embeddings of given
+ * texts so that their components are uncorrelated and have variance 1.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot curve: plots losses (moving averages), dev scores and pretraining perplexity over the steps of training runs.
- * A single run has one panel for all losses; several runs have one panel per loss with one line per run.
+ * aoe plot curve: plots losses (moving averages), dev scores and pretraining perplexity over the steps of training runs. For a
+ * single run, one panel shows all losses. For several runs, each loss has a panel with one line per run.
  */
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RUNS = CLI_LINE_STYLES, MAX_PANELS = CLI_LOG_PARTS + 2 };
+enum { MAX_RUNS = CLI_LINE_STYLES, MAX_PANELS = CLI_LOG_PARTS + 2 /* losses, dev scores, perplexity */ };
 
 typedef struct options {
     cli_plot_options plot;
@@ -23,8 +23,8 @@ typedef struct run {
     char *label;                   /* name in the legend, borrowed */
     double window;                 /* steps per moving average */
     size_t part_at[CLI_LOG_PARTS]; /* column of each loss in its data block; 0: the loss is not drawn */
-    size_t losses, scores;         /* data blocks of losses and scores; (size_t)-1: none */
-    double best_step, best;        /* step and value of the best score */
+    size_t losses, scores;         /* indices of the data blocks of losses and scores; (size_t)-1: none */
+    double best_step, best;        /* step of the best evaluation, and its score or perplexity */
 } run;
 
 typedef struct job {
@@ -60,7 +60,7 @@ static const char *part_name(const char *key) {
     return strcmp(key, "loss") == 0 ? "total" : strcmp(key, "ibn") == 0 ? "in-batch negatives" : key;
 }
 
-/* 1 if any value of the loss differs from 0. */
+/* Returns 1 if any value of the loss differs from 0. */
 static int is_used(const cli_run_log *log, size_t part) {
     for (size_t i = 0; i < log->n; i++) {
         const double v = log->value[i * CLI_LOG_PARTS + part];
@@ -78,7 +78,8 @@ static void choose_window(run *r, size_t smooth) {
     r->window = fmax(r->window, 1);
 }
 
-/* Moving averages begin at the first step with a full window; a run shorter than the window has only its last step. */
+/* Writes the moving averages of the losses. They begin at the first step with a full window; for a run that is shorter than the
+ * window, only the last step is written. */
 static void write_losses(job *j, run *r) {
     const cli_run_log *log = &r->log;
     const size_t total = cli_run_log_part(log, "loss");
@@ -151,7 +152,8 @@ static void one_run_losses(const job *j) {
     putc('\n', gp);
 }
 
-/* Writes the panel of one loss with one line per run; nothing if no run has the loss. Returns the number of lines. */
+/* Writes the panel of the loss `key` with one line per run, or nothing if no run has the loss. count_only: 1 writes nothing.
+ * Returns the number of lines. */
 static int all_runs_loss(const job *j, const char *key, int count_only) {
     FILE *gp = j->picture.gp;
     int lines = 0;
@@ -178,7 +180,7 @@ static int all_runs_loss(const job *j, const char *key, int count_only) {
     return lines;
 }
 
-/* Writes the lines of the scores of training runs or of pretraining runs, and marks the best score of each run. */
+/* Writes the score lines of training runs (pretraining 0) or of pretraining runs (1), and marks the best score of each run. */
 static void score_lines(const job *j, int pretraining, int *lines) {
     FILE *gp = j->picture.gp;
     for (size_t i = 0; i < j->n; i++) {
@@ -229,7 +231,7 @@ static void perplexity_panel(const job *j) {
     putc('\n', gp);
 }
 
-/* Lists the losses of all training runs without repetitions. */
+/* Lists the different losses of all training runs. Returns their number. */
 static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
     size_t n = 0;
     for (size_t i = 0; i < j->n; i++) {
@@ -269,10 +271,10 @@ static double last_step(const job *j, int pretraining) {
 }
 
 typedef struct layout {
-    size_t columns, rows;
-    int width, height; /* size of the plot in pixels */
-    int band;          /* height of the title and the legend above all panels, in pixels */
-    size_t used;       /* number of panels written */
+    size_t columns, rows; /* numbers of columns and rows of panels */
+    int width, height;    /* size of the plot in pixels */
+    int band;             /* height of the title and the legend above all panels, in pixels */
+    size_t used;          /* number of panels written */
 } layout;
 
 static layout make_layout(const job *j, size_t panels, int legend) {
@@ -284,7 +286,7 @@ static layout make_layout(const job *j, size_t panels, int legend) {
     return l;
 }
 
-/* Sets the margins of the next panel. above: height of its legend in pixels. */
+/* Sets the margins of the next panel. above: height of the space above it, for its legend, in pixels. */
 static void place_panel(const job *j, layout *l, int above) {
     enum { LEFT = 75, RIGHT = 20, BOTTOM = 60 };
     const double width = l->width, height = l->height, cell_width = width / (double)l->columns,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe plot density: distributions of cosines for each gold score, for one or several models, and the distribution of the
- * gold scores (figure 5 of the paper). The gold scores are rounded to six groups; groups without pairs are left out.
+ * gold scores (figure 5 of the paper). The gold scores are rounded to six values, which define six groups of pairs;
+ * groups without pairs are omitted.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -13,9 +14,9 @@
 #include <string.h>
 
 enum {
-    GROUPS = 6,        /* groups of gold scores */
-    ROWS = GROUPS + 1, /* the groups, and all pairs together */
-    POINTS = 201,      /* points per density */
+    GROUPS = 6,        /* number of groups of pairs */
+    ROWS = GROUPS + 1, /* rows of a panel: one per group, and one for all pairs */
+    POINTS = 201,      /* points at which a density is computed */
     WINDOW = 2048,     /* pairs embedded at a time */
     MAX_MODELS = 8
 };
@@ -26,7 +27,7 @@ typedef struct models {
 } models;
 
 typedef struct scale {
-    double low, high; /* range of the gold scores; NaN: derived from the labels */
+    double low, high; /* range of the gold scores; low is NaN if it is derived from the labels */
 } scale;
 
 typedef struct options {
@@ -37,18 +38,18 @@ typedef struct options {
     scale scale;
 } options;
 
-/* A column of the plot: the values of all pairs, and their density in each row. */
+/* A panel of the plot: the values of all pairs, and the density of the values in each row. */
 typedef struct column {
-    const char *label;  /* title, borrowed */
-    double *value;      /* [n] cosines or gold scores, owned */
-    double low, high;   /* range of possible values */
-    double begin, end;  /* range that is drawn */
-    double spearman;    /* correlation with the gold scores; NaN for the gold scores themselves */
-    double *density;    /* [ROWS, POINTS] densities, owned */
-    size_t block[ROWS]; /* data block of each row */
-    double peak[ROWS];  /* maximum density of each row */
-    double median[ROWS];
-    size_t medians; /* data block with the medians */
+    const char *label;   /* title, borrowed */
+    double *value;       /* [n] cosines or gold scores, owned */
+    double low, high;    /* range of possible values */
+    double begin, end;   /* range that is drawn */
+    double spearman;     /* correlation with the gold scores; NaN for the gold scores themselves */
+    double *density;     /* [ROWS, POINTS] densities, owned */
+    size_t block[ROWS];  /* data block of each row */
+    double peak[ROWS];   /* maximum density of each row */
+    double median[ROWS]; /* median of the values of each row */
+    size_t medians;      /* data block with the medians */
 } column;
 
 typedef struct job {
@@ -57,12 +58,12 @@ typedef struct job {
     aoe_pairs *pairs; /* scored pairs, owned */
     size_t n;
     double *rating;    /* [n] gold scores, owned */
-    int *group;        /* [n] group of each pair, owned */
-    size_t size[ROWS]; /* number of pairs in each row */
+    int *group;        /* [n] index of the group of each pair, owned */
+    size_t size[ROWS]; /* number of pairs of each row */
     scale scale;       /* range of the gold scores */
     column *column;    /* [columns] one per model, then the gold scores; owned */
-    size_t columns;
-    char **label; /* [columns - 1] titles of the models, owned */
+    size_t columns;    /* number of panels */
+    char **label;      /* [columns - 1] titles of the models, owned */
     cli_picture picture;
 } job;
 
@@ -169,7 +170,7 @@ static int fill_model(job *j, size_t i) {
     return failed;
 }
 
-/* Sets one range for the cosines of all models, wide enough for their densities. */
+/* Sets the drawn range of cosines, which is equal for all models and wide enough for their densities. */
 static void set_ranges(job *j) {
     double lowest = 1;
     for (size_t c = 0; c + 1 < j->columns; c++) {
@@ -255,7 +256,8 @@ static void row_name(const job *j, int row, char out[32]) {
         snprintf(out, 32, "%g", j->scale.low + (j->scale.high - j->scale.low) * row / (GROUPS - 1));
 }
 
-/* The y coordinate of a row's base line: rows without pairs take no space, and a gap separates the row of all pairs. */
+/* Returns the y coordinate of the base line of a row. Rows without pairs take no space, and a gap separates the row of all
+ * pairs from the groups. */
 static double base_line(const job *j, int row) {
     double y = row == GROUPS ? 0.6 : 0;
     for (int below = 0; below < row; below++)
@@ -263,7 +265,8 @@ static double base_line(const job *j, int row) {
     return y;
 }
 
-/* 1 if the gold scores of each group are equal, as binary labels are: their densities would be spikes in an empty panel. */
+/* Returns 1 if all gold scores within each group are equal, as with binary labels. In this case the panel of the gold scores is
+ * omitted, because its densities would be spikes. */
 static int gold_is_discrete(const job *j) {
     double value[GROUPS];
     for (int k = 0; k < GROUPS; k++)
@@ -301,7 +304,7 @@ static void write_data(job *j) {
     }
 }
 
-/* Writes the rows of a column from top to bottom, so that each row is drawn over the base of the row above it. */
+/* Writes the rows of a panel from top to bottom, so that the curve of a row overlaps the row above it. */
 static void write_plot(const job *j, size_t k) {
     const column *c = &j->column[k];
     char colour[8];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe plot grid: a heat map of a grid search over two of its options, read from DIR/results.jsonl with one object
- * {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per line. Each cell is the mean over seeds and all other
- * options; the best cell has a frame.
+ * {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per line. Each cell is the mean score over all seeds and
+ * all values of the other options; the best cell has a frame.
  */
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
@@ -13,16 +13,17 @@
 
 typedef struct options {
     cli_plot_options plot;
-    const char *x, *y; /* options on the axes; NULL: the two options with several values */
+    const char *x, *y; /* options on the axes; NULL: the two options that have several values */
 } options;
 
-/* An axis: the values of one option in their order. */
+/* An axis: the values of one option, in the order in which they are drawn. */
 typedef struct axis {
     const char *option; /* name of the option, borrowed */
     char **value;       /* [n] values as text, owned */
     size_t n;
 } axis;
 
+/* Scores of the results with one combination of the values on the axes. */
 typedef struct cell {
     double sum;
     size_t n;
@@ -33,11 +34,11 @@ typedef struct job {
     const char *dir;
     char *path;       /* path of the results, owned */
     json_t **result;  /* [n] results with a score, owned */
-    size_t n, failed; /* number of results with a score, and without */
+    size_t n, failed; /* number of results with and without a score */
     axis x, y;
-    cell *cell;    /* [y.n, x.n] means, owned */
+    cell *cell;    /* [y.n, x.n] cells, owned */
     size_t best;   /* index of the best cell */
-    double factor; /* factor of the printed scores: 100 for correlations */
+    double factor; /* factor by which printed scores are multiplied: 100 if no score exceeds 1 in magnitude, otherwise 1 */
     cli_picture picture;
 } job;
 
@@ -91,7 +92,7 @@ static int read_results(job *j) {
                    : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
-        if (line[got - 1] == '\n') /* a line without an end is still being written */
+        if (line[got - 1] == '\n') /* a last line without a line end is incomplete: it is being written */
             failed = take_line(j, line, (size_t)got, number);
     }
     if (!failed && ferror(f))
@@ -107,7 +108,8 @@ static int read_results(job *j) {
 
 /* ---- axes */
 
-/* The value of an option as the text of a tick label, owned by the caller; NULL if the configuration lacks the option. */
+/* Returns the value of an option as text for a tick label, owned by the caller, or NULL if the configuration does not contain
+ * the option. */
 static char *value_text(const json_t *result, const char *option) {
     const json_t *v = json_object_get(json_object_get(result, "point"), option);
     char number[32];
@@ -142,8 +144,8 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Collects the values of an option: numbers in ascending order, others in the order of the results. Returns 0, or 1 if a
- * configuration lacks the option. */
+/* Collects the values of an option: numbers in ascending order, other values in the order of the results. Returns 0, or 1 if a
+ * configuration does not contain the option. */
 static int fill_axis(const job *j, axis *a, const char *option) {
     double ignored;
     int numbers = 1;
@@ -172,7 +174,7 @@ static void axis_free(axis *a) {
     *a = (axis){0};
 }
 
-/* Lists the options of the first configuration for messages. */
+/* Writes the names of the options of the first configuration to out[size], for messages. */
 static void list_options(const job *j, char *out, size_t size) {
     const char *key;
     json_t *v;
@@ -190,7 +192,7 @@ static int fail_option(const job *j, const char *option) {
                     *list ? list : "none");
 }
 
-/* Chooses the two options with several values if --x and --y are not given. */
+/* Sets `option` to the names of the two options that have several values; used if --x and --y are not given. */
 static int choose_options(const job *j, const char *option[2]) {
     const char *key;
     json_t *v;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot lengths: one violin plot per file of text lengths in tokens on a logarithmic axis (figure 3 of the paper).
- * Lengths include special tokens and are measured without truncation. Only the tokenizer of the model is opened.
+ * aoe plot lengths: draws the distribution of text lengths in tokens of each file as a violin plot, on a logarithmic
+ * axis (figure 3 of the paper). Lengths include special tokens and are measured without truncation. Only the tokenizer
+ * of the model is opened.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -13,28 +14,28 @@
 #include <string.h>
 
 enum {
-    POINTS = 161,   /* points per density */
-    SAMPLE = 20000, /* maximum number of lengths used for a density, evenly spaced among the sorted lengths */
+    POINTS = 161,   /* points at which a density is computed */
+    SAMPLE = 20000, /* maximum number of lengths from which a density is estimated, evenly spaced among the sorted lengths */
     MAX_FILES = 24
 };
 
 typedef struct options {
     cli_plot_options plot;
     const char *model;
-    const char *columns; /* columns to read; NULL: recognised names */
-    size_t max_length;   /* length marked by a line, in tokens; 0: no line */
+    const char *columns; /* names of the columns to read; NULL: the names listed in docs/data.md */
+    size_t max_length;   /* length in tokens at which a line is drawn; 0: no line */
 } options;
 
 /* The lengths of the texts of one file. */
 typedef struct violin {
-    double *length; /* [n] lengths in tokens in ascending order, owned */
-    size_t n, capacity;
-    double sum;
-    double quantile[5]; /* quantiles 0, 1/4, 1/2, 3/4 and 1 */
-    size_t longer;      /* number of texts longer than max_length */
-    double at[POINTS];  /* logarithms of lengths at which the density is computed */
-    double density[POINTS];
-    size_t block; /* data block */
+    double *length;         /* [n] lengths in tokens in ascending order, owned */
+    size_t n, capacity;     /* number of lengths, and number for which memory is allocated */
+    double sum;             /* sum of the lengths */
+    double quantile[5];     /* quantiles 0, 1/4, 1/2, 3/4 and 1 */
+    size_t longer;          /* number of texts longer than max_length */
+    double at[POINTS];      /* logarithms of lengths at which the density is computed */
+    double density[POINTS]; /* density at these points */
+    size_t block;           /* index of the data block */
 } violin;
 
 typedef struct job {
@@ -45,8 +46,8 @@ typedef struct job {
     aoe_encode_options encode;
     aoe_ids ids;     /* token ids of the current text, owned */
     violin *violin;  /* [n] one per file, owned */
-    violin *reading; /* element of violin for the file being read */
-    size_t summary;  /* data block with the quantiles */
+    violin *reading; /* element of `violin` of the file that is being read */
+    size_t summary;  /* index of the data block with the quantiles */
     char **label;    /* [n] names of the files, owned */
     cli_picture picture;
     cli_progress progress;
@@ -115,20 +116,20 @@ static int read_file(job *j, size_t i) {
 
 /* ---- densities */
 
-/* Computes logarithms of lengths for the density estimate. Small integers are far apart on a logarithmic axis, therefore equal
- * lengths l are spread evenly over [l - 1/2, l + 1/2]. sample: [at most SAMPLE]; returns the number of elements. */
+/* Writes the logarithms of at most SAMPLE lengths to `sample`, for the density estimate, and returns their number. On a
+ * logarithmic axis, small integers are far apart. To avoid gaps between them, equal lengths l are first distributed evenly over
+ * [l - 1/2, l + 1/2]. */
 static size_t take_sample(const violin *v, double *sample) {
     const size_t m = v->n < SAMPLE ? v->n : SAMPLE;
     size_t first = 0, end;
     for (size_t i = 0; i < m; i++)
         sample[i] = v->length[(size_t)(((double)i + 0.5) * (double)v->n / (double)m)];
     for (; first < m; first = end) {
-        const double length = sample[first] > 0.5 ? sample[first] : 0.75; /* a text without tokens is drawn at the lower end */
+        const double length = sample[first] > 0.5 ? sample[first] : 0.75; /* a length of 0 is drawn at the lower end */
         for (end = first + 1; end < m && sample[end] == sample[first]; end++)
             ;
         for (size_t i = first; i < end; i++)
-            sample[i] =
-                -((double)(i - first) + 0.5) / (double)(end - first); /* negative values mark elements that are spread */
+            sample[i] = -((double)(i - first) + 0.5) / (double)(end - first); /* minus an offset in (0, 1) */
         for (size_t i = first; i < end; i++)
             sample[i] = log(length - 0.5 - sample[i]);
     }
@@ -141,7 +142,7 @@ static int estimate(violin *v) {
     const size_t m = take_sample(v, sample);
     double width = aoe_bandwidth(sample, m);
     if (!(width > 0))
-        width = 0.05; /* all texts have one length */
+        width = 0.05; /* all texts have the same length */
     const double low = log(fmax(v->quantile[0] - 0.5, 0.25)), high = log(v->quantile[4] + 0.5);
     for (int k = 0; k < POINTS; k++)
         v->at[k] = low + (high - low) * k / (POINTS - 1);

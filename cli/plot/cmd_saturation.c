@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot saturation: the cosine, both forms of the angle score, and their gradients as functions of the angle between
- * two vectors (figures 1 and 2b of the paper). The curves are means of the library's scores and objective over random
- * pairs of vectors at each angle; no formula of a score is repeated here.
+ * aoe plot saturation: plots the cosine, both forms of the angle score, and their derivatives as functions of the angle between
+ * two vectors (figures 1 and 2b of the paper). The curves are means over random pairs of vectors at each angle, computed with
+ * the scores and the objective of the library; this file contains no formulas of scores.
  */
 #include "aoe_train.h"
 #include "cli/common/dispatch.h"
@@ -17,11 +17,11 @@ static const double half_turn = 3.14159265358979323846;
 
 typedef struct options {
     cli_plot_options plot;
-    size_t dims;
-    size_t pairs;
+    size_t dims;  /* number of components of the vectors */
+    size_t pairs; /* number of random pairs per angle */
 } options;
 
-/* Inputs of the objective and its gradients: the vectors of two pairs, [2, dims] each. */
+/* Inputs of the objective, x and y, and its gradients, gx and gy: two pairs of vectors, [2, dims] each. */
 typedef struct pairs {
     float *x, *y, *gx, *gy;
 } pairs;
@@ -83,8 +83,9 @@ static void make_tangent(double *t, const double *u, size_t n) {
         t[i] /= sqrt(norm);
 }
 
-/* Computes -d score / d angle of the second pair from the gradient of the objective: with labels 0 and 1 the loss is
- * L = log(1 + exp(s_0 - s_1)), so that dL/ds_1 = exp(-L) - 1. direction: [dims] dy / d angle. */
+/* Computes -d score / d angle of the second pair from the gradient of the objective: with labels 0 and 1 and scores s_0 and s_1
+ * of the two pairs, the loss is L = log(1 + exp(s_0 - s_1)), and therefore dL/ds_1 = exp(-L) - 1. direction: [dims] dy / d
+ * angle. */
 static int gradient_of(const pairs *p, const double *direction, size_t dims, int score, double *gradient, aoe_error *err) {
     static const double label[] = {0, 1};
     aoe_objective_options o;
@@ -103,7 +104,8 @@ static int gradient_of(const pairs *p, const double *direction, size_t dims, int
     return code;
 }
 
-/* Adds the scores and gradients of one pair at all angles. u, t: [dims] orthogonal unit vectors; direction: [dims] scratch. */
+/* Adds the scores and gradients of one pair at all angles. u, t: [dims] orthogonal unit vectors that span the plane of the
+ * pair; direction: [dims] scratch memory. */
 static int add_pair(curves *c, const pairs *p, const double *u, const double *t, double *direction, size_t dims,
                     aoe_error *err) {
     const float *x = p->x + dims, *y = p->y + dims;
@@ -163,7 +165,7 @@ static void write_data(cli_picture *p, const curves *c) {
 }
 
 static void write_script(cli_picture *p, const curves *c, const options *o) {
-    static const double flat = 0.2; /* gradients below this value are drawn as saturated */
+    static const double flat = 0.2; /* the range of angles where the gradient of the cosine is below this value is shaded */
     int first = 0, last = STEPS;
     while (first < STEPS && c->gradient[COSINE][first] < flat)
         first++;

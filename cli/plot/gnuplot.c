@@ -23,7 +23,7 @@ static int ends_with(const char *text, const char *end) {
 
 /* ---- labels */
 
-/* The last `parts` components of a path without the extension of a table. */
+/* Returns the last `parts` components of a path without the extension of a table. The caller frees the result. */
 static char *short_label(const char *path, int parts) {
     static const char *const known[] = {".gz", ".zst", ".tsv", ".csv", ".jsonl", ".txt"};
     char *copy = cli_strdup(path);
@@ -49,7 +49,7 @@ static int all_differ(char *const *label, size_t n) {
 }
 
 char **cli_picture_labels(const char *const *path, size_t n) {
-    enum { DEEPEST = 5 };
+    enum { DEEPEST = 5 }; /* maximum number of path components in a label */
     char **label = cli_realloc(NULL, n * sizeof *label);
     for (int parts = 1; parts <= DEEPEST; parts++) {
         for (size_t i = 0; i < n; i++)
@@ -117,7 +117,7 @@ void cli_gp_palette(FILE *gp) {
 
 /* ---- files */
 
-/* Writes the quoted path of one of the files, relative to the folder of the script. */
+/* Writes the quoted path of one of the plot's files, relative to the directory of the script. */
 static void put_path(FILE *gp, const char *base, int file) {
     char *path = cli_format("./%s%s", base, suffixes[file]);
     cli_gp_path(gp, path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs gnuplot, which draws into the temporary files of two outputs (cli_file); they are published when both are complete.
+ * Runs gnuplot, which draws into the temporary files of two outputs (cli_file). The files get their final names when both are
+ * complete.
  * Paths in gnuplot commands begin with ./ or /, because gnuplot executes names that begin with < or | as commands.
  */
 #include "cli/plot/gnuplot_run.h"
@@ -23,8 +24,8 @@
 
 extern char **environ;
 
-/* The commands that run before the script: they change to its folder and set the files to draw into. NULL: out of memory. The
- * caller frees them with free(). */
+/* Returns the gnuplot commands that run before the script: they change to its directory and set the variables svg, png and
+ * characters. The caller frees them with free(). Returns NULL if out of memory. */
 static char *prologue(const char *name, const char *svg, const char *png, int characters) {
     char *text = NULL;
     size_t size;
@@ -48,7 +49,7 @@ static char *prologue(const char *name, const char *svg, const char *png, int ch
     return NULL;
 }
 
-/* Reads a pipe to its end and keeps the first size - 1 bytes in text[size], terminated by NUL. */
+/* Reads a pipe to its end and stores the first size - 1 bytes in text[size], terminated by NUL. */
 static void read_all(int fd, char *text, size_t size) {
     char rest[512];
     size_t n = 0;
@@ -64,7 +65,7 @@ static void read_all(int fd, char *text, size_t size) {
     text[n] = 0;
 }
 
-/* Starts gnuplot with stderr redirected to the descriptor `messages`. Returns 0, or an errno value. */
+/* Starts gnuplot with stderr redirected to the descriptor `messages`. Returns 0, or the errno of the failure. */
 static int start(pid_t *pid, char *const *argv, int messages) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -91,7 +92,8 @@ static int start(pid_t *pid, char *const *argv, int messages) {
     return error;
 }
 
-/* The last line of gnuplot's messages that contains text: it follows the echoed command and a caret. */
+/* Returns the last line of gnuplot's messages that contains text. gnuplot prints the failed command, a line with a caret, and
+ * then the message. */
 static const char *reason(char *text) {
     const char *last = NULL;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -128,13 +130,14 @@ static int run(const char *name, char *commands, int *status, char *messages, si
     return error ? fail_start(name, error) : 0;
 }
 
-/* 1 if gnuplot wrote the file. The size of a device or a pipe says nothing. */
+/* Returns 1 if gnuplot wrote the file, or if it is a device or a pipe, whose size is not informative. */
 static int is_drawn(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
 }
 
-/* The absolute path of the file that gnuplot draws into. The caller frees it with aoei_free; NULL: out of memory. */
+/* Returns the absolute path of the file into which gnuplot draws. The caller frees it with aoei_free. Returns NULL if out of
+ * memory. */
 static char *drawing_path(const cli_file *f) {
     return aoei_full_path(f->writer.temp_path ? f->writer.temp_path : f->path);
 }

@@ -21,7 +21,8 @@ void cli_plot_defaults(cli_plot_options *o);
 /* Calls cli_parse and checks the options of all plots. Returns CLI_GO or an exit code. */
 int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *o, int argc, char **argv);
 
-/* The path of the file `name` in the directory `given`; a copy of `given` if it is not a directory. The caller frees it. */
+/* Returns the path of the file `name` in the directory `given`, or a copy of `given` if it is not a directory. The caller frees
+ * it with free(). */
 char *cli_plot_input(const char *given, const char *name);
 
 #endif

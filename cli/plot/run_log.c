@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the log of a training run. A last line without a line end belongs to a running or stopped run and is skipped.
+ * Reads the log of a training run. A last line without a line end was not completely written by a running or stopped
+ * run, and is skipped.
  */
 #include "cli/plot/run_log.h"
 
@@ -68,7 +69,7 @@ static void add_eval(cli_run_log *log, double step, double score) {
     log->score[log->evals++] = score;
 }
 
-/* Returns 0, or -1 if the line is not an event. */
+/* Adds the event of a line to the log. Returns 0, or -1 if the line is not an event. */
 static int add_line(cli_run_log *log, const char *line, size_t len) {
     json_t *o = json_loadb(line, len, 0, NULL);
     const char *event = json_string_value(json_object_get(o, "event"));

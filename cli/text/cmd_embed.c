@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe embed: computes one embedding per text of lines or tables, in the order of the input. Texts are processed in
- * batches, so that memory use does not grow with the input.
+ * aoe embed: reads texts from lines or tables and computes one embedding per text, in the order of the input. Texts are
+ * processed in batches, so memory use does not grow with the input.
  */
 #include "aoe_data.h"
 #include "base/path.h"
@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 4096 };          /* texts read, embedded and written together; sorting them by length gives many full batches */
-enum { WINDOW_BYTES = 4 << 20 }; /* limit on the bytes of these texts, because lines may be long */
-enum { NPY_HEADER = 128 };       /* bytes; the number of rows is padded to its maximum width */
+enum {
+    WINDOW = 4096
+}; /* number of texts that are read, embedded and written together; more texts of similar length fill batches better */
+enum { WINDOW_BYTES = 4 << 20 }; /* maximum size of these texts in bytes, because lines may be long */
+enum { NPY_HEADER = 128 };       /* size of the .npy header in bytes, which does not depend on the number of rows */
 
 typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV, FORMAT_BY_NAME } format;
 
@@ -35,20 +37,20 @@ typedef struct job {
     cli_window window;
     cli_progress progress;
     const char *table_path; /* table being read, borrowed; NULL: lines are read */
-    size_t row;             /* number of texts read from the table */
+    size_t row;             /* number of texts read from the current table */
     int reported;           /* 1: embedding failed while a table was read, and the error was reported */
     cli_file out;
-    FILE *spool;         /* temporary file, owned; used for .npy output that is not seekable, otherwise NULL */
-    FILE *to;            /* stream for the embeddings: out.file or spool */
-    float *vectors;      /* [WINDOW, model dims] embeddings, owned */
+    FILE *spool;    /* temporary file for the embeddings if the output is .npy and cannot be rewritten, owned; otherwise NULL */
+    FILE *to;       /* stream for the embeddings: out.file or spool */
+    float *vectors; /* [WINDOW, model dims] embeddings, owned */
     aoe_text_info *info; /* [WINDOW] token counts, owned */
     char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] an embedding as text, owned */
     size_t model_dims, dims;
     int normalize;
     format format;
-    int has_chunks; /* 1 with --chunk mean: the output contains the number of chunks */
-    size_t texts, empty, truncated, chunked;
-    size_t zero; /* number of texts without a token */
+    int has_chunks;                          /* 1 if the output contains the number of chunks (--chunk mean) */
+    size_t texts, empty, truncated, chunked; /* numbers of texts: all, empty, truncated, split into chunks */
+    size_t zero;                             /* number of texts without tokens */
 } job;
 
 static const cli_option table[] = {
@@ -91,7 +93,7 @@ static int write_npy_header(FILE *f, size_t texts, size_t dims) {
     return fwrite(header, 1, NPY_HEADER, f) == NPY_HEADER ? 0 : -1;
 }
 
-/* The array format is little-endian. */
+/* Writes floats in little-endian order, as the .npy format requires. */
 static void write_floats(FILE *f, const float *v, size_t n) {
     const uint32_t one = 1;
     unsigned char first;
@@ -108,7 +110,7 @@ static void write_floats(FILE *f, const float *v, size_t n) {
     }
 }
 
-/* Writes the components of an embedding as text with a separator between them. */
+/* Writes the components of an embedding as decimal numbers with a separator between them. */
 static void write_text(job *j, const float *v, char separator) {
     char *to = j->line;
     for (size_t k = 0; k < j->dims; k++) {
@@ -168,7 +170,7 @@ static int write_window(job *j) {
     return j->to == j->spool ? 0 : cli_file_check(&j->out);
 }
 
-/* Reports an error of the library, which names the index of a text, with the file and line of the text. */
+/* Reports an error of aoe_embed. If a text caused it, the message contains the file and line of the text. */
 static int report_failure(const job *j, const aoe_error *err) {
     size_t i = aoe_embed_failed_text(j->session.embedder);
     if (i >= j->window.n)
@@ -195,7 +197,7 @@ static int embed_window(job *j) {
     return code;
 }
 
-/* The lines of one file, or of all operands if none of them is a table. */
+/* Embeds the lines of n files. */
 static int embed_lines(job *j, const char *const *path, size_t n) {
     int more = 0, code = cli_lines_open(&j->lines, path, n);
     while (!code && (more = cli_window_read(&j->window, &j->lines)) > 0)
@@ -204,7 +206,7 @@ static int embed_lines(job *j, const char *const *path, size_t n) {
     return code || more < 0;
 }
 
-/* An aoe_text_fn. */
+/* Adds a text of a table to the batch, and embeds the batch if it is full. It is called by aoe_texts_read. */
 static int take_text(void *user, aoe_text text, aoe_error *err) {
     job *j = user;
     cli_window_add(&j->window, text, j->table_path, ++j->row);
@@ -232,7 +234,8 @@ static int embed_table(job *j, const char *path, const aoe_table_options *t) {
     return j->reported;
 }
 
-/* 1 if the library reads the file because it is a table or compressed, according to the options or its extension. */
+/* Returns 1 if the file is a table or is compressed, according to the options or its extension. Such files are read by
+ * aoe_texts_read. */
 static int is_table(const char *path, const aoe_table_options *t) {
     static const char *const extensions[] = {".tsv", ".csv", ".jsonl", ".gz", ".zst"};
     if (t->input_format != AOE_TABLE_AUTO)
@@ -245,8 +248,8 @@ static int is_table(const char *path, const aoe_table_options *t) {
     return 0;
 }
 
-/* The options for a file: without --columns a table must have a column "text", because the columns of a table with several
- * texts would be mixed. */
+/* Returns the options for reading a file. Without --columns, a table must have a column "text": aoe_texts_read would otherwise
+ * read all text columns and mix their texts. */
 static aoe_table_options table_of(const char *path, const aoe_table_options *t) {
     aoe_table_options one = *t;
     const int is_txt = t->input_format == AOE_TABLE_AUTO && (ends_with(path, ".txt.gz") || ends_with(path, ".txt.zst"));
@@ -280,8 +283,8 @@ static int begin_output(job *j, const char *path) {
     j->to = j->out.file;
     if (j->format != FORMAT_NPY)
         return 0;
-    /* The header contains the number of rows, which is known at the end: it is rewritten in a regular file, and otherwise the
-     * rows wait in a temporary file. */
+    /* The header contains the number of rows, which is known only at the end. In a regular file the header is rewritten;
+     * otherwise the rows are first written to a temporary file. */
     if (!j->out.writer.temp_path) {
         j->spool = tmpfile();
         if (!j->spool)
@@ -301,7 +304,7 @@ static int finish_npy(job *j) {
         return 0;
     }
     if (j->texts == 0)
-        return 0; /* empty input to a pipe gives empty output */
+        return 0; /* for empty input, a pipe gets empty output */
     write_npy_header(j->out.file, j->texts, j->dims);
     rewind(j->spool);
     while ((n = fread(block, 1, sizeof block, j->spool)) > 0 && fwrite(block, 1, n, j->out.file) == n)
@@ -312,7 +315,7 @@ static int finish_npy(job *j) {
 }
 
 static void report_counts(const job *j) {
-    if (j->zero) /* static models; empty texts are included */
+    if (j->zero) /* only static models produce embeddings without tokens; these texts include the empty ones */
         cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
                  j->zero == 1 ? "has" : "have");
     else if (j->empty)
@@ -332,7 +335,7 @@ static format format_of(const options *o) {
     return o->output && !o->general.json && ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
 }
 
-/* 1 if the file name has an unknown extension. */
+/* Returns 1 if the output format depends on the file name and its extension is unknown. */
 static int is_strange_name(const options *o) {
     if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
         return 0;

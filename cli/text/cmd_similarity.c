@@ -21,7 +21,7 @@ static const cli_option table[] = {
 static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {
     size_t dims = aoe_model_dims(s->model);
     double cosine = aoe_cosine(v, v + dims, dims);
-    double angle = aoe_angle_score(v, v + dims, dims, o->angle_form) + 0.0; /* a -0 becomes 0 */
+    double angle = aoe_angle_score(v, v + dims, dims, o->angle_form) + 0.0; /* prints 0 instead of -0 */
     if (dims % 2)
         cli_warn("%s: the angle score requires an even embedding size, not %zu", s->dir, dims);
     if (o->general.json) {
@@ -42,7 +42,7 @@ static int print_scores(const cli_session *s, const options *o, const float *v, 
     return 0;
 }
 
-/* Prints the warnings of aoe embed about a text. */
+/* Prints warnings about the two texts: no known tokens, empty, truncated, or split into chunks. */
 static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_text_info *info) {
     aoe_model_info m;
     aoe_model_get_info(s->model, &m);

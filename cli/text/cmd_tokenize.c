@@ -14,8 +14,8 @@ typedef struct options {
     cli_general general;
     const char *dir;
     aoe_encode_options encode;
-    int jsonl;
-    int tokens;
+    int jsonl;  /* 1: each line is a JSON string */
+    int tokens; /* 1: tokens are printed */
 } options;
 
 typedef struct job {
@@ -23,11 +23,11 @@ typedef struct job {
     cli_lines lines;
     aoe_ids ids;
     const options *o;
-    aoe_encode_options encode; /* options of the command line combined with those of the model */
+    aoe_encode_options encode; /* options of the command line, combined with the settings of the model */
     char *line;                /* [line_capacity] line to print, owned */
     size_t line_capacity;
     size_t texts, empty;
-    int bare; /* 1 if an empty text has no tokens, not even special tokens */
+    int bare; /* 1 if an empty text had no tokens, not even special tokens */
 } job;
 
 static const cli_option table[] = {
@@ -75,7 +75,7 @@ static json_t *ids_json(const job *j) {
     return ids;
 }
 
-/* Prints the ids as a JSON array without building a JSON value, which would take longer than tokenizing. */
+/* Prints the ids as a JSON array. It does not create a JSON value, because this would take longer than tokenizing the text. */
 static void print_ids(job *j) {
     const size_t most = sizeof "-2147483648,";
     if (j->ids.n >= j->line_capacity / most) {
@@ -119,7 +119,8 @@ static int print_text(job *j, aoe_text text) {
     aoe_error err;
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
-    /* without special tokens, an empty list of ids is a valid text if it is given as "" */
+    /* a text without tokens is an error if special tokens are disabled or the line is plain text, unless the tokenizer drops
+     * unknown words */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_line(j, "the text has no tokens; remove the line");
     j->texts++;
