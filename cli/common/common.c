@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Option tables of several commands, the default model, and opening and closing of models.
+ * Option tables of several commands, the default model, opening and closing of models, and common messages.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"

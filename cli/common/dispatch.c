@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds a command in the tree of commands; help, version and usage errors of groups.
+ * Finds a command in the tree of commands and runs it. Prints the help of groups, the version, and usage errors of groups.
  */
 #include "cli/common/dispatch.h"
 
@@ -11,7 +11,7 @@
 #include "cli/common/output.h"
 #include "cli/common/words.h"
 
-/* The placeholder for the next word: COMMAND for the program, SUBCOMMAND for a group. */
+/* Returns the placeholder for the name of a subcommand in usage lines. */
 static const char *placeholder(const char *path) {
     return path[0] ? "SUBCOMMAND" : "COMMAND";
 }
@@ -54,7 +54,8 @@ static int run(const cli_command *command, const char *path, int argc, char **ar
     return command->run ? command->run(argc, argv) : cli_dispatch(command, path, argc, argv);
 }
 
-/* Runs the child called argv[0]. help: 1 prints its help instead, or the help of the subcommand that argv[1] names. */
+/* Runs the subcommand called argv[0]. If help is 1, prints its help instead, or the help of its subcommand that argv[1] names.
+ */
 static int run_child(const cli_command *group, const char *path, int help, int argc, char **argv) {
     static char help_word[] = "help", help_flag[] = "--help";
     const cli_command *child = find(group, argv[0]);
@@ -67,7 +68,7 @@ static int run_child(const cli_command *group, const char *path, int help, int a
     } else if (child->run && argc > 1) {
         code = cli_usage(child_path, "unexpected argument '%s': %s has no subcommands", argv[1], child_path);
     } else {
-        argv[0] = child->run ? help_flag : help_word; /* as in: aoe data help mine */
+        argv[0] = child->run ? help_flag : help_word; /* so that aoe help data mine becomes aoe data help mine */
         code = run(child, child_path, argc, argv);
     }
     free(child_path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A float as printf's %.9g writes it, character for character, several times as
- * fast: nine digits bring every float back exactly, and vectors are many floats.
+ * Formats a float exactly as printf's %.9g, but several times as fast, because embeddings consist of many floats. Nine
+ * digits are enough to read every float back exactly.
  */
 #ifndef AOE_CLI_COMMON_FLOAT_TEXT_H
 #define AOE_CLI_COMMON_FLOAT_TEXT_H
@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLI_FLOAT_MAX = 16, CLI_FLOAT_DIGITS = 9 }; /* characters of the longest float: -1.17549435e-38; digits */
+enum { CLI_FLOAT_MAX = 16, CLI_FLOAT_DIGITS = 9 }; /* length of the longest float, -1.17549435e-38; number of digits */
 
-/* round(v 10^(8 - x)), ties to even, for v = m 2^e in [10^x, 10^(x + 1)) and x from -4 to 8: exact in 64 bits. */
+/* Returns round(v 10^(8 - x)), ties to even, for v = m 2^e in [10^x, 10^(x + 1)) and x from -4 to 8. The computation is exact
+ * in 64 bits. */
 static inline uint32_t cli_float_nine_digits(uint32_t m, int e, int x) {
     static const uint64_t power[] = {1,        10,        100,        1000,        10000,        100000,       1000000,
                                      10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000};
@@ -23,11 +24,11 @@ static inline uint32_t cli_float_nine_digits(uint32_t m, int e, int x) {
     return (uint32_t)(q + (rest > half || (rest == half && (q & 1))));
 }
 
-/* Writes v to out[CLI_FLOAT_MAX + 1], NUL-terminated; returns its length. */
+/* Writes v to out[CLI_FLOAT_MAX + 1], NUL-terminated. Returns the length. */
 static inline size_t cli_format_float(char *out, float v) {
-    static const double bound[] = {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}; /* of 10^x, x from -3 on */
+    static const double bound[] = {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}; /* 10^x for x = -3, -2, ... */
     const float a = v < 0 ? -v : v;
-    if (!(a > 1e-4f && a < 1e9f)) /* printf uses an exponent there, or the value is 0, infinite or NaN */
+    if (!(a > 1e-4f && a < 1e9f)) /* 0, infinity, NaN, and values for which %.9g may use an exponent */
         return (size_t)snprintf(out, CLI_FLOAT_MAX + 1, "%.9g", (double)v);
     char digit[CLI_FLOAT_DIGITS], *to = out;
     uint32_t bits;

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_COLUMN = 30, WIDTH = 100 };
+enum { NAME_COLUMN = 30 /* column of the descriptions */, WIDTH = 100 };
 
-/* Prints the words of text, starting in column `at`; lines are wrapped at WIDTH and continue in column NAME_COLUMN. */
+/* Prints text, starting in column `at`. Lines are wrapped at column WIDTH, and the next line starts in column NAME_COLUMN. */
 static void print_wrapped(const char *text, int at) {
     while (*text) {
         int len = (int)strcspn(text, " ");

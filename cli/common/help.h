@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the text of `aoe COMMAND --help` from the tables that describe the command. Call it before the arguments are
- * parsed, because the values of the targets are printed as defaults.
+ * Prints the text of `aoe COMMAND --help`, which is generated from the option tables of the command. It prints the
+ * values of the targets as defaults, so the targets must still have their default values.
  */
 #ifndef AOE_CLI_COMMON_HELP_H
 #define AOE_CLI_COMMON_HELP_H

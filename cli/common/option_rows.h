@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rows of option tables that several commands have. `target` initializes the offset of the row's target, for example
- * .offset = offsetof(options, table.skip_bad_rows). The names of choices are in the order of the target's enum.
+ * Rows for the option tables of several commands. The macro argument `target` initializes the offset of the option's
+ * target, for example .offset = offsetof(options, table.skip_bad_rows). Choices are in the order of the target's enum.
  */
 #ifndef AOE_CLI_COMMON_OPTION_ROWS_H
 #define AOE_CLI_COMMON_OPTION_ROWS_H

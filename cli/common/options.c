@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parses arguments with the tables of options.h, in order. Each line of a response file becomes one or two arguments,
- * and errors in it name its line.
+ * Parses arguments in order, with the option tables of syntax.h. Each line of a response file becomes one or two arguments, and
+ * error messages about it contain its line number.
  */
 #include "cli/common/options.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAME = 64 }; /* maximum length in bytes of a misspelt name for which a hint is printed */
+enum { MAX_NAME = 64 }; /* maximum length in bytes of a misspelled name for which a hint is printed */
 
 typedef struct parser {
     const cli_syntax *syntax;
@@ -25,7 +25,7 @@ typedef struct parser {
     size_t n;
     size_t at;         /* index of the next argument */
     const char *file;  /* path of the response file; NULL: command line */
-    size_t line;       /* line number in the response file */
+    size_t line;       /* number of the current line in the response file */
     int operands_only; /* 1 after "--" */
     int help;          /* 1 if --help was given */
 } parser;
@@ -102,7 +102,7 @@ int cli_usage(const char *command, const char *fmt, ...) {
     return code;
 }
 
-/* Calls cli_usage with the file and line number of the response file before the message. */
+/* Reports a usage error. In a response file, the message starts with its path and the line number. */
 static int bad(const parser *p, const char *fmt, ...) {
     char where[512] = "";
     if (p->file)
@@ -264,7 +264,8 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
     return bad(p, "unknown option --%.*s%s%s", (int)len, name, note ? "; " : "", note ? note : "");
 }
 
-/* The option called name[len], or the option with this letter if name is NULL. */
+/* Returns the option called name[len], or the option with this letter if name is NULL, and sets *target; NULL if there is none.
+ */
 static const cli_option *find(const parser *p, const char *name, size_t len, char letter, void **target) {
     for (size_t g = 0; g < p->syntax->n_groups; g++) {
         const cli_group *group = &p->syntax->groups[g];
@@ -396,7 +397,7 @@ static const char *field_end(const char *s) {
     return s;
 }
 
-/* 1 if `field`[len], such as "args.max_steps", ends in the name of option o with '_' for '-'. */
+/* Returns 1 if the last part of `field`[len], such as "args.max_steps", is the name of option o with '_' for '-'. */
 static int ends_in_name(const cli_option *o, const char *field, size_t len) {
     const char *last = field;
     for (size_t i = 0; i < len; i++)
@@ -411,8 +412,9 @@ static int ends_in_name(const cli_option *o, const char *field, size_t len) {
     return 1;
 }
 
-/* The option that sets `field`[len] of the library: the option whose `field` has this name ("lora.dropout"), otherwise the
- * first option without a `field` whose name is the last part of it. NULL: none. */
+/* Returns the option that sets the library's option field called field[len]: the option whose `field` is this name
+ * ("lora.dropout"), otherwise the first option without a `field` whose name is the last part of the field's name. Returns NULL
+ * if there is none. */
 static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
     const cli_option *by_name = NULL;
     for (size_t g = 0; g < s->n_groups; g++)

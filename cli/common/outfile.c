@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Result files on top of base/atomic_write.h: stdout, parent directories, messages, and removal of temporary files when
- * a signal ends the program.
+ * Output files on top of base/atomic_write.h: adds stdout, creation of parent directories, error messages, and removal of
+ * temporary files when a signal ends the program.
  */
 #include "cli/common/outfile.h"
 
@@ -16,12 +16,12 @@
 #include "base/path.h"
 #include "cli/common/output.h"
 
-enum { MAX_PENDING = 64 };
+enum { MAX_PENDING = 64 /* maximum number of temporary files that a signal handler removes */ };
 
-/* The files to remove when a signal ends the program. */
+/* The temporary files to remove when a signal ends the program; NULL: unused element. */
 static const char *volatile pending[MAX_PENDING];
 
-/* Replaces the element `before` by path. NULL: a free element. */
+/* Replaces the element `before` of `pending` by path. */
 static void set_pending(const char *before, const char *path) {
     for (size_t i = 0; i < MAX_PENDING; i++)
         if (pending[i] == before) {
@@ -58,7 +58,7 @@ int cli_is_stdout(const char *path) {
     return !path || strcmp(path, "-") == 0;
 }
 
-/* stat of the directory that contains path. Returns 0, or -1 if there is no such directory. */
+/* Calls stat on the directory that contains path. Returns 0, or -1 if there is no such directory. */
 static int stat_folder(const char *path, struct stat *st) {
     char *folder = aoei_path_parent(path);
     const int rc = folder ? stat(folder, st) : -1;
@@ -81,7 +81,7 @@ int cli_refuse_input(const char *output, const char *const *inputs, size_t n) {
     return 0;
 }
 
-/* Creates the directories above path, so that a result may be written into a new directory. */
+/* Creates the directories that contain path. */
 static int make_parents(const char *path, aoe_error *err) {
     char *parent = aoei_path_parent(path);
     const int code = parent && !aoei_is_dir(parent) ? aoei_make_dir(parent, err) : 0;

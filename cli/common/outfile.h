@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Result files: written under a temporary name and renamed when complete, so that a command that fails or is
- * interrupted leaves no partial file and does not change an existing one. Devices and pipes are written in place.
+ * Output files. They are written under a temporary name and renamed when complete. A command that fails or is interrupted
+ * therefore leaves no partial file and does not change an existing file. Devices and pipes are written directly.
  */
 #ifndef AOE_CLI_COMMON_OUTFILE_H
 #define AOE_CLI_COMMON_OUTFILE_H
@@ -10,23 +10,25 @@
 
 #include "base/atomic_write.h"
 
+/* An output file that is being written. */
 typedef struct cli_file {
     FILE *file;         /* stream to write to */
     const char *path;   /* name as given, borrowed; NULL: stdout */
-    aoei_writer writer; /* writer of a named file; temp_path is NULL for devices and pipes, which are written in place */
+    aoei_writer writer; /* writer of a named file; temp_path is NULL for devices and pipes, which are written directly */
 } cli_file;
 
-int cli_is_stdout(const char *path); /* NULL, or "-" */
-/* 1 if both names are the same file; for files that do not exist yet, if they have the same name in the same directory. */
+int cli_is_stdout(const char *path); /* returns 1 if path is NULL or "-" */
+/* Returns 1 if both paths are the same file. If neither file exists, returns 1 if they have the same name in the same
+ * directory. */
 int cli_is_same_file(const char *a, const char *b);
-/* 1 after reporting that the output is also an input, which would be overwritten; otherwise 0. */
+/* Returns 1 after reporting that the output is also one of the inputs and would overwrite it, otherwise 0. */
 int cli_refuse_input(const char *output, const char *const *inputs, size_t n);
-/* Opens a result file, or stdout if cli_is_stdout(path). Missing parent directories are created. Returns 0, or 1 after
+/* Opens an output file, or stdout if cli_is_stdout(path). Missing parent directories are created. Returns 0, or 1 after
  * reporting the error. */
 int cli_file_open(cli_file *f, const char *path);
-int cli_file_check(cli_file *f);                 /* 0, or 1 after reporting that a write failed */
-int cli_file_commit(cli_file *f);                /* flushes, syncs and renames; 0, or 1 after reporting the error */
-int cli_files_commit(cli_file *files, size_t n); /* commits several files: all are synced before the first is renamed */
+int cli_file_check(cli_file *f);                 /* returns 0, or 1 after reporting that a write failed */
+int cli_file_commit(cli_file *f);                /* flushes, syncs and renames; returns 0, or 1 after reporting the error */
+int cli_files_commit(cli_file *files, size_t n); /* commits several files; all are synced before the first is renamed */
 void cli_file_abort(cli_file *f);                /* removes the temporary file; accepts a zeroed or committed file */
 int cli_is_seekable(FILE *f);
 

@@ -108,11 +108,11 @@ int cli_fail(const char *fmt, ...) {
     return 1;
 }
 
-/* errno of the first failed write to stdout; 0: none. Later errors do not show the cause. */
+/* errno of the first failed write to stdout, which shows the cause; 0: no write failed */
 static int stdout_error;
 
 void cli_flush_stdout(void) {
-    if (!ferror(stdout)) /* otherwise errno is the error of the write that just failed */
+    if (!ferror(stdout)) /* if the stream has failed, errno is the error of the last write */
         errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && !stdout_error)
         stdout_error = errno ? errno : EIO;
@@ -188,7 +188,7 @@ void cli_table_cells(cli_table *t, const char *const *texts, size_t n) {
         cli_table_cell(t, "%s", texts[i]);
 }
 
-/* Width on a terminal: the number of UTF-8 characters, one column each. */
+/* Returns the width of a text on a terminal: the number of UTF-8 characters, each of which takes one column. */
 static int text_width(const char *s) {
     int n = 0;
     for (; *s; s++)

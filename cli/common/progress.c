@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Progress on stderr: a bar that is redrawn on a terminal, otherwise a plain line every few seconds.
+ * Progress on stderr: on a terminal, a bar that is redrawn; otherwise, a new line every few seconds.
  */
 #include "cli/common/progress.h"
 
@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BAR_SECONDS  0.1 /* between redraws */
-#define LINE_SECONDS 5.0 /* between plain lines */
+#define BAR_SECONDS  0.1 /* minimum time between two updates of the bar */
+#define LINE_SECONDS 5.0 /* minimum time between two lines if stderr is not a terminal */
 
 static int enabled = 1;
-static int bar_drawn; /* 1 if the cursor is in the line of the bar */
+static int bar_drawn; /* 1 if the bar is shown and the cursor is in its line */
 
 static double now(void) {
     struct timespec t;
@@ -72,7 +72,8 @@ void cli_progress_fit(char *line, size_t width) {
     size_t end = width;
     if (length <= width)
         return;
-    while (end > 0 && !(line[end] == ' ' && line[end + 1] == ' ')) /* the last field boundary that fits */
+    while (end > 0 &&
+           !(line[end] == ' ' && line[end + 1] == ' ')) /* find the last boundary between fields at or before `width` */
         end--;
     line[end] = 0;
 }

@@ -12,13 +12,14 @@
 #include <string.h>
 
 struct cli_response {
-    FILE *file;       /* owned */
-    const char *path; /* borrowed */
+    FILE *file;       /* response file, owned */
+    const char *path; /* path for messages, borrowed */
     char *text;       /* current line, owned */
-    size_t capacity;
-    size_t line;
+    size_t capacity;  /* size of `text` in bytes */
+    size_t line;      /* number of the current line, counted from 1 */
 };
 
+/* A text that is being composed. */
 typedef struct builder {
     char *text; /* owned, NUL-terminated */
     size_t len;
@@ -54,8 +55,8 @@ static int name_char(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Appends the value of the variable whose name begins at s, after the $. Returns the length of the name in the file in bytes,
- * or 0 after reporting an error. */
+/* Appends the value of the environment variable whose name, with or without braces, starts at s, after the $. Returns the
+ * number of bytes read at s, or 0 after reporting an error. */
 static size_t expand(const cli_response *r, builder *b, const char *s) {
     char name[256];
     size_t len = 0, taken;
@@ -90,7 +91,7 @@ static size_t expand(const cli_response *r, builder *b, const char *s) {
     return taken;
 }
 
-/* The value at s with its comment and quotes removed and its variables replaced; NULL after reporting an error. */
+/* Returns the value at s without comment and quotes and with variables replaced, or NULL after reporting an error. */
 static char *read_value(const cli_response *r, const char *s) {
     builder b = {0};
     char quote = *s == '\'' || *s == '"' ? *s++ : 0;
@@ -139,7 +140,7 @@ static int split(const cli_response *r, const char *s, char *word[2], size_t *n)
         char *value = read_value(r, attached ? s + name + 1 : rest);
         if (!value)
             return -1;
-        if (attached) { /* remains one argument, so that a flag with a value is an error */
+        if (attached) { /* --name=value remains one argument, so that the parser rejects a value for a flag */
             builder b = {0};
             append(&b, s, name + 1);
             append(&b, value, strlen(value));

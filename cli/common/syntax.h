@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tables that describe the options of a command. The parser (options.h) and the help (help.h) use them. This header
- * declares only types.
+ * Types of the tables that describe the options of a command. The parser (options.h) and the help (help.h) use these tables.
  */
 #ifndef AOE_CLI_COMMON_SYNTAX_H
 #define AOE_CLI_COMMON_SYNTAX_H
@@ -10,37 +9,40 @@
 
 #include <aoe.h>
 
+/* Kind of an option: type of its target and permitted values. */
 typedef enum cli_kind {
     CLI_FLAG,   /* int: set to `set`; the option has no value */
-    CLI_TEXT,   /* const char * */
+    CLI_TEXT,   /* const char *: the text of the value, borrowed */
     CLI_TEXTS,  /* cli_texts: all arguments up to the next option or @FILE; may be repeated */
     CLI_SIZE,   /* size_t in [min, max] */
-    CLI_SEED,   /* uint64_t */
+    CLI_SEED,   /* uint64_t: every value */
     CLI_REAL,   /* double in [min, max] */
     CLI_CHOICE, /* int or an enum: index of the text in `choices` */
     CLI_NAMED   /* any type, set by parse() */
 } cli_kind;
 
+/* Value of an option of kind CLI_TEXTS. */
 typedef struct cli_texts {
-    const char **item; /* [n], owned by the cli_args */
+    const char **item; /* [n] texts, owned by the cli_args */
     size_t n;
 } cli_texts;
 
-/* Parses text into *target. Returns 0, or an error code with err filled in. */
+/* Parses text into *target. Returns 0, or an error code after setting *err. */
 typedef int (*cli_parse_fn)(void *target, const char *text, aoe_error *err);
 
 typedef struct cli_option {
-    const char *name;           /* long name without dashes */
-    const char *value;          /* name of the value in --help; NULL for flags */
-    const char *help;           /* description for --help, without a full stop */
-    const char *fallback;       /* default for --help in words; NULL: the value in the target; "": no default is shown */
-    const char *field;          /* library option field without "options.", as "lora.r"; NULL: the name with '_' for '-' */
+    const char *name;     /* long name without dashes */
+    const char *value;    /* name of the value in --help; NULL for flags */
+    const char *help;     /* description for --help, without a full stop */
+    const char *fallback; /* default for --help in words; NULL: the value in the target; "": no default is shown */
+    const char
+        *field; /* name of the library's option field without "options.", for example "lora.r"; NULL: `name` with '_' for '-' */
     const char *excludes;       /* name of an option that must not be given together with this one; NULL: none */
     size_t offset;              /* offset of the target in the base of the group, in bytes */
-    double min, max;            /* CLI_SIZE and CLI_REAL: smallest and largest value; both 0: every non-negative value */
+    double min, max;            /* CLI_SIZE and CLI_REAL: minimum and maximum value; both 0: every non-negative value */
     cli_parse_fn parse;         /* CLI_NAMED: parses the value */
-    const char *const *choices; /* CLI_CHOICE: names ended by NULL, in the order of the values 0, 1, ... */
-    const char *noun;           /* CLI_CHOICE: what the names are, for messages: "pairing" */
+    const char *const *choices; /* CLI_CHOICE: names of the values 0, 1, ..., ended by NULL */
+    const char *noun;           /* CLI_CHOICE: noun for messages that says what the names are, for example "format" */
     cli_kind kind;
     int set;     /* CLI_FLAG: value of the target if the flag is given */
     char letter; /* one-letter name; 0: none */
@@ -52,6 +54,7 @@ typedef struct cli_option {
         __VA_ARGS__, NULL                                                                                                      \
     }
 
+/* A group of options whose targets are in one struct. */
 typedef struct cli_group {
     const char *title;         /* heading of the group in --help */
     const cli_option *options; /* [n] options of the group, borrowed */
@@ -64,15 +67,16 @@ typedef struct cli_group {
 /* Initializes `groups` and `n_groups`. */
 #define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
 
+/* The arguments that a command accepts, and its help. */
 typedef struct cli_syntax {
     const char *command;      /* name of the command, for example "data mine" */
     const char *operands;     /* operands for --help, such as "[FILE...]"; "": none */
-    const char *about;        /* description, lines that end in \n */
-    const char *examples;     /* examples, indented lines that end in \n; "": none */
-    const char *unknown_note; /* end of the message for an unknown option; NULL: none */
-    const cli_group *groups;
+    const char *about;        /* description for --help: lines that end in \n */
+    const char *examples;     /* examples for --help: indented lines that end in \n; "": none */
+    const char *unknown_note; /* text appended to the message about an unknown option; NULL: none */
+    const cli_group *groups;  /* [n_groups] groups of options, borrowed */
     size_t n_groups;
-    size_t min_operands, max_operands;
+    size_t min_operands, max_operands; /* permitted number of operands */
 } cli_syntax;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads lines with getline, checks their UTF-8 and records their position.
+ * Reads lines with getline, checks that they are valid UTF-8 and records their position.
  */
 #include "cli/common/text_input.h"
 
@@ -38,7 +38,7 @@ static void close_file(cli_lines *l) {
     l->file = NULL;
 }
 
-/* 1 if the first bytes are those of a gzip or zstd file. */
+/* Returns 1 if s starts with the first bytes of gzip or zstd files. */
 static int is_compressed(const char *s, size_t len) {
     return len >= 2 && (memcmp(s, "\x1f\x8b", 2) == 0 || (len >= 4 && memcmp(s, "\x28\xb5\x2f\xfd", 4) == 0));
 }
@@ -87,7 +87,8 @@ int cli_lines_next(cli_lines *l, aoe_text *line) {
     }
 }
 
-/* Reads the open file to its end and returns to the current position. */
+/* Checks the open file by reading it to its end, and then returns to the current position. Files that are not regular are not
+ * checked. Returns 0, or 1 after reporting the error. */
 static int check_file(cli_lines *l) {
     aoe_text line;
     struct stat st;
@@ -114,7 +115,7 @@ int cli_lines_open(cli_lines *l, const char *const *path, size_t n) {
         struct stat st;
         const char *name = n ? path[l->next] : "-";
         if (strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISFIFO(st.st_mode)) {
-            l->next++; /* a pipe cannot be opened twice */
+            l->next++; /* a named pipe can be read only once */
             continue;
         }
         code = open_next(l) || check_file(l);

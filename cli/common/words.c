@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Lists of words: splitting, response files, quoting for a shell, and JSON.
+ * Lists of words: splits texts, reads response files, quotes words for a shell, and converts lists to JSON.
  */
 #include "cli/common/words.h"
 

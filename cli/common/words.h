@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lists of words such as argv. They are split from a text or read from response files, and printed as a command line
- * that a shell parses into the same words.
+ * Lists of words, for example the arguments of a command. They are split from a text or read from response files, and can be
+ * formatted as a command line for a shell.
  */
 #ifndef AOE_CLI_COMMON_WORDS_H
 #define AOE_CLI_COMMON_WORDS_H
@@ -14,14 +14,15 @@ typedef struct cli_words {
     size_t n;
 } cli_words;
 
-void cli_words_add(cli_words *w, const char *fmt, ...);
-void cli_words_append(cli_words *w, const cli_words *more);
+void cli_words_add(cli_words *w, const char *fmt, ...);     /* appends one formatted word */
+void cli_words_append(cli_words *w, const cli_words *more); /* appends copies of the words of another list */
 /* Splits text at spaces outside of single or double quotes and removes the quotes. Returns 0, or -1 if a quote is not closed.
  */
 int cli_words_split(cli_words *w, const char *text);
-/* Appends the words; @FILE is replaced by the words of the response file. Returns 0, or 1 after reporting the error. */
+/* Appends word[n]; a word @FILE is replaced by the words of the response file FILE. Returns 0, or 1 after reporting the error.
+ */
 int cli_words_expand(cli_words *w, const char *const *word, size_t n);
-char *cli_words_command(const cli_words *w); /* command line with quotes where a shell needs them; the caller frees it */
+char *cli_words_command(const cli_words *w); /* returns a command line, quoted for a shell; the caller frees it */
 json_t *cli_words_json(const cli_words *w);
 void cli_words_free(cli_words *w); /* accepts a zeroed list */
 
