@@ -8,11 +8,9 @@
 #include <stddef.h>
 
 typedef struct cli_command {
-    const char *name;    /* one word; "" for the program itself */
-    const char *summary; /* one line for the help of the group that contains the command, without a full stop */
-    int (*run)(
-        int argc,
-        char **argv); /* leaf: runs the command with the arguments after its name and returns the exit code; group: NULL */
+    const char *name;                  /* one word; "" for the program itself */
+    const char *summary;               /* one line for the help of the group that contains the command, without a full stop */
+    int (*run)(int argc, char **argv); /* leaf: runs the command and returns the exit code; group: NULL */
     const struct cli_command *const *children; /* group: [n_children] subcommands in the order of the help; leaf: NULL */
     size_t n_children;                         /* group: number of subcommands */
     const char *about, *examples;              /* group: lines for the start and the end of its help; examples may be NULL */
