@@ -70,6 +70,11 @@
         .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                           \
         .help = "skip unreadable rows and report their number, instead of failing at the first one"                            \
     }
+#define CLI_OPTION_STORAGE(flag, target, about, usual)                                                                         \
+    {                                                                                                                          \
+        .name = flag, .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("f32", "bf16", "int8"),              \
+        .noun = "storage type", .help = about, .fallback = usual                                                               \
+    }
 #define CLI_OPTION_TABLE_FORMAT(target, about)                                                                                 \
     {                                                                                                                          \
         .name = "format", .letter = 'f', .kind = CLI_CHOICE, .value = "NAME", target, .excludes = "json",                      \

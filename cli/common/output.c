@@ -166,6 +166,22 @@ json_t *cli_json_text(const char *s, size_t len) {
     return text;
 }
 
+char *cli_json_value_text(const json_t *value) {
+    char number[32];
+    if (json_is_string(value))
+        return cli_strdup(json_string_value(value));
+    if (json_is_boolean(value))
+        return cli_strdup(json_is_true(value) ? "on" : "off");
+    if (json_is_number(value)) {
+        snprintf(number, sizeof number, "%.6g", json_number_value(value));
+        return cli_strdup(number);
+    }
+    char *text = aoei_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    char *copy = cli_strdup(text ? text : "");
+    aoei_free(text);
+    return copy;
+}
+
 void cli_table_begin(cli_table *t, const char *align) {
     memset(t, 0, sizeof *t);
     t->align = align;
@@ -181,6 +197,13 @@ void cli_table_cell(cli_table *t, const char *fmt, ...) {
     t->cell = cli_realloc(t->cell, (t->cells + 1) * sizeof *t->cell);
     t->cell[t->cells] = cli_strdup(text);
     t->cells++;
+}
+
+void cli_table_real(cli_table *t, int digits, double x) {
+    if (isnan(x))
+        cli_table_cell(t, "-");
+    else
+        cli_table_cell(t, "%.*f", digits, x);
 }
 
 void cli_table_cells(cli_table *t, const char *const *texts, size_t n) {

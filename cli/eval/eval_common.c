@@ -47,13 +47,6 @@ void cli_eval_percent(cli_table *t, double x) {
         cli_table_cell(t, "undefined");
 }
 
-static void number_cell(cli_table *t, double x) {
-    if (isfinite(x))
-        cli_table_cell(t, "%.4f", x);
-    else
-        cli_table_cell(t, "-");
-}
-
 static void print_json(const cli_evaluation *c, const cli_eval *e) {
     for (size_t i = 0; i < e->n; i++) {
         json_t *o = json_pack("{s:o}", "name", cli_json_text(e->names[i], strlen(e->names[i])));
@@ -86,7 +79,7 @@ static void field_cell(cli_table *t, const cli_eval *e, size_t result, const cli
         cli_eval_percent(t, real_of(e, result, f));
         break;
     case CLI_EVAL_NUMBER:
-        number_cell(t, real_of(e, result, f));
+        cli_table_real(t, 4, real_of(e, result, f));
         break;
     }
 }

@@ -196,17 +196,10 @@ static void print_json(const cli_experiment *e, const aoe_compare_row *r, size_t
     cli_print_json(o);
 }
 
-static void real_cell(cli_table *t, int digits, double x) {
-    if (isnan(x))
-        cli_table_cell(t, "-");
-    else
-        cli_table_cell(t, "%.*f", digits, x);
-}
-
 static void interval_cells(cli_table *t, cli_table_format format, const aoe_interval *i) {
     if (format == CLI_TABLE_CSV) {
-        real_cell(t, 4, 100 * i->low);
-        real_cell(t, 4, 100 * i->high);
+        cli_table_real(t, 4, 100 * i->low);
+        cli_table_real(t, 4, 100 * i->high);
     } else if (isnan(i->low)) {
         cli_table_cell(t, "-");
     } else {
@@ -231,16 +224,13 @@ static void add_row(cli_table *t, cli_table_format format, const cli_experiment 
     const int digits = format == CLI_TABLE_CSV ? 4 : 2;
     cli_table_cell(t, "%s", label);
     cli_table_cell(t, "%s", e->configuration[r->configuration].name);
-    if (r->score.n == r->n_scores)
-        cli_table_cell(t, "%zu", r->n_scores);
-    else
-        cli_table_cell(t, "%zu of %zu", r->score.n, r->n_scores);
-    real_cell(t, digits, 100 * r->score.mean);
-    real_cell(t, digits, 100 * r->score.sd);
+    cli_experiment_seeds_cell(t, r->score.n, r->n_scores);
+    cli_table_real(t, digits, 100 * r->score.mean);
+    cli_table_real(t, digits, 100 * r->score.sd);
     interval_cells(t, format, &r->mean);
-    real_cell(t, digits, 100 * r->difference.mean);
+    cli_table_real(t, digits, 100 * r->difference.mean);
     interval_cells(t, format, &r->shift);
-    real_cell(t, digits, r->difference.t);
+    cli_table_real(t, digits, r->difference.t);
     if (isnan(r->difference.p))
         cli_table_cell(t, "-");
     else
@@ -287,11 +277,10 @@ static int run(options *o, size_t against) {
     return code;
 }
 
-static int run_compare(options *o, const cli_args *args) {
+static int run_compare(void *own) {
+    options *o = own;
     size_t against = 0;
-    int code = cli_experiment_begin(&o->e, "compare", args);
-    if (code == CLI_GO)
-        code = add_files(&o->e, o);
+    int code = add_files(&o->e, o);
     if (code == CLI_GO)
         code = read_arms(&o->e, o, &against);
     return code == CLI_GO ? run(o, against) : code;
@@ -301,13 +290,8 @@ static int run_command(int argc, char **argv) {
     options o = {0};
     o.e.o = (cli_experiment_options){.seeds = "5", .jobs = 1, .keep = AOE_KEEP_NONE};
     aoe_bootstrap_options_defaults(&o.bootstrap);
-    const cli_group groups[] = {
-        CLI_GROUP("comparison", table, &o),
-        CLI_GROUP("runs", cli_experiment_table, &o.e.o),
-    };
-    const cli_syntax syntax = {
+    const cli_experiment_command command = {
         .command = "compare",
-        .operands = "-- OPTIONS OF aoe train",
         .about = "Compares training configurations, called arms. Trains every arm with every seed, evaluates the\n"
                  "models and prints for each arm the mean and standard deviation of its Spearman correlation over the\n"
                  "seeds, the difference from the first arm with a paired t test over the seeds, and 95% bootstrap\n"
@@ -318,20 +302,11 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
                     "  aoe compare -o c -a 'cls: --pooling cls' 'mean: --pooling mean' --format csv -- @recipe.args\n",
-        .unknown_note = "options of aoe train come after --",
-        CLI_GROUPS(groups),
-        .max_operands = SIZE_MAX,
+        .group = CLI_GROUP("comparison", table, &o),
+        .own = &o,
+        .run = run_compare,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO) {
-        cli_set_quiet(o.e.o.quiet);
-        o.e.syntax = &syntax;
-        code = run_compare(&o, &args);
-    }
-    cli_experiment_free(&o.e);
-    cli_args_free(&args);
-    return code;
+    return cli_experiment_run(&o.e, &command, argc, argv);
 }
 
 const cli_command cli_compare_command = {

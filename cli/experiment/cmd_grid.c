@@ -249,33 +249,17 @@ static void print_json(const cli_experiment *e, const aoe_grid_result *r) {
                              cli_json_text(r->best_run_model, strlen(r->best_run_model))));
 }
 
-static void value_cell(cli_table *t, const json_t *value) {
-    if (json_is_string(value))
-        cli_table_cell(t, "%s", json_string_value(value));
-    else if (json_is_boolean(value))
-        cli_table_cell(t, json_is_true(value) ? "on" : "off");
-    else
-        cli_table_cell(t, "%.6g", json_number_value(value));
-}
-
-static void score_cell(cli_table *t, double x) {
-    if (isnan(x))
-        cli_table_cell(t, "-");
-    else
-        cli_table_cell(t, "%.2f", 100 * x);
-}
-
 static void add_row(cli_table *t, const grid *g, const aoe_grid_row *row) {
     json_t *values = values_of(g->e, row->configuration);
-    for (size_t k = 0; k < g->n_axes; k++)
-        value_cell(t, json_object_get(values, g->axes[k].option->name));
+    for (size_t k = 0; k < g->n_axes; k++) {
+        char *text = cli_json_value_text(json_object_get(values, g->axes[k].option->name));
+        cli_table_cell(t, "%s", text);
+        free(text);
+    }
     json_decref(values);
-    if (row->statistics.n == g->e->n_seeds)
-        cli_table_cell(t, "%zu", row->statistics.n);
-    else
-        cli_table_cell(t, "%zu of %zu", row->statistics.n, g->e->n_seeds);
-    score_cell(t, row->statistics.mean);
-    score_cell(t, row->statistics.sd);
+    cli_experiment_seeds_cell(t, row->statistics.n, g->e->n_seeds);
+    cli_table_real(t, 2, 100 * row->statistics.mean);
+    cli_table_real(t, 2, 100 * row->statistics.sd);
 }
 
 static void print_table(const grid *g, const aoe_grid_result *r) {
@@ -329,11 +313,12 @@ static int run(const grid *g) {
     return code;
 }
 
-static int run_grid(options *o, const cli_args *args) {
+static int run_grid(void *own) {
+    options *o = own;
     cli_experiment *e = &o->e;
     grid g = {.e = e};
-    int code = cli_experiment_begin(e, "grid", args);
-    if (code == CLI_GO && !o->over.n)
+    int code = CLI_GO;
+    if (!o->over.n)
         code = cli_usage("grid", "missing options to vary: --over OPTION=VALUE,VALUE...");
     if (code == CLI_GO && !e->dev.path && !o->score)
         code = cli_usage("grid", "missing score: give --score FILE, or --dev FILE after --");
@@ -354,13 +339,8 @@ static int run_grid(options *o, const cli_args *args) {
 static int run_command(int argc, char **argv) {
     options o = {0};
     o.e.o = (cli_experiment_options){.seeds = "1", .jobs = 1, .keep = AOE_KEEP_BEST};
-    const cli_group groups[] = {
-        CLI_GROUP("grid", table, &o),
-        CLI_GROUP("runs", cli_experiment_table, &o.e.o),
-    };
-    const cli_syntax syntax = {
+    const cli_experiment_command command = {
         .command = "grid",
-        .operands = "-- OPTIONS OF aoe train",
         .about = "Trains a model for every combination of the option values in --over and every seed, and ranks the\n"
                  "combinations by their mean score over the seeds. The arguments after -- are options of aoe train for\n"
                  "all runs; @FILE reads them from a file. aoe grid itself sets the seed, the number of threads and the\n"
@@ -369,20 +349,11 @@ static int run_command(int argc, char **argv) {
                  "DIR/results.jsonl has one line per run.\n",
         .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
                     "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
-        .unknown_note = "options of aoe train come after --",
-        CLI_GROUPS(groups),
-        .max_operands = SIZE_MAX,
+        .group = CLI_GROUP("grid", table, &o),
+        .own = &o,
+        .run = run_grid,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO) {
-        cli_set_quiet(o.e.o.quiet);
-        o.e.syntax = &syntax;
-        code = run_grid(&o, &args);
-    }
-    cli_experiment_free(&o.e);
-    cli_args_free(&args);
-    return code;
+    return cli_experiment_run(&o.e, &command, argc, argv);
 }
 
 const cli_command cli_grid_command = {

@@ -38,7 +38,7 @@ static int parse_bytes(void *target, const char *text, aoe_error *err) {
 
 #define AT(field) .offset = offsetof(cli_experiment_options, field)
 
-const cli_option cli_experiment_table[CLI_EXPERIMENT_COUNT] = {
+static const cli_option run_table[] = {
     CLI_OPTION_OUTPUT(AT(output), "DIR", "output directory of all runs"),
     {.name = "seeds",
      .kind = CLI_TEXT,
@@ -171,10 +171,10 @@ static int check_own(const cli_experiment *e, const cli_args *args, const char *
                      e->command);
 }
 
-int cli_experiment_begin(cli_experiment *e, const char *command, const cli_args *args) {
-    e->command = command;
+/* Parses the seeds, and the operands as options of aoe train. CLI_GO, or the exit code after reporting. */
+static int read_shared(cli_experiment *e, const cli_args *args) {
     if (!e->o.output || !*e->o.output)
-        return cli_usage(command, "missing directory of the experiment: -o DIR");
+        return cli_usage(e->command, "missing directory of the experiment: -o DIR");
     int code = read_seeds(e, &e->seed, &e->n_seeds);
     if (code == CLI_GO && cli_words_expand(&e->shared.words, args->operand, args->n))
         code = 1;
@@ -285,21 +285,6 @@ void cli_experiment_add_file(cli_experiment *e, const char *path) {
     e->files[e->n_files++] = (aoe_evaluation_file){path, is_dev ? e->dev.table : e->shared.config->table};
 }
 
-void cli_experiment_free(cli_experiment *e) {
-    for (size_t i = 0; i < e->n; i++) {
-        free((char *)e->configuration[i].name);
-        free((char *)e->configuration[i].label);
-        free((char *)e->configuration[i].values);
-        free_parsed(&e->parsed[i]);
-    }
-    free(e->configuration);
-    free(e->parsed);
-    free_parsed(&e->shared);
-    free(e->seed);
-    free(e->files);
-    memset(e, 0, sizeof *e);
-}
-
 /* ---- running */
 
 static void note_finished(const aoe_experiment_event *event) {
@@ -400,4 +385,57 @@ int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t
     if (failed)
         return cli_fail("%s: %zu of %zu runs failed; the same command tries them again", e->command, failed, runs);
     return 0;
+}
+
+/* ---- the command */
+
+void cli_experiment_seeds_cell(cli_table *t, size_t with_score, size_t seeds) {
+    if (with_score == seeds)
+        cli_table_cell(t, "%zu", seeds);
+    else
+        cli_table_cell(t, "%zu of %zu", with_score, seeds);
+}
+
+static void free_experiment(cli_experiment *e) {
+    for (size_t i = 0; i < e->n; i++) {
+        free((char *)e->configuration[i].name);
+        free((char *)e->configuration[i].label);
+        free((char *)e->configuration[i].values);
+        free_parsed(&e->parsed[i]);
+    }
+    free(e->configuration);
+    free(e->parsed);
+    free_parsed(&e->shared);
+    free(e->seed);
+    free(e->files);
+    memset(e, 0, sizeof *e);
+}
+
+int cli_experiment_run(cli_experiment *e, const cli_experiment_command *command, int argc, char **argv) {
+    const cli_group groups[] = {
+        command->group,
+        CLI_GROUP("runs", run_table, &e->o),
+    };
+    const cli_syntax syntax = {
+        .command = command->command,
+        .operands = "-- OPTIONS OF aoe train",
+        .about = command->about,
+        .examples = command->examples,
+        .unknown_note = "options of aoe train come after --",
+        CLI_GROUPS(groups),
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO) {
+        cli_set_quiet(e->o.quiet);
+        e->command = command->command;
+        e->syntax = &syntax;
+        code = read_shared(e, &args);
+    }
+    if (code == CLI_GO)
+        code = command->run(command->own);
+    free_experiment(e);
+    cli_args_free(&args);
+    return code;
 }

@@ -21,9 +21,6 @@ typedef struct cli_experiment_options {
     int quiet, json;
 } cli_experiment_options;
 
-enum { CLI_EXPERIMENT_COUNT = 8 };
-extern const cli_option cli_experiment_table[CLI_EXPERIMENT_COUNT]; /* base: cli_experiment_options */
-
 /* What a configuration was parsed from. */
 typedef struct cli_parsed {
     cli_words words;          /* arguments of aoe train, without output and seed */
@@ -49,10 +46,17 @@ typedef struct cli_experiment {
     double start, done_before; /* of the progress: seconds, runs */
 } cli_experiment;
 
-/* Parses the seeds, and the operands as options of aoe train (response files are expanded). CLI_GO or the exit code; the
- * caller frees *e in any case. */
-int cli_experiment_begin(cli_experiment *e, const char *command, const cli_args *args);
-void cli_experiment_free(cli_experiment *e); /* accepts a zeroed one */
+/* A command that runs an experiment. */
+typedef struct cli_experiment_command {
+    const char *command, *about, *examples; /* as in cli_syntax */
+    cli_group group;                        /* options of the command, in addition to the common ones */
+    void *own;                              /* argument of run: options of the command, borrowed */
+    int (*run)(void *own);                  /* called when *e is filled in; returns the exit code */
+} cli_experiment_command;
+
+/* Parses the arguments into *e, and its seeds and the options of aoe train after -- (response files are expanded), and runs the
+ * command. e->o holds the defaults; *e is freed at the end. Returns the exit code. */
+int cli_experiment_run(cli_experiment *e, const cli_experiment_command *command, int argc, char **argv);
 
 /* Checks options of aoe train: all are known, and none of them is set by the experiment itself. where: "after --".
  * CLI_GO or the exit code. */
@@ -70,6 +74,8 @@ void cli_experiment_add_file(cli_experiment *e, const char *path);
 
 /* Fills the options of the library from *e, progress included. To be called after everything was added. */
 void cli_experiment_fill(cli_experiment *e, aoe_experiment_options *x);
+/* Appends a cell with the number of seeds that have a score: "3", or "2 of 3". */
+void cli_experiment_seeds_cell(cli_table *t, size_t with_score, size_t seeds);
 /* Ends the progress and reports how the experiment ended. code, err: of the library. Returns the exit code. */
 int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t runs, size_t finished, size_t failed);
 

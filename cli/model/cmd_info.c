@@ -5,6 +5,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,14 +52,8 @@ static const cli_option table[] = {
      .help = "print only the memory that a model of this predefined size needs, without a model directory; aoe init "
              "--help lists the shapes",
      .fallback = "none"},
-    {.name = "stored",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = offsetof(options, stored),
-     .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
-     .noun = "storage type",
-     .help = "data type of the stored weights of --shape: f32, bf16 or int8",
-     .fallback = "bf16"},
+    CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),
+                       "data type of the stored weights of --shape: f32, bf16 or int8", "bf16"),
 };
 
 static void pair(cli_table *t, const char *key, const char *value) {

@@ -29,14 +29,7 @@ typedef struct options {
 static const cli_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, init.force)),
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = offsetof(options, storage),
-     .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
-     .noun = "storage type",
-     .help = CLI_STORAGE_HELP,
-     .fallback = "f32"},
+    CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP, "f32"),
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",

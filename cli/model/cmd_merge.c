@@ -19,14 +19,8 @@ typedef struct options {
 static const cli_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = offsetof(options, storage),
-     .choices = CLI_CHOICES("f32", "bf16", "int8"), /* in the order of aoe_storage */
-     .noun = "storage type",
-     .help = CLI_STORAGE_HELP,
-     .fallback = "f32; the other types round the merged weights"},
+    CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
+                       "f32; the other types round the merged weights"),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
 };
 

@@ -410,8 +410,7 @@ static int draw(job *j) {
     if (cli_picture_open(&j->picture, j->o->plot.output, "densities of cosines by gold score, and of the ratings") || load(j))
         return 1;
     j->columns = (m->n ? m->n : 1) + 1;
-    j->column = cli_realloc(NULL, j->columns * sizeof *j->column);
-    memset(j->column, 0, j->columns * sizeof *j->column);
+    j->column = cli_calloc(j->columns, sizeof *j->column);
     if (m->n)
         j->label = cli_picture_labels(m->dir, m->n);
     for (size_t i = 0; i + 1 < j->columns; i++) {

@@ -111,19 +111,8 @@ static int read_results(job *j) {
 /* Returns the value of an option as text for a tick label, owned by the caller, or NULL if the configuration does not contain
  * the option. */
 static char *value_text(const json_t *result, const char *option) {
-    const json_t *v = json_object_get(json_object_get(result, "point"), option);
-    char number[32];
-    if (!v)
-        return NULL;
-    if (json_is_string(v))
-        return cli_strdup(json_string_value(v));
-    if (json_is_boolean(v))
-        return cli_strdup(json_is_true(v) ? "on" : "off");
-    if (json_is_number(v)) {
-        snprintf(number, sizeof number, "%.6g", json_number_value(v));
-        return cli_strdup(number);
-    }
-    return json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    const json_t *value = json_object_get(json_object_get(result, "point"), option);
+    return value ? cli_json_value_text(value) : NULL;
 }
 
 static size_t find_value(const axis *a, const char *value) {
