@@ -38,7 +38,7 @@ static const cli_command *const data_commands[] = {DATA_COMMANDS(ELEMENT)};
 const cli_command cli_data_command = {
     .name = "data",
     .summary = "create, convert, split, check and annotate training data",
-    .about = "Creates training data and prepares it for training.\n",
+    .about = "Creates and prepares training data.\n",
     CHILDREN(data_commands),
 };
 
@@ -54,8 +54,9 @@ static const cli_command *const plot_commands[] = {PLOT_COMMANDS(ELEMENT)};
 const cli_command cli_plot_command = {
     .name = "plot",
     .summary = "plot similarity distributions, training runs and grid searches",
-    .about = "Draws a plot with gnuplot: NAME.svg and NAME.png. The plotted data (NAME.dat) and the gnuplot script\n"
-             "(NAME.gp) are written next to them; after editing the script, `gnuplot NAME.gp` draws the plot again.\n",
+    .about = "Draws a plot with gnuplot and writes it to NAME.svg and NAME.png. The plotted data (NAME.dat) and\n"
+             "the gnuplot script (NAME.gp) are also written. To change the plot, edit the script and run\n"
+             "`gnuplot NAME.gp`.\n",
     CHILDREN(plot_commands),
 };
 
@@ -65,7 +66,7 @@ static const cli_command program = {
     .about = "aoe trains, evaluates and runs text embedding models. It runs on CPUs; GPUs are not supported yet.\n",
     .examples = "  aoe help COMMAND      the same, for example: aoe help data mine\n"
                 "  aoe --version         version\n\n"
-                "examples (every command uses the default model unless you pass -m):\n"
+                "examples (without -m, the model in $AOE_MODEL or the model installed with aoe is used):\n"
                 "  aoe similarity 'A plane is taking off.' 'An aircraft departs.'\n"
                 "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                 "  aoe eval sts -m model examples/test.tsv\n",

@@ -39,15 +39,17 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(format),
-     .help = "tsv, csv or jsonl",
+     .help = "output format: tsv, csv or jsonl",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "cache",
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(o.cache),
-     .help = "SQLite file that stores each answer as it arrives; stored answers are not requested again",
+     .help = "SQLite file in which every answer is stored as soon as it arrives; stored answers are not requested again",
      .fallback = "the --output name followed by .sqlite"},
 };
+
+enum { TEMPERATURE = 5 }; /* index in model_table */
 
 static const cli_option model_table[] = {
     {.name = "model",
@@ -55,14 +57,15 @@ static const cli_option model_table[] = {
      .kind = CLI_TEXTS,
      .value = "NAME...",
      AT(models),
-     .help = "chat models to query, by their name at the endpoint; each name may be followed by its own source=, "
-             "api=, key-env= and price=",
+     .help = "names of the chat models to query, as the endpoint knows them; each name may be followed by settings for this "
+             "model: source= (its name in the output; default: the model name), and api=, key-env= and price= (like the "
+             "options with these names)",
      .fallback = ""},
     {.name = "api",
      .kind = CLI_TEXT,
      .value = "URL",
      AT(api),
-     .help = "OpenAI-compatible endpoint, for example https://host/v1; http:// only for this machine",
+     .help = "OpenAI-compatible endpoint, for example https://host/v1; http:// is allowed only for this machine",
      .fallback = "$OPENAI_BASE_URL"},
     {.name = "key-env",
      .kind = CLI_TEXT,
@@ -75,17 +78,16 @@ static const cli_option model_table[] = {
      .value = "IN,OUT",
      AT(price),
      .parse = parse_price,
-     .help = "price per million prompt tokens and per million answer tokens; used by --max-cost and for the "
-             "reported cost",
-     .fallback = "unknown"},
+     .help = "price of one million prompt tokens and of one million answer tokens, for --max-cost and the reported cost",
+     .fallback = "unknown; costs are not reported"},
     {.name = "system", .kind = CLI_TEXT, .value = "TEXT", AT(o.system), .help = "system message", .fallback = "none"},
-    {.name = "temperature",
-     .kind = CLI_REAL,
-     .value = "X",
-     AT(o.temperature),
-     .max = 5,
-     .help = "sampling temperature",
-     .fallback = "chosen by the endpoint; 0 for scores"},
+    [TEMPERATURE] = {.name = "temperature",
+                     .kind = CLI_REAL,
+                     .value = "X",
+                     AT(o.temperature),
+                     .max = 5,
+                     .help = "sampling temperature",
+                     .fallback = "chosen by the endpoint"},
     {.name = "max-tokens",
      .kind = CLI_SIZE,
      .value = "N",
@@ -96,7 +98,7 @@ static const cli_option model_table[] = {
      .kind = CLI_TEXT,
      .value = "JSON",
      AT(o.request),
-     .help = "JSON object merged into every request, for example {\\\"top_p\\\": 0.9}; null removes a key",
+     .help = "JSON object whose keys are added to every request, for example {\"top_p\": 0.9}; the value null removes a key",
      .fallback = "none"},
 };
 
@@ -148,12 +150,12 @@ static const cli_option calls_table[] = {
      .kind = CLI_FLAG,
      AT(o.skip_failed),
      .set = 1,
-     .help = "skip requests that fail and report how many, instead of ending with an error"},
+     .help = "skip requests that fail after all attempts and report their number, instead of ending with an error"},
     {.name = "dry-run",
      .kind = CLI_FLAG,
      AT(o.dry_run),
      .set = 1,
-     .help = "send no requests: print the prompts, the number of requests and an estimate of the cost"},
+     .help = "send no requests; print the prompts for the first row, the number of requests and an estimate of their cost"},
 };
 
 /* ---- models */
@@ -472,11 +474,15 @@ static int run(cli_chat *c, const cli_chat_command *command, const cli_args *arg
 }
 
 int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv) {
+    cli_option models[sizeof model_table / sizeof *model_table];
     cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
+    memcpy(models, model_table, sizeof models);
+    if (isfinite(c->o.temperature)) /* the command has a default temperature, which --help prints */
+        models[TEMPERATURE].fallback = NULL;
     *next++ = (cli_group)CLI_GROUP("output", output_table, c);
     for (size_t i = 0; i < command->n_groups; i++)
         *next++ = command->groups[i];
-    *next++ = (cli_group)CLI_GROUP("models", model_table, c);
+    *next++ = (cli_group)CLI_GROUP("models", models, c);
     *next++ = (cli_group)CLI_GROUP("calls", calls_table, c);
     *next++ = (cli_group)CLI_GROUP("general", cli_general_table, &c->general);
     const cli_syntax syntax = {

@@ -18,7 +18,7 @@ static const cli_option row_table[] = {
      .value = "NAME",
      AT(kind),
      .parse = cli_parse_output_form,
-     .help = "pairs (text1, text2, label, source) or triplets (query, positive, negative, source)",
+     .help = "columns of the output: pairs (text1, text2, label, source) or triplets (query, positive, negative, source)",
      .fallback = "pairs"},
     {.name = "positives",
      .letter = 'n',
@@ -26,7 +26,7 @@ static const cli_option row_table[] = {
      .value = "N",
      AT(positives),
      .max = 1000,
-     .help = "number of synonymous sentences to request per text and model; 0: none"},
+     .help = "number of sentences of equal meaning to request per text and model; 0: none"},
     {.name = "negatives",
      .kind = CLI_SIZE,
      .value = "N",
@@ -37,14 +37,14 @@ static const cli_option row_table[] = {
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(positive_prompt),
-     .help = "prompt for synonymous sentences, with {size} and {text}",
-     .fallback = "the prompt of the AnglE paper (figure 4)"},
+     .help = "prompt for sentences of equal meaning, with {size} (their number) and {text}",
+     .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "negative-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(negative_prompt),
-     .help = "prompt for sentences of opposite meaning, with {size} and {text}",
-     .fallback = "the prompt of the AnglE paper"},
+     .help = "prompt for sentences of opposite meaning, with {size} (their number) and {text}",
+     .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "positive-label",
      .kind = CLI_REAL,
      .value = "X",
@@ -62,7 +62,8 @@ static const cli_option row_table[] = {
 };
 
 static const cli_option data_table[] = {
-    CLI_OPTION_COLUMNS(AT(table.columns), "text=NAME", "name of the text column", "every column with a recognised name"),
+    CLI_OPTION_COLUMNS(AT(table.columns), "text=NAME", "name of the text column",
+                       "all columns with a name listed in docs/data.md, such as sentence1"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
 };
 
@@ -132,10 +133,10 @@ static int run_command(int argc, char **argv) {
     const cli_chat_command command = {
         .command = "data annotate",
         .operands = "FILE...",
-        .about = "Generates training data with chat models: for each text, sentences of equal and of opposite meaning,\n"
-                 "written as labelled pairs or triplets. The API key is read from the environment. Every answer is\n"
-                 "stored as it arrives: the same command continues a run that was stopped, and running a complete\n"
-                 "command again sends no requests.\n",
+        .about = "Generates training data with chat models. For each text of the files (.txt or tables), the models\n"
+                 "write sentences of equal and of opposite meaning, which become labeled pairs or triplets. The API\n"
+                 "key is read from the environment. Every answer is stored in the cache as soon as it arrives: run the\n"
+                 "command again to continue an interrupted run. Repeating a complete run sends no requests.\n",
         .examples = "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
                     "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"
                     "      --price 0.15,0.6 --max-cost 2\n"

@@ -66,7 +66,11 @@ static int parse_range(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N rows of each kind; all rows are counted"},
+    {.name = "max",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(max),
+     .help = "print at most N problems of each kind; all problems are counted"},
     CLI_OPTION_TABLE_FORMAT(AT(format), "format of the counts: table, csv or markdown"),
 };
 
@@ -76,16 +80,17 @@ static const cli_option check_table[] = {
      .value = "KIND,...",
      AT(c.ignore),
      .parse = parse_ignore,
-     .help = "kinds of problems not to report: invalid, label, range, class, empty, long, duplicate, conflict, "
-             "leak, shared",
+     .help = "kinds of problems that are not reported: invalid (unreadable row), label (unknown label), range (see --range), "
+             "class (all labels of a file are equal), empty, long (see --longest), duplicate (row), conflict (duplicate "
+             "texts, different label), leak (row of an earlier file), shared (text of an earlier file)",
      .fallback = "none"},
     {.name = "range",
      .kind = CLI_NAMED,
      .value = "LOW,HIGH",
      AT(c),
      .parse = parse_range,
-     .help = "labels must be numbers from LOW to HIGH",
-     .fallback = "any"},
+     .help = "report labels that are not numbers from LOW to HIGH",
+     .fallback = "any label is accepted"},
     {.name = "longest",
      .kind = CLI_SIZE,
      .value = "N",
@@ -227,10 +232,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data check",
         .operands = "FILE...",
-        .about = "Reports problems in tables, row by row: unreadable rows, labels that are missing or out of range,\n"
-                 "files with a single label, empty or very long texts, duplicates, and equal texts with different\n"
-                 "labels. Each file is also compared with the files before it, to find rows and texts of the training\n"
-                 "data that are in the test data. The exit code is 1 if a problem is found.\n",
+        .about = "Reports problems in tables with file and line: unreadable rows, labels that are unknown or out of\n"
+                 "range, files in which all labels are equal, empty or very long texts, duplicate rows, and equal\n"
+                 "texts with different labels. Each file is also compared with the files before it, so that test data\n"
+                 "after the training data are checked for rows and texts of the training data. The exit code is 1 if a\n"
+                 "problem is found.\n",
         .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
                     "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
         CLI_GROUPS(groups),

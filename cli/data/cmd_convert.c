@@ -37,10 +37,10 @@ static const cli_option output_table[] = {
      .value = "NAME",
      AT(format),
      .parse = parse_format,
-     .help = "format of the rows on stdout: tsv, csv, jsonl or txt",
-     .fallback = "from the extension of --output"},
+     .help = "output format if rows are written to stdout: tsv, csv, jsonl or txt",
+     .fallback = "none; required for stdout"},
     {.name = "keep", .kind = CLI_TEXT, .value = "A,B,...", AT(c.keep), .help = "write only these columns, in this order"},
-    {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "rename columns"},
+    {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "rename columns of the output"},
 };
 
 static const cli_option form_table[] = {
@@ -49,17 +49,18 @@ static const cli_option form_table[] = {
      .value = "FORM",
      AT(c.to),
      .parse = cli_parse_form,
-     .help = "pairs (text1, text2, label), positives (query, positive) or triplets (query, positive, negative)",
-     .fallback = "rows are not changed"},
+     .help = "convert the rows to pairs (text1, text2, label), positives (query, positive) or triplets (query, positive, "
+             "negative)",
+     .fallback = "rows are not converted"},
     {.name = "from",
      .kind = CLI_NAMED,
      .value = "FORM",
      AT(c.from),
      .parse = cli_parse_form,
-     .help = "form of the input: pairs, positives or triplets",
+     .help = "kind of rows in the input: pairs, positives or triplets",
      .fallback = "detected from the columns"},
     CLI_OPTION_COLUMNS(AT(c.table.columns), "ROLE=NAME,...",
-                       "columns to read, for example text1=a,text2=b,label=c; requires --to", "recognised names"),
+                       "columns to read, for example text1=a,text2=b,label=c; requires --to", CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",
@@ -68,8 +69,8 @@ static const cli_option form_table[] = {
      AT(c.pairing),
      .choices = CLI_CHOICES("zip", "sample", "all"),
      .noun = "pairing",
-     .help = "how the positives and negatives of a text1 form triplets: zip (first with first and so on), sample "
-             "(each positive with a random negative) or all (all combinations)"},
+     .help = "pairs to triplets: how the positives and negatives of the same text1 are combined: zip (the first positive with "
+             "the first negative, and so on), sample (each positive with a random negative) or all (every combination)"},
     CLI_OPTION_SAME(AT(c.equality)),
     {.name = "negatives",
      .letter = 'n',
@@ -77,7 +78,7 @@ static const cli_option form_table[] = {
      .value = "N",
      AT(c.negatives),
      .max = 1e6,
-     .help = "random negatives per row when positives are converted to pairs or triplets"},
+     .help = "positives to pairs or triplets: number of random negatives per row"},
     CLI_OPTION_SKIP_BAD_ROWS(AT(c.table.skip_bad_rows)),
 };
 
@@ -149,7 +150,7 @@ static int run_command(int argc, char **argv) {
     aoe_data_convert_options_defaults(&o.c);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("form", form_table, &o),
+        CLI_GROUP("conversion", form_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.c.table),
 
         CLI_GROUP("general", cli_general_table, &o.general),
@@ -157,11 +158,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data convert",
         .operands = "FILE",
-        .about = "Converts a table to another format (.tsv, .csv, .jsonl, .txt, optionally compressed); all columns\n"
-                 "are kept. With --to it also converts between labelled pairs, positives and triplets. Labelled NLI\n"
-                 "pairs (premise, hypothesis, label) become the triplets of supervised SimCSE: each entailment of a\n"
-                 "premise with a contradiction. Premises without an entailment or a contradiction are skipped and\n"
-                 "counted.\n",
+        .about = "Converts a table to another file format (.tsv, .csv, .jsonl or .txt, optionally .gz or .zst); all\n"
+                 "columns are copied. With --to it also converts between labeled pairs, positives and triplets. For\n"
+                 "example, labeled NLI pairs (premise, hypothesis, label) become the triplets of supervised SimCSE: a\n"
+                 "premise, an entailment and a contradiction. Premises without an entailment or a contradiction are\n"
+                 "skipped and counted.\n",
         .examples = "  aoe data convert examples/train.tsv -o train.jsonl\n"
                     "  aoe data convert nli.tsv.gz --to triplets -o triplets.tsv\n"
                     "  aoe data convert sts.tsv --to positives --threshold 4 -o positives.jsonl.zst\n"
@@ -184,6 +185,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_data_convert_command = {
     .name = "convert",
-    .summary = "convert a table to another format (.tsv, .csv, .jsonl) or to triplets",
+    .summary = "convert a table to another file format, or pairs to triplets",
     .run = run_command,
 };

@@ -30,7 +30,7 @@ typedef struct job {
 
 static const cli_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), "; it has the format of the input, optionally .gz or .zst"),
-    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N rows with conflicting labels"},
+    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N duplicates with different labels"},
 };
 
 static const cli_option equal_table[] = {
@@ -130,9 +130,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data dedup",
         .operands = "FILE",
-        .about = "Removes rows whose texts are equal to those of an earlier row; the order of the texts in a pair does\n"
-                 "not matter. Duplicates with different labels are reported. The remaining rows keep their bytes and\n"
-                 "their order. Columns other than texts and label are not compared.\n",
+        .about = "Removes rows whose texts are equal to the texts of an earlier row; the order of the texts in a pair\n"
+                 "does not matter. Duplicates with different labels are reported. The remaining rows are written\n"
+                 "unchanged and in their order. Columns other than texts and label are not compared.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
         CLI_GROUPS(groups),
@@ -154,6 +154,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_data_dedup_command = {
     .name = "dedup",
-    .summary = "remove duplicate rows and report contradicting labels",
+    .summary = "remove duplicate rows and report duplicates with different labels",
     .run = run_command,
 };

@@ -44,13 +44,14 @@ static const cli_option output_table[] = {
      AT(format),
      .choices = CLI_CHOICES("tsv", "jsonl"),
      .noun = "format",
-     .help = "tsv or jsonl; only jsonl can store lists of alternatives, tabs and line breaks",
+     .help = "output format: tsv or jsonl; only jsonl can store tabs, line breaks and rows with several alternative texts per "
+             "column",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "scores",
      .kind = CLI_FLAG,
      AT(scores),
      .set = 1,
-     .help = "add two columns: cosine of the query with the positive and with the negative"},
+     .help = "add two columns with the cosines of the query with the positive and with the negative"},
 };
 
 static const cli_option data_table[] = {
@@ -59,11 +60,11 @@ static const cli_option data_table[] = {
      .value = "NAME",
      AT(m.kind),
      .parse = cli_parse_form,
-     .help = "form of the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
+     .help = "kind of rows in the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
              "positive, negative)",
      .fallback = "detected from the columns"},
     CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...", "columns to read, for example query=a,positive=b",
-                       "recognised names"),
+                       CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(m.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(m.threshold)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(m.table.skip_bad_rows)),
@@ -80,7 +81,7 @@ static const cli_option candidate_table[] = {
      .kind = CLI_TEXT,
      .value = "text=NAME",
      AT(m.corpus_table.columns),
-     .help = "name of the text column of --corpus tables",
+     .help = "name of the text column in tables of --corpus",
      .fallback = "text"},
     {.name = "from-queries", .kind = CLI_FLAG, AT(m.from_queries), .set = 1, .help = "also select negatives from the queries"},
 };
@@ -100,20 +101,20 @@ static const cli_option choice_table[] = {
      AT(m.range),
      .min = 1,
      .max = 1e6,
-     .help = "consider the K candidates nearest to the query"},
+     .help = "consider only the K candidates nearest to the query"},
     {.name = "skip",
      .kind = CLI_SIZE,
      .value = "N",
      AT(m.skip),
      .max = 1e6,
-     .help = "skip the N nearest candidates, which may be unlabelled positives"},
+     .help = "skip the N nearest candidates, which may be unlabeled positives"},
     {.name = "margin",
      .kind = CLI_REAL,
      .value = "X",
      AT(m.margin),
      .min = -2,
      .max = 2,
-     .help = "reject candidates with a cosine above that of the positive minus X",
+     .help = "skip candidates whose cosine with the query is above the cosine of the positive minus X",
      .fallback = "off"},
     {.name = "min-score",
      .kind = CLI_REAL,
@@ -121,7 +122,7 @@ static const cli_option choice_table[] = {
      AT(m.min_score),
      .min = -1,
      .max = 1,
-     .help = "reject candidates with a cosine below X",
+     .help = "skip candidates whose cosine with the query is below X",
      .fallback = "off"},
     {.name = "max-score",
      .kind = CLI_REAL,
@@ -129,13 +130,13 @@ static const cli_option choice_table[] = {
      AT(m.max_score),
      .min = -1,
      .max = 1,
-     .help = "reject candidates with a cosine above X",
+     .help = "skip candidates whose cosine with the query is above X",
      .fallback = "off"},
     {.name = "sample",
      .kind = CLI_FLAG,
      AT(m.sample),
      .set = 1,
-     .help = "draw negatives at random from the remaining candidates instead of taking the nearest"},
+     .help = "draw negatives at random from the remaining candidates instead of selecting the nearest ones"},
 };
 
 /* One text becomes a string, several alternatives become an array. */
@@ -313,10 +314,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data mine",
         .operands = "FILE...",
-        .about = "Finds hard negatives: reads queries with positives (labelled pairs, positives or triplets), embeds\n"
-                 "each distinct text, and writes triplets (query, positive, negative). Negatives are the texts most\n"
-                 "similar to a query that are not known to be its positives. Rows without a negative are skipped and\n"
-                 "counted.\n",
+        .about = "Finds hard negatives. Reads queries with their positives (labeled pairs, positives or triplets),\n"
+                 "embeds every distinct text and writes triplets (query, positive, negative). The negatives of a query\n"
+                 "are the texts with the highest cosine that are not its positives in any row. Rows for which no\n"
+                 "negative is found are skipped and counted.\n",
         .examples = "  aoe data mine -m model pairs.tsv -o triplets.tsv\n"
                     "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
         CLI_GROUPS(groups),

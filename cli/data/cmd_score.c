@@ -17,17 +17,21 @@ static const cli_option score_table[] = {
      .value = "TEMPLATE",
      AT(prompt),
      .help = "prompt with {text1} and {text2} that asks for a number from 0 to 5",
-     .fallback = "see docs/annotate.md"},
+     .fallback = "the prompt in docs/annotate.md"},
     {.name = "label",
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(label),
-     .help = "output column for the score; an existing column of this name is replaced"},
-    {.name = "each", .kind = CLI_FLAG, AT(each), .set = 1, .help = "add one column per model, named score:SOURCE"},
+     .help = "name of the output column for the mean score; an existing column with this name is replaced"},
+    {.name = "each",
+     .kind = CLI_FLAG,
+     AT(each),
+     .set = 1,
+     .help = "also add one column per model with its score, named score:SOURCE (SOURCE: see --model)"},
 };
 
 static const cli_option data_table[] = {
-    CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...", "columns to read, for example text1=a,text2=b", "recognised names"),
+    CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...", "columns to read, for example text1=a,text2=b", CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
 };
 
@@ -75,9 +79,11 @@ static int run_command(int argc, char **argv) {
     const cli_chat_command command = {
         .command = "data score",
         .operands = "FILE",
-        .about = "Asks chat models to rate the similarity of the texts of each pair from 0 to 5, and writes the rows\n"
-                 "with the mean rating as label. Answers that are not a single number are skipped and counted. API\n"
-                 "keys, cache and resuming work as in aoe data annotate.\n",
+        .about = "Labels pairs with chat models. The models score the similarity of the texts of each pair from 0 to\n"
+                 "5, and the rows are written with the mean score as label. Pairs without a score in any answer are\n"
+                 "skipped and counted. The API key is read from the environment. Every answer is stored in the cache\n"
+                 "as soon as it arrives: run the command again to continue an interrupted run. Repeating a complete\n"
+                 "run sends no requests.\n",
         .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
                     "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --each -o scored.tsv\n",

@@ -77,13 +77,13 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
 static const cli_option output_table[] = {
     CLI_OPTION_OUTPUT(
         AT(output), "DIR",
-        "output directory; each part is written to DIR/NAME with the extension of the input; all parts are written or none"),
+        "output directory; each split is written to DIR/NAME with the extension of the input; all splits are written or none"),
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "NAME=N,...",
      AT(parts),
      .parse = parse_shares,
-     .help = "names and split ratios of the parts",
+     .help = "names and ratios of the splits",
      .fallback = "train=80,dev=10,test=10"},
     CLI_OPTION_TABLE_FORMAT(AT(format), "format of the summary: table, csv or markdown"),
 };
@@ -96,15 +96,16 @@ static const cli_option together_table[] = {
      AT(s.near_duplicates),
      .min = 0.05,
      .max = 1,
-     .help = "also keep near duplicates together: texts with a Jaccard similarity of their words of at least X "
-             "(0.8 is typical)",
+     .help = "also keep near duplicates in one split: texts whose sets of words have a Jaccard similarity of at least X "
+             "(typically 0.8)",
      .fallback = "off"},
     {.name = "group",
      .kind = CLI_TEXT,
      .value = "COLUMN",
      AT(s.group),
-     .help = "also keep rows with equal values in this column together"},
-    CLI_OPTION_COLUMNS(AT(s.table.columns), "A,B,...", "text columns; no text in them occurs in two parts", "recognised names"),
+     .help = "also keep rows with equal values in this column in one split"},
+    CLI_OPTION_COLUMNS(AT(s.table.columns), "A,B,...", "text columns whose texts must not occur in two splits",
+                       CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
@@ -225,10 +226,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data split",
         .operands = "FILE",
-        .about = "Splits the rows of a table into parts such that no text is in two of them: rows that share a text,\n"
-                 "directly or through other rows, stay together. Rows keep their bytes and their order; equal seeds\n"
-                 "give equal parts. A warning is printed if a group of connected rows is too large to meet the split\n"
-                 "ratios.\n",
+        .about = "Divides the rows of a table into splits such as train, dev and test that have no text in common:\n"
+                 "rows that share a text, directly or through other rows, are in one split. Rows are written unchanged\n"
+                 "and in their order; equal seeds give equal splits. A warning is printed if the ratios cannot be met\n"
+                 "because too many rows are connected by shared texts.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         CLI_GROUPS(groups),

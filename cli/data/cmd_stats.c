@@ -38,7 +38,7 @@ static const char *const quantile_names[AOE_QUANTILES] = {"min", "25%", "median"
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    CLI_OPTION_TABLE_FORMAT(AT(format), "table, csv or markdown"),
+    CLI_OPTION_TABLE_FORMAT(AT(format), "output format: table, csv or markdown"),
     {.name = "only",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -46,8 +46,8 @@ static const cli_option output_table[] = {
      .choices = CLI_CHOICES("rows", "lengths", "labels"),
      .noun = "table",
      .excludes = "json",
-     .help = "print only one of the tables: rows, lengths or labels",
-     .fallback = "all tables"},
+     .help = "print only one of the three tables: rows (counts), lengths (of texts) or labels (their frequencies)",
+     .fallback = "all three tables"},
 };
 
 static const cli_option data_table[] = {
@@ -56,7 +56,7 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(model),
-     .help = "also report lengths in tokens of this model, special tokens included, without truncation",
+     .help = "also report text lengths in tokens of this model, special tokens included, without truncation",
      .fallback = "none"},
     {.name = "longer",
      .kind = CLI_SIZE,
@@ -71,15 +71,15 @@ static const cli_option data_table[] = {
      AT(s.threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "labels of at least X are positive",
-     .fallback = "lowest label + 0.8 x label range"},
+     .help = "pairs with a label of at least X are positive",
+     .fallback = CLI_DEFAULT_THRESHOLD},
     {.name = "bins",
      .kind = CLI_SIZE,
      .value = "N",
      AT(s.bins),
      .min = 1,
      .max = 1000,
-     .help = "number of histogram bins for labels with more than 20 distinct values"},
+     .help = "number of histogram bins of the table labels if there are more than 20 distinct labels"},
     CLI_OPTION_SAME(AT(s.equality)),
     CLI_OPTION_TEXT_COLUMNS(AT(s.table.columns)),
     CLI_OPTION_LABEL_MAP(AT(s.table.label_map)),
@@ -281,9 +281,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data stats",
         .operands = "FILE...",
-        .about = "Prints statistics of tables: the number of rows, of positive and negative rows, of texts and of\n"
-                 "distinct texts; the distribution of text lengths; and how often each label occurs. Dropped rows are\n"
-                 "those whose label the label map drops.\n",
+        .about = "Prints three tables of statistics: the number of rows, positive and negative rows, texts and\n"
+                 "distinct texts of each file; the distribution of text lengths; and the frequency of each label. The\n"
+                 "dropped rows are those whose label has the value drop in --label-map.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

@@ -16,7 +16,7 @@ static const cli_option class_table[] = {
      .min = -1e30,
      .max = 1e30,
      .help = "pairs with a label of at least X are positive",
-     .fallback = "1; labels must then be 0 or 1"},
+     .fallback = "1, and all labels must be 0 or 1"},
 };
 
 #define AT(field) offsetof(aoe_binary_result, field)
@@ -100,10 +100,11 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval pairs",
         .operands = "FILE...",
-        .about = "Evaluates pairs with a binary label, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1). Prints,\n"
-                 "times 100, the Spearman and Pearson correlation of cosine and label, accuracy and F1 at the best\n"
-                 "threshold of each (a cosine of at least the threshold is positive) and average precision (AP). With\n"
-                 "several tables it also prints the mean.\n",
+        .about = "Evaluates pairs with a binary label, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1). Prints\n"
+                 "the Spearman and Pearson correlation of cosine and label, accuracy and F1 (each at its best\n"
+                 "threshold: a pair is predicted positive if its cosine is at least the threshold) and average\n"
+                 "precision (AP). All metrics are multiplied by 100. If several tables are given, their mean is also\n"
+                 "printed.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

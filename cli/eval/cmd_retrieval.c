@@ -41,7 +41,7 @@ static const cli_option measure_table[] = {
      .value = "K,...",
      .offset = offsetof(options, r),
      .parse = parse_numbers,
-     .help = "recall among the K nearest texts, for each K",
+     .help = "print the recall among the K nearest texts, for each K",
      .fallback = "1,5,10"},
     {.name = "top",
      .kind = CLI_SIZE,
@@ -49,7 +49,7 @@ static const cli_option measure_table[] = {
      .offset = offsetof(options, r.top),
      .min = 1,
      .max = 1e6,
-     .help = "number of nearest texts considered by MRR and nDCG"},
+     .help = "number of nearest texts from which MRR and nDCG are computed"},
 };
 
 static const cli_option input_table[] = {
@@ -59,34 +59,33 @@ static const cli_option input_table[] = {
      .offset = offsetof(options, r.query),
      .choices = CLI_CHOICES("random", "first", "all"),
      .noun = "query choice",
-     .help = "queries of each group: random (one text chosen at random), first (the first text) or all (every "
-             "text)"},
+     .help = "tables: which texts of a group are queries: random (one text, drawn at random), first (the first text) or all "
+             "(every text)"},
     {.name = "count-query",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.count_query),
      .set = 1,
-     .help = "count the query as a relevant text in recall, MRR and nDCG; otherwise it is excluded from the "
-             "results"},
+     .help = "tables: count the query itself as a relevant text in recall, MRR and nDCG; by default, it is excluded from the "
+             "ranking"},
     {.name = "split",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, r.split),
-     .help = "BEIR folders: read the relevance judgements from qrels/NAME.tsv"},
+     .help = "BEIR directories: read the relevance judgments from qrels/NAME.tsv"},
     CLI_OPTION_COLUMNS(.offset = offsetof(options, r.table.columns), "ROLE=NAME,...",
-                       "columns to read, for example group=a,text=b",
-                       "recognised names: group or image; text, caption or sentence"),
+                       "columns to read, for example group=a,text=b", "group or image, and text, caption or sentence"),
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
      .set = 1,
-     .help = "skip unreadable rows and judgements of missing texts and report how many, instead of failing at the "
-             "first one"},
+     .help = "skip unreadable rows and judgments of missing texts and report their number, instead of failing at the first "
+             "one"},
     {.name = "doc-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
-     .help = "template with {text} for the searched texts; --prompt applies to queries",
-     .fallback = "same as --prompt"},
+     .help = "prompt added to each searched text, with {text} where the text is inserted; --prompt is added to queries",
+     .fallback = "the prompt of the queries"},
 };
 
 static void keep(void *user, const aoe_retrieval_result *r) {
@@ -189,11 +188,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Exact search by cosine in tables of groups of texts (columns group or image, text or caption) and in\n"
-                 "BEIR folders (corpus.jsonl, queries.jsonl, qrels/test.tsv); metrics are printed times 100. In a\n"
-                 "table all texts are searched, including the query: strict is the fraction of queries whose g nearest\n"
-                 "texts are the g texts of their group. If cosines are equal, the text that comes first is ranked\n"
-                 "higher.\n",
+        .about = "Evaluates retrieval with exact search by cosine: recall, MRR and nDCG, times 100. A PATH is one of:\n"
+                 "- a BEIR directory (corpus.jsonl, queries.jsonl, qrels/test.tsv);\n"
+                 "- a table of texts in groups, for example the captions of images (columns group or image, text or\n"
+                 "  caption). The relevant texts of a query are the other texts of its group. Strict accuracy is the\n"
+                 "  fraction of queries whose g nearest texts, query included, are exactly the g texts of its group.\n"
+                 "If cosines are equal, the text that comes first in the file is ranked higher.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),
@@ -214,6 +214,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_retrieval_command = {
     .name = "retrieval",
-    .summary = "retrieval in groups of texts and BEIR folders: recall, MRR, nDCG",
+    .summary = "retrieval in BEIR data or groups of texts: recall, MRR, nDCG",
     .run = run_command,
 };

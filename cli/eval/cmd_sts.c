@@ -67,10 +67,10 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval sts",
         .operands = "FILE...",
-        .about = "Evaluates semantic textual similarity: Spearman and Pearson correlation of cosines and gold scores,\n"
-                 "times 100, for each table (text1, text2, label; .tsv, .csv or .jsonl, optionally .gz or .zst) or\n"
-                 "SentEval folder (STSxx-en-test: its subsets, then all pairs together). With several tables or\n"
-                 "folders it also prints the result for all pairs together.\n",
+        .about = "Evaluates semantic textual similarity: prints the Spearman and Pearson correlation of cosines and\n"
+                 "gold scores, times 100. A FILE is a table (text1, text2, label; .tsv, .csv or .jsonl, optionally .gz\n"
+                 "or .zst) or a SentEval directory such as STS12-en-test, for which one row per subset and one row for\n"
+                 "all its pairs are printed. If several are given, the last row is for all their pairs together.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,
@@ -86,6 +86,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_sts_command = {
     .name = "sts",
-    .summary = "semantic similarity: correlation of cosines with gold scores",
+    .summary = "semantic textual similarity: correlation of cosines with gold scores",
     .run = run_command,
 };

@@ -27,20 +27,20 @@ static const cli_option suite_table[] = {
      .offset = offsetof(options, setting),
      .choices = CLI_CHOICES("all", "mean", "wmean", "each"),
      .noun = "setting",
-     .help = "how the subsets of a year are combined: all (concatenated), mean (mean of the subset correlations), "
-             "wmean (mean weighted by the number of pairs) or each (one row for each of these)"},
+     .help = "how the subsets of a year are combined: all (one correlation over all pairs), mean (mean of the correlations of "
+             "the subsets), wmean (mean weighted by the number of pairs) or each (one row for each of these three)"},
     {.name = "metric",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, pearson),
      .choices = CLI_CHOICES("spearman", "pearson"),
      .noun = "metric",
-     .help = "spearman or pearson"},
+     .help = "correlation coefficient: spearman or pearson"},
     {.name = "subsets",
      .kind = CLI_FLAG,
      .offset = offsetof(options, subsets),
      .set = 1,
-     .help = "also print a table of all subsets"},
+     .help = "also print the correlation of each subset"},
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
@@ -186,11 +186,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval suite",
         .operands = "DIR...",
-        .about = "Evaluates STS12 to STS16, STS-B (test) and SICK-R (test) from SentEval's data and prints the\n"
-                 "correlations times 100 and their average. Each DIR contains STS12-en-test and so on,\n"
-                 "STSBenchmark/sts-test.csv (or sts-test.csv) and SICK/SICK_test_annotated.txt, directly or in\n"
-                 "subfolders, as SentEval's data/downstream does. If several folders contain a set, the first is used.\n"
-                 "Missing sets are reported and are not part of the average.\n",
+        .about = "Evaluates the data sets STS12 to STS16, STS-B (test) and SICK-R (test) in the files of SentEval and\n"
+                 "prints the correlations of cosines and gold scores, times 100, and their average. A DIR contains\n"
+                 "STS12-en-test to STS16-en-test, STSBenchmark/sts-test.csv (or sts-test.csv), or\n"
+                 "SICK/SICK_test_annotated.txt, directly or in subdirectories such as SentEval's data/downstream. If\n"
+                 "several directories contain a data set, the first one is used. Missing data sets are reported and\n"
+                 "left out of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         CLI_GROUPS(groups),
@@ -210,6 +211,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_suite_command = {
     .name = "suite",
-    .summary = "STS12 to STS16, STS-B and SICK-R with their average",
+    .summary = "semantic textual similarity on STS12 to STS16, STS-B and SICK-R, with average",
     .run = run_command,
 };

@@ -9,7 +9,7 @@
 /* The table options that apply to triplets, which have no label. */
 static const cli_option tables[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
-                       "columns to read, for example query=a,positive=b,negative=c", "recognised names"),
+                       "columns to read, for example query=a,positive=b,negative=c", CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
 };
 
@@ -46,9 +46,10 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval triplets",
         .operands = "FILE...",
-        .about = "Evaluates triplets (query, positive, negative; or premise, entailment, contradiction). Prints, times\n"
-                 "100, the fraction with a higher cosine of query and positive than of query and negative (accuracy)\n"
-                 "and the fraction with equal cosines (ties, not counted as correct), and the mean of both cosines.\n",
+        .about = "Evaluates triplets (query, positive, negative; or premise, entailment, contradiction). A triplet is\n"
+                 "correct if the cosine of query and positive is higher than the cosine of query and negative. Prints\n"
+                 "the percentage of correct triplets (accuracy), the percentage of triplets with equal cosines (ties,\n"
+                 "which are not correct), and the mean cosines of the queries with the positives and the negatives.\n",
         .examples = "  aoe eval triplets -m model triplets.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,
@@ -63,6 +64,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_triplets_command = {
     .name = "triplets",
-    .summary = "how often the positive is closer to the query than the negative",
+    .summary = "fraction of triplets whose positive is nearer to the query than the negative",
     .run = run_command,
 };

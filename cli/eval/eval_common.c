@@ -12,7 +12,7 @@
 enum { MAX_COLUMNS = 16, MAX_OWN_GROUPS = 4 };
 
 static const cli_option output_table[] = {
-    CLI_OPTION_TABLE_FORMAT(.offset = offsetof(cli_eval, format), "table, csv or markdown"),
+    CLI_OPTION_TABLE_FORMAT(.offset = offsetof(cli_eval, format), "output format: table, csv or markdown"),
 };
 
 /* ---- results */

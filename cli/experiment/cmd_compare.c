@@ -311,6 +311,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_compare_command = {
     .name = "compare",
-    .summary = "train several configurations with several seeds, test the differences",
+    .summary = "train configurations with several seeds and test their differences",
     .run = run_command,
 };

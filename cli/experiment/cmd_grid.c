@@ -358,6 +358,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_grid_command = {
     .name = "grid",
-    .summary = "train with every combination of option values, report the best",
+    .summary = "train with every combination of option values and report the best",
     .run = run_command,
 };

@@ -441,6 +441,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_plot_curve_command = {
     .name = "curve",
-    .summary = "loss, dev score and perplexity of training runs",
+    .summary = "losses, dev scores and perplexity of training runs",
     .run = run_command,
 };

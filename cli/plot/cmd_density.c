@@ -485,6 +485,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_plot_density_command = {
     .name = "density",
-    .summary = "distribution of cosines for each gold score",
+    .summary = "distributions of cosines, grouped by gold score",
     .run = run_command,
 };

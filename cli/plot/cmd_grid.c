@@ -389,6 +389,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_plot_grid_command = {
     .name = "grid",
-    .summary = "scores of a grid search over two of its options",
+    .summary = "heat map of the scores of a grid search",
     .run = run_command,
 };

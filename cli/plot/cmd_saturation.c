@@ -253,6 +253,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_plot_saturation_command = {
     .name = "saturation",
-    .summary = "cosine, angle score and their gradients over the angle of two vectors",
+    .summary = "cosine, angle score and their derivatives as functions of an angle",
     .run = run_command,
 };
