@@ -61,24 +61,24 @@ static void fill(void *p, aoei_dtype type, size_t period) {
     }
 }
 
-static aoei_product make_product(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which) {
+static aoei_gemm_args make_product(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which) {
     const form f = matmuls[which].form;
     const size_t M = matmuls[which].M, N = matmuls[which].N, K = matmuls[which].K;
     const int nt = f == NT || f == NT_PACKED || f == NT_GELU;
-    aoei_product g = {.M = M,
-                      .N = N,
-                      .K = K,
-                      .a = m->a,
-                      .a_row = f == TN ? 1 : K,
-                      .a_col = f == TN ? M : 1,
-                      .b = m->b,
-                      .b_row = nt ? 1 : N,
-                      .b_col = nt ? K : 1,
-                      .c = m->c,
-                      .c_row = N,
-                      .c_type = f == TN ? AOEI_F32 : type,
-                      .accumulate = f == TN,
-                      .scale = 1};
+    aoei_gemm_args g = {.M = M,
+                        .N = N,
+                        .K = K,
+                        .a = m->a,
+                        .a_row = f == TN ? 1 : K,
+                        .a_col = f == TN ? M : 1,
+                        .b = m->b,
+                        .b_row = nt ? 1 : N,
+                        .b_col = nt ? K : 1,
+                        .c = m->c,
+                        .c_row = N,
+                        .c_type = f == TN ? AOEI_F32 : type,
+                        .accumulate = f == TN,
+                        .scale = 1};
     if (f == NT_PACKED || f == NT_GELU) {
         aoei_gemm_pack(ctx, type, m->packed, aoei_tensor_wrap_typed(type, m->b, NULL, N, K), 1);
         g.packed = m->packed;
@@ -94,7 +94,7 @@ static aoei_product make_product(const aoe_context *ctx, const memory *m, aoei_d
 }
 
 static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which, double peak) {
-    const aoei_product g = make_product(ctx, m, type, which);
+    const aoei_gemm_args g = make_product(ctx, m, type, which);
     const double flops = 2.0 * (double)g.M * (double)g.N * (double)g.K;
     const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1; /* short matmuls: several per measurement */
     const size_t runs = ctx->tier == AOEI_TIER_C ? RUNS_C : RUNS;

@@ -24,7 +24,7 @@ perf report -i "$data" --stdio --no-children -F overhead,symbol 2>/dev/null | aw
         else if (name ~ /softmax/) op = "softmax"
         else if (name ~ /epilogue/) op = "matmul: store and epilogue"
         else if (name ~ /pack|interleave|transpose/) op = "matmul: packing"
-        else if (name ~ /^tile|gemm|block_product|tile_/) op = "matmul: tiles"
+        else if (name ~ /^tile|gemm|multiply_block|tile_/) op = "matmul: tiles"
         else if (name ~ /column_sum/) op = "bias gradients"
         else if (name ~ /bf16/) op = "conversions"
         else if (name ~ /add_f32|embedding/) op = "embedding and sums"

@@ -41,16 +41,16 @@ static amount product(void) {
 }
 
 static amount call_gemm_f32(work *w) {
-    const aoei_product g = {.M = ROWS,
-                            .N = OUT,
-                            .K = COLS,
-                            .a = w->f[0],
-                            .a_row = COLS,
-                            .a_col = 1,
-                            .packed = w->packed,
-                            .c = w->f[1],
-                            .c_row = OUT,
-                            .scale = 1};
+    const aoei_gemm_args g = {.M = ROWS,
+                              .N = OUT,
+                              .K = COLS,
+                              .a = w->f[0],
+                              .a_row = COLS,
+                              .a_col = 1,
+                              .packed = w->packed,
+                              .c = w->f[1],
+                              .c_row = OUT,
+                              .scale = 1};
     w->k->gemm_f32(&g, w->scratch);
     return product();
 }
@@ -61,17 +61,17 @@ static amount call_gemm_f32_pack(work *w) {
 }
 
 static amount call_gemm_bf16(work *w) {
-    const aoei_product g = {.M = ROWS,
-                            .N = OUT,
-                            .K = COLS,
-                            .a = w->h[0],
-                            .a_row = COLS,
-                            .a_col = 1,
-                            .packed = w->packed,
-                            .c = w->h[1],
-                            .c_row = OUT,
-                            .c_type = AOEI_BF16,
-                            .scale = 1};
+    const aoei_gemm_args g = {.M = ROWS,
+                              .N = OUT,
+                              .K = COLS,
+                              .a = w->h[0],
+                              .a_row = COLS,
+                              .a_col = 1,
+                              .packed = w->packed,
+                              .c = w->h[1],
+                              .c_row = OUT,
+                              .c_type = AOEI_BF16,
+                              .scale = 1};
     w->k->gemm_bf16(&g, w->scratch);
     return product();
 }

@@ -166,17 +166,17 @@ static void prepare_aoe(const run *r) {
 static void run_aoe(const run *r) {
     const problem *p = &r->p;
     aoei_gemm(r->ctx, type_of(p),
-              &(aoei_product){.M = p->M,
-                              .N = p->N,
-                              .K = p->K,
-                              .a = p->a,
-                              .a_row = p->K,
-                              .a_col = 1,
-                              .packed = p->packed,
-                              .c = p->c[AOE],
-                              .c_row = p->N,
-                              .c_type = type_of(p),
-                              .scale = 1});
+              &(aoei_gemm_args){.M = p->M,
+                                .N = p->N,
+                                .K = p->K,
+                                .a = p->a,
+                                .a_row = p->K,
+                                .a_col = 1,
+                                .packed = p->packed,
+                                .c = p->c[AOE],
+                                .c_row = p->N,
+                                .c_type = type_of(p),
+                                .scale = 1});
 }
 
 /* ---------------------------------------------------------------- problems */

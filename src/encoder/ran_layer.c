@@ -18,7 +18,7 @@
 #include "nn/ran_ops.h"
 #include "nn/rows.h"
 #include "nn/tensor.h"
-#include "nn/uncentred_norm.h"
+#include "nn/langml_layernorm.h"
 
 aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n) {
     return t.rows ? aoei_tensor_rows(t, first, n) : t;
@@ -107,12 +107,13 @@ aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p) {
 
 void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, aoei_tensor gamma, aoei_tensor beta) {
-    (c->ran.langml_norm ? aoei_uncentred_norm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta, c->norm_eps);
+    (c->ran.langml_norm ? aoei_langml_layernorm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta, c->norm_eps);
 }
 
 void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
                             aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    (c->ran.langml_norm ? aoei_uncentred_norm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
+    (c->ran.langml_norm ? aoei_langml_layernorm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats,
+                                                                                    gamma);
 }
 
 /* Applies dropout to x in place. The dropout mask depends on the texts and positions of the rows, given by the batch `keys`,

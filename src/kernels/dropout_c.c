@@ -10,7 +10,7 @@ typedef struct row {
     uint32_t word[16][4];      /* mask words of the current block */
 } row;
 
-static void start_block(row *r, size_t block) {
+static void compute_masks(row *r, size_t block) {
     for (size_t lane = 0; lane < 16; lane++) {
         const uint32_t counter[4] = {r->d->counter[0] + (uint32_t)(block / 4 + lane), r->d->counter[1], r->d->counter[2],
                                      r->d->counter[3]};
@@ -21,7 +21,7 @@ static void start_block(row *r, size_t block) {
 /* Returns x, the element of column c, after dropout. Must be called for every column in ascending order. */
 static float drop(row *r, size_t c, float x) {
     if (c % 64 == 0)
-        start_block(r, c);
+        compute_masks(r, c);
     return r->word[c % 16][c % 64 / 16] >= r->d->threshold ? x * r->d->scale : 0.0f;
 }
 

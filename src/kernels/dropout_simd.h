@@ -38,7 +38,7 @@ static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
 /* Computes the mask words of the block that starts at column `block`, for VF_LANES counters at a time. Even and odd counters
  * are in the even lanes of two separate vectors, because the 64-bit product of an even lane occupies this lane and the
  * following odd lane. */
-static inline void start_block(row_masks *m, size_t block) {
+static inline void compute_masks(row_masks *m, size_t block) {
     const vu c1 = vu_set1(m->d->counter[1]), c2 = vu_set1(m->d->counter[2]), c3 = vu_set1(m->d->counter[3]);
     for (size_t i = 0; i < 16 / VF_LANES; i++) {
         const vu c0 = vu_iota(m->d->counter[0] + (uint32_t)(block / 4 + i * VF_LANES));
@@ -59,7 +59,7 @@ static inline void start_block(row_masks *m, size_t block) {
 /* Returns x, the elements of columns [c, c + VF_LANES), after dropout. Must be called in ascending order of c. */
 static inline vf drop(row_masks *m, size_t c, vf x) {
     if (c % BLOCK == 0)
-        start_block(m, c);
+        compute_masks(m, c);
     return vf_keep_ge(vf_mul(x, vf_set1(m->d->scale)), m->word[c % BLOCK / VF_LANES], vu_set1(m->d->threshold));
 }
 

@@ -40,10 +40,10 @@ static size_t transpose_lines(float *dst, size_t stride, const float *const line
     return k;
 }
 
-#define GEMM_STEP(x, b, chain) vf_fma(x, b, chain)
-#define GEMM_SYMBOL2(op)       aoei_##op##_avx2
-#define GEMM_SYMBOL(op)        GEMM_SYMBOL2(op)
-#define GEMM_EPILOGUE          aoei_gemm_epilogue_avx2
+#define GEMM_STEP(x, b, sum) vf_fma(x, b, sum)
+#define GEMM_SYMBOL2(op)     aoei_##op##_avx2
+#define GEMM_SYMBOL(op)      GEMM_SYMBOL2(op)
+#define GEMM_EPILOGUE        aoei_gemm_epilogue_avx2
 #include "kernels/gemm_simd.h"
 
 #define GEMM_OP          gemm_f32

@@ -46,7 +46,7 @@ enum {
                          stays in L1 */
     M_BLOCKS = 16,    /* maximum number of blocks in an M-block; using a chunk of B for more than 16 blocks gains little */
     A_STEPS = 768,    /* maximum number of steps of all blocks of an M-block together: 1.5 MB of A in an L2 of 2 MB */
-    LEAST_BLOCKS = 2, /* minimum number of blocks in an M-block; if fewer fit, A is packed again for each panel */
+    MIN_BLOCKS = 2,   /* minimum number of blocks in an M-block; if fewer fit, A is packed again for each panel */
     SPILL_STEPS = 64, /* maximum number of steps of a piece of K, if A does not fit A_STEPS and sums may be stored in C */
     EPILOGUE_FIRST = 2, /* step of the next block at which the epilogue starts reading the sums */
     EPILOGUE_ROWS = 4,  /* rows of the epilogue per step, so that 10 steps suffice for all rows; divides HALF */
@@ -96,12 +96,12 @@ typedef struct source {
 typedef struct block {
     size_t m, n, rows, columns; /* position and size; rows 0: no block */
     float *sums;                /* [BLOCK_WORDS] destination of the block's running sums */
-    size_t turn;                /* rotation of the quarters in `sums`; see place() */
+    size_t rotation;            /* rotation of the quarters in `sums`; see quarter_offset() */
 } block;
 
 /* State of one matmul. */
-typedef struct walk {
-    const aoei_product *g;
+typedef struct work {
+    const aoei_gemm_args *g;
     source a, b;
     size_t steps;           /* number of steps for all of K */
     size_t chunks;          /* number of chunks of K */
@@ -120,13 +120,13 @@ typedef struct walk {
     block held;             /* block whose sums are in the accumulators */
     block staged;           /* block whose complete sums are in staging */
     size_t done;            /* rows of the staged block that the epilogue has processed */
-} walk;
+} work;
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static size_t parts(size_t n, size_t part) {
+static size_t ceil_div(size_t n, size_t part) {
     return n / part + (n % part != 0);
 }
 
@@ -136,28 +136,28 @@ static size_t parts(size_t n, size_t part) {
  * bits of its earliest stores, or of stores that are issued later. Operands of a step start at a page or in the middle of a
  * page. The operands of the second step, in the second half of a page, have the low address bits of the first stores of a block
  * with the rotation of staging. */
-enum { STAGING_TURN = 2, SUMS_TURN = 1 /* and 3, every other block */ };
+enum { STAGING_ROTATION = 2, SUMS_ROTATION = 1 /* and 3, every other block */ };
 
-static inline size_t place(size_t quarter, size_t turn) {
-    const size_t q = (quarter + turn) % 4;
+static inline size_t quarter_offset(size_t quarter, size_t rotation) {
+    const size_t q = (quarter + rotation) % 4;
     return q / 2 * (HALF * BLOCK) + q % 2 * HALF;
 }
 
-static size_t sums_turn(size_t block_number) {
-    return SUMS_TURN + block_number % 2 * 2;
+static size_t sums_rotation(size_t block_number) {
+    return SUMS_ROTATION + block_number % 2 * 2;
 }
 
 /* Returns row r of staging, which has 32 columns. */
-static float *staged_row(const walk *w, size_t r) {
-    return w->staging + place(r / HALF * 2, STAGING_TURN) + r % HALF * BLOCK;
+static float *staged_row(const work *w, size_t r) {
+    return w->staging + quarter_offset(r / HALF * 2, STAGING_ROTATION) + r % HALF * BLOCK;
 }
 
-static size_t chunk_start(const walk *w, size_t chunk) {
-    return least(2 * (parts(w->steps, 2) * chunk / w->chunks), w->steps);
+static size_t chunk_start(const work *w, size_t chunk) {
+    return min_size(2 * (ceil_div(w->steps, 2) * chunk / w->chunks), w->steps);
 }
 
-static size_t block_count(const walk *w) {
-    return parts(w->rows, BLOCK);
+static size_t block_count(const work *w) {
+    return ceil_div(w->rows, BLOCK);
 }
 
 /* ---- packing */
@@ -186,13 +186,13 @@ static inline __m512i load_line(const source *s, size_t line, size_t k, size_t k
     }
     if (s->type == AOEI_BF16)
         return _mm512_maskz_loadu_epi16((__mmask32)(((uint64_t)1 << ks) - 1), p);
-    const size_t low = least(ks, HALF);
+    const size_t low = min_size(ks, HALF);
     return _mm512_inserti64x4(_mm512_castsi256_si512(load_half_line(p, s->type, low)),
                               load_half_line(p + low * sizeof(float), s->type, ks - low), 1);
 }
 
 /* Returns 1 if elements of adjacent lines, not of adjacent k, are adjacent in memory. */
-static inline int is_across(const source *s) {
+static inline int lines_are_adjacent(const source *s) {
     return s->line == 1 && s->k_stride != 1;
 }
 
@@ -224,10 +224,10 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
     _Alignas(64) float stage[TILE_WORDS];
     const float *rows[HALF];
     const int whole = lines == HALF && ks == STEP;
-    float *words = is_across(s) == is_a ? stage : tile;
+    float *words = lines_are_adjacent(s) == is_a ? stage : tile;
     for (size_t i = 0; i < HALF; i++)
         rows[i] = stage + i * HALF;
-    if (is_across(s)) {
+    if (lines_are_adjacent(s)) {
         if (s->type == AOEI_F32)
             pair_rows(words, s, AOEI_F32, line, lines, k, ks);
         else if (whole)
@@ -247,42 +247,42 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
 
 /* Packs the two tiles of step `step` of one operand. */
 static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step) {
-    const size_t k = step * STEP, ks = least(s->K - k, STEP), first = least(lines, HALF);
+    const size_t k = step * STEP, ks = min_size(s->K - k, STEP), first = min_size(lines, HALF);
     pack_tile(tiles, s, is_a, line, first, k, ks);
     pack_tile(tiles + TILE_WORDS, s, is_a, line + first, lines - first, k, ks);
 }
 
-static float *a_chunk(const walk *w, size_t chunk) {
+static float *a_chunk(const work *w, size_t chunk) {
     return w->a_chunks + (w->keeps_a ? chunk_start(w, chunk) * block_count(w) * STEP_WORDS : 0);
 }
 
-static void pack_a(const walk *w, size_t chunk) {
+static void pack_a(const work *w, size_t chunk) {
     const size_t first = chunk_start(w, chunk), end = chunk_start(w, chunk + 1);
     float *to = a_chunk(w, chunk);
     for (size_t i = 0; i < w->rows; i += BLOCK)
         for (size_t step = first; step < end; step++, to += STEP_WORDS)
-            pack_step(to, &w->a, 1, w->m + i, least(w->rows - i, BLOCK), step);
+            pack_step(to, &w->a, 1, w->m + i, min_size(w->rows - i, BLOCK), step);
 }
 
 /* Packs the next step of the chunk of B for pass w->ahead. */
-static void pack_b_step(walk *w) {
+static void pack_b_step(work *w) {
     const size_t n = w->ahead / w->chunks * BLOCK, first = chunk_start(w, w->ahead % w->chunks);
-    pack_step(w->b_chunk + (w->ahead % 2 * CHUNK_STEPS + w->ready) * STEP_WORDS, &w->b, 0, n, least(w->g->N - n, BLOCK),
+    pack_step(w->b_chunk + (w->ahead % 2 * CHUNK_STEPS + w->ready) * STEP_WORDS, &w->b, 0, n, min_size(w->g->N - n, BLOCK),
               first + w->ready);
     w->ready++;
 }
 
-static size_t pass_steps(const walk *w, size_t pass) {
+static size_t pass_steps(const work *w, size_t pass) {
     const size_t chunk = pass % w->chunks;
     return chunk_start(w, chunk + 1) - chunk_start(w, chunk);
 }
 
-static const float *packed_chunk(const walk *w, size_t pass) {
+static const float *packed_chunk(const work *w, size_t pass) {
     return w->packed + pass / w->chunks * w->packed_panel + chunk_start(w, pass % w->chunks) * STEP_WORDS;
 }
 
 /* Returns the complete packed chunk of B of a pass, and prepares packing or prefetching of the next chunk. */
-static const float *b_of_pass(walk *w, size_t pass) {
+static const float *b_of_pass(work *w, size_t pass) {
     if (w->packed) {
         const size_t next = pass + 1 < w->passes ? pass + 1 : pass;
         w->fetch = packed_chunk(w, next);
@@ -299,56 +299,56 @@ static const float *b_of_pass(walk *w, size_t pass) {
 /* ---- blocks */
 
 /* Applies the epilogue to the next rows of the staged block. */
-static void finish_rows(walk *w) {
-    const aoei_product *g = w->g;
+static void finish_rows(work *w) {
+    const aoei_gemm_args *g = w->g;
     const block *t = &w->staged;
-    const size_t m = t->m + w->done, rows = least(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
+    const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
     aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
         const float *c = (const float *)g->c + (m + i) * g->c_row + next; /* initial sums of the next panel */
         AOEI_PREFETCH(c);
-        AOEI_PREFETCH(c + least(g->N - next, BLOCK) - 1);
+        AOEI_PREFETCH(c + min_size(g->N - next, BLOCK) - 1);
     }
     w->done += rows;
 }
 
-static void finish_staged(walk *w) {
+static void finish_staged(work *w) {
     while (w->done < w->staged.rows)
         finish_rows(w);
 }
 
 /* Does the vector work of one step, which is interleaved with tile instructions: a part of the epilogue or of packing, and
  * prefetching. */
-static void interleaved_work(walk *w) {
+static void interleaved_work(work *w) {
     const size_t blocks = block_count(w);
     if (w->done < w->staged.rows)
         finish_rows(w);
     else if (!w->packed && w->ahead < w->passes && w->ready < pass_steps(w, w->ahead))
         pack_b_step(w);
     if (w->packed && blocks >= FETCH_BLOCKS)
-        for (size_t i = 0; w->fetch < w->fetch_end && i < parts(STEP_LINES, blocks); i++, w->fetch += 16)
+        for (size_t i = 0; w->fetch < w->fetch_end && i < ceil_div(STEP_LINES, blocks); i++, w->fetch += 16)
             AOEI_PREFETCH(w->fetch);
 }
 
 /* Stores accumulator `quarter`, 0 to 3, if the held block has rows and columns in that quarter. */
-#define HAND_OVER(quarter)                                                                                                     \
+#define STORE_QUARTER(quarter)                                                                                                 \
     do {                                                                                                                       \
         if (w->held.rows > (quarter) / 2 * HALF && w->held.columns > (quarter) % 2 * HALF)                                     \
-            tile_store(quarter, w->held.sums + place(quarter, w->held.turn), BLOCK_ROW_BYTES);                                 \
+            tile_store(quarter, w->held.sums + quarter_offset(quarter, w->held.rotation), BLOCK_ROW_BYTES);                    \
     } while (0)
 
-/* Stores the accumulator as HAND_OVER does, then loads the next block's running sums into it. */
-#define RESTART(quarter)                                                                                                       \
+/* Stores the accumulator as STORE_QUARTER does, then loads the next block's running sums into it. */
+#define RELOAD_QUARTER(quarter)                                                                                                \
     do {                                                                                                                       \
-        HAND_OVER(quarter);                                                                                                    \
+        STORE_QUARTER(quarter);                                                                                                \
         if (from->sums)                                                                                                        \
-            tile_load(quarter, from->sums + place(quarter, from->turn), BLOCK_ROW_BYTES);                                      \
+            tile_load(quarter, from->sums + quarter_offset(quarter, from->rotation), BLOCK_ROW_BYTES);                         \
         else                                                                                                                   \
             tile_zero(quarter);                                                                                                \
     } while (0)
 
 /* Records that the sums of the held block are stored and that the accumulators now hold those of t. */
-static void set_held(walk *w, const block *t) {
+static void set_held(work *w, const block *t) {
     if (w->held.rows && w->held.sums == w->staging) {
         w->staged = w->held;
         w->done = 0;
@@ -357,7 +357,7 @@ static void set_held(walk *w, const block *t) {
 }
 
 /* Completes the epilogue of the staged block if the held block is to be stored in staging. */
-static void free_staging(walk *w) {
+static void free_staging(work *w) {
     if (w->held.sums == w->staging)
         finish_staged(w);
     tile_fence();
@@ -374,29 +374,29 @@ static inline void load_operands(int low, int right, const float *a, const float
 }
 
 /* Computes the first step of block t. Its running sums are loaded from `from`. */
-static void first_step(walk *w, const block *t, const float *a, const float *b, const block *from) {
+static void first_step(work *w, const block *t, const float *a, const float *b, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     free_staging(w);
     load_operands(low, right, a, b);
-    RESTART(SUMS_00);
+    RELOAD_QUARTER(SUMS_00);
     tile_dot_bf16(SUMS_00, A_0, B_0);
     if (right) {
-        RESTART(SUMS_01);
+        RELOAD_QUARTER(SUMS_01);
         tile_dot_bf16(SUMS_01, A_0, B_1);
     } else {
-        HAND_OVER(SUMS_01);
+        STORE_QUARTER(SUMS_01);
     }
     if (low) {
-        RESTART(SUMS_10);
+        RELOAD_QUARTER(SUMS_10);
         tile_dot_bf16(SUMS_10, A_1, B_0);
     } else {
-        HAND_OVER(SUMS_10);
+        STORE_QUARTER(SUMS_10);
     }
     if (low && right) {
-        RESTART(SUMS_11);
+        RELOAD_QUARTER(SUMS_11);
         tile_dot_bf16(SUMS_11, A_1, B_1);
     } else {
-        HAND_OVER(SUMS_11);
+        STORE_QUARTER(SUMS_11);
     }
     set_held(w, t);
 }
@@ -415,7 +415,7 @@ static inline void next_step(int low, int right, const float *a, const float *b)
 
 /* Computes `steps` steps of block t. Its running sums are loaded from `from`, or start from 0 if from->sums is NULL. If the
  * M-block has only one block, its sums stay in the accumulators between chunks. */
-static void multiply(walk *w, const block *t, const float *a, const float *b, size_t steps, const block *from) {
+static void multiply(work *w, const block *t, const float *a, const float *b, size_t steps, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     size_t step = 0;
     if (from->sums && w->held.rows && w->held.sums == from->sums) {
@@ -433,13 +433,13 @@ static void multiply(walk *w, const block *t, const float *a, const float *b, si
 }
 
 /* Stores the accumulators and completes the epilogue of the staged block. */
-static void drain(walk *w) {
+static void drain(work *w) {
     const block none = {0};
     free_staging(w);
-    HAND_OVER(SUMS_00);
-    HAND_OVER(SUMS_01);
-    HAND_OVER(SUMS_10);
-    HAND_OVER(SUMS_11);
+    STORE_QUARTER(SUMS_00);
+    STORE_QUARTER(SUMS_01);
+    STORE_QUARTER(SUMS_10);
+    STORE_QUARTER(SUMS_11);
     set_held(w, &none);
     finish_staged(w);
 }
@@ -447,21 +447,21 @@ static void drain(walk *w) {
 /* ---- loops */
 
 /* Initializes the running sums of a panel from the stored C. */
-static void load_c(const walk *w, size_t n) {
-    const aoei_product *g = w->g;
-    const size_t columns = least(g->N - n, BLOCK), left = least(columns, HALF);
+static void load_c(const work *w, size_t n) {
+    const aoei_gemm_args *g = w->g;
+    const size_t columns = min_size(g->N - n, BLOCK), left = min_size(columns, HALF);
     for (size_t i = 0; i < w->rows; i++) {
         const float *c = (const float *)g->c + (w->m + i) * g->c_row + n;
         float *to = w->sums + i / BLOCK * BLOCK_WORDS + i % HALF * BLOCK;
-        const size_t quarter = i % BLOCK / HALF * 2, turn = sums_turn(i / BLOCK);
-        vf_store(to + place(quarter, turn), vf_load_part(c, left));
-        vf_store(to + place(quarter + 1, turn), vf_load_part(c + left, columns - left));
+        const size_t quarter = i % BLOCK / HALF * 2, rotation = sums_rotation(i / BLOCK);
+        vf_store(to + quarter_offset(quarter, rotation), vf_load_part(c, left));
+        vf_store(to + quarter_offset(quarter + 1, rotation), vf_load_part(c + left, columns - left));
     }
 }
 
 /* Computes pass `pass`, one chunk of one panel, for all blocks of the M-block. */
-static void run_pass(walk *w, size_t pass) {
-    const aoei_product *g = w->g;
+static void run_pass(work *w, size_t pass) {
+    const aoei_gemm_args *g = w->g;
     const size_t n = pass / w->chunks * BLOCK, chunk = pass % w->chunks, steps = pass_steps(w, pass);
     const int starts = chunk == 0 && !g->accumulate, ends = chunk + 1 == w->chunks;
     tile_fence(); /* earlier tile loads must be complete, because the memory they read is overwritten now */
@@ -473,43 +473,43 @@ static void run_pass(walk *w, size_t pass) {
     for (size_t i = 0; i < block_count(w); i++) {
         block t = {.m = w->m + i * BLOCK,
                    .n = n,
-                   .rows = least(w->rows - i * BLOCK, BLOCK),
-                   .columns = least(g->N - n, BLOCK),
+                   .rows = min_size(w->rows - i * BLOCK, BLOCK),
+                   .columns = min_size(g->N - n, BLOCK),
                    .sums = w->sums + i * BLOCK_WORDS,
-                   .turn = sums_turn(i)};
+                   .rotation = sums_rotation(i)};
         block from = t;
         if (starts)
             from.sums = NULL;
         if (ends) {
             t.sums = w->staging;
-            t.turn = STAGING_TURN;
+            t.rotation = STAGING_ROTATION;
         }
         multiply(w, &t, a + i * steps * STEP_WORDS, b, steps, &from);
     }
 }
 
 /* Returns the number of blocks of an M-block if A_STEPS is not a limit. */
-static size_t wanted_blocks(const aoei_product *g) {
-    return least(parts(g->M, BLOCK), M_BLOCKS);
+static size_t wanted_blocks(const aoei_gemm_args *g) {
+    return min_size(ceil_div(g->M, BLOCK), M_BLOCKS);
 }
 
-/* Returns the maximum number of blocks of an M-block. If fewer than LEAST_BLOCKS would fit A_STEPS, A is packed again for each
+/* Returns the maximum number of blocks of an M-block. If fewer than MIN_BLOCKS would fit A_STEPS, A is packed again for each
  * panel. */
-static size_t most_blocks(const aoei_product *g, size_t steps) {
+static size_t max_blocks(const aoei_gemm_args *g, size_t steps) {
     const size_t wanted = wanted_blocks(g), fit = A_STEPS / steps;
-    return fit >= LEAST_BLOCKS ? least(wanted, fit) : wanted;
+    return fit >= MIN_BLOCKS ? min_size(wanted, fit) : wanted;
 }
 
 /* Computes g, with K >= 1. packed_panel is the distance between packed panels of B in words; the packed B may have more steps
  * than g. */
-static void run(const aoei_product *g, size_t packed_panel, float *scratch) {
-    const size_t steps = parts(g->K, STEP), most = most_blocks(g, steps), M_blocks = parts(g->M, BLOCK);
-    const size_t each = parts(M_blocks, parts(M_blocks, most)) * BLOCK;
-    walk w = {.g = g,
+static void run(const aoei_gemm_args *g, size_t packed_panel, float *scratch) {
+    const size_t steps = ceil_div(g->K, STEP), most = max_blocks(g, steps), M_blocks = ceil_div(g->M, BLOCK);
+    const size_t each = ceil_div(M_blocks, ceil_div(M_blocks, most)) * BLOCK;
+    work w = {.g = g,
               .a = {g->a, AOEI_BF16, g->a_row, g->a_col, g->K},
               .b = {g->b, AOEI_BF16, g->b_col, g->b_row, g->K},
               .steps = steps,
-              .chunks = parts(steps, CHUNK_STEPS),
+              .chunks = ceil_div(steps, CHUNK_STEPS),
               .packed = g->packed,
               .packed_panel = packed_panel,
               .keeps_a = most * steps <= A_STEPS,
@@ -518,8 +518,8 @@ static void run(const aoei_product *g, size_t packed_panel, float *scratch) {
               .b_chunk = scratch + AT_B,
               .a_chunks = scratch + AT_A};
     for (; w.m < g->M; w.m += each) {
-        w.rows = least(g->M - w.m, each);
-        w.passes = parts(g->N, BLOCK) * w.chunks;
+        w.rows = min_size(g->M - w.m, each);
+        w.passes = ceil_div(g->N, BLOCK) * w.chunks;
         w.ahead = w.ready = 0;
         for (size_t pass = 0; pass < w.passes; pass++)
             run_pass(&w, pass);
@@ -528,18 +528,18 @@ static void run(const aoei_product *g, size_t packed_panel, float *scratch) {
 }
 
 /* Returns 1 if running sums may be stored in C. */
-static int is_plain(const aoei_product *g) {
+static int is_plain(const aoei_gemm_args *g) {
     return g->c_type == AOEI_F32 && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
 }
 
 /* Computes g, split into pieces of K with about equal numbers of steps if A does not fit A_STEPS. */
-static void run_pieces(const aoei_product *g, float *scratch) {
-    const size_t steps = parts(g->K, STEP), panel = steps * STEP_WORDS;
-    const size_t pieces = is_plain(g) && wanted_blocks(g) * steps > A_STEPS ? parts(steps, SPILL_STEPS) : 1;
+static void run_pieces(const aoei_gemm_args *g, float *scratch) {
+    const size_t steps = ceil_div(g->K, STEP), panel = steps * STEP_WORDS;
+    const size_t pieces = is_plain(g) && wanted_blocks(g) * steps > A_STEPS ? ceil_div(steps, SPILL_STEPS) : 1;
     for (size_t i = 0; i < pieces; i++) {
         const size_t first = steps * i / pieces, k = first * STEP;
-        aoei_product piece = *g;
-        piece.K = least(g->K, steps * (i + 1) / pieces * STEP) - k;
+        aoei_gemm_args piece = *g;
+        piece.K = min_size(g->K, steps * (i + 1) / pieces * STEP) - k;
         piece.a = (const aoei_bf16 *)g->a + k * g->a_col;
         piece.b = g->b ? (const aoei_bf16 *)g->b + k * g->b_row : NULL;
         piece.packed = g->packed ? (const float *)g->packed + first * STEP_WORDS : NULL;
@@ -549,16 +549,16 @@ static void run_pieces(const aoei_product *g, float *scratch) {
 }
 
 /* Computes g for K = 0, where all sums are 0. */
-static void finish_empty(const aoei_product *g) {
+static void finish_empty(const aoei_gemm_args *g) {
     static const float zeros[BLOCK];
     if (g->accumulate)
         return;
     for (size_t m = 0; m < g->M; m++)
         for (size_t n = 0; n < g->N; n += BLOCK)
-            aoei_gemm_epilogue_avx512(g, zeros, BLOCK, m, n, 1, least(g->N - n, BLOCK));
+            aoei_gemm_epilogue_avx512(g, zeros, BLOCK, m, n, 1, min_size(g->N - n, BLOCK));
 }
 
-void aoei_gemm_bf16_amx(const aoei_product *g, float *scratch) {
+void aoei_gemm_bf16_amx(const aoei_gemm_args *g, float *scratch) {
     if (!g->M || !g->N)
         return;
     if (!g->K) {
@@ -571,15 +571,15 @@ void aoei_gemm_bf16_amx(const aoei_product *g, float *scratch) {
 }
 
 size_t aoei_gemm_bf16_packed_size_amx(size_t K, size_t N) {
-    return parts(N, BLOCK) * parts(K, STEP) * STEP_WORDS * sizeof(float);
+    return ceil_div(N, BLOCK) * ceil_div(K, STEP) * STEP_WORDS * sizeof(float);
 }
 
 void aoei_gemm_bf16_pack_amx(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
                              size_t n1) {
     const source s = {b, type, b_col, b_row, K};
-    const size_t steps = parts(K, STEP);
+    const size_t steps = ceil_div(K, STEP);
     float *to = (float *)packed + n0 / BLOCK * steps * STEP_WORDS;
     for (size_t n = n0; n < n1; n += BLOCK)
         for (size_t step = 0; step < steps; step++, to += STEP_WORDS)
-            pack_step(to, &s, 0, n, least(n1 - n, BLOCK), step);
+            pack_step(to, &s, 0, n, min_size(n1 - n, BLOCK), step);
 }

@@ -10,17 +10,17 @@
 #include <assert.h>
 
 /* State of the loops: the matmul and the block that is being computed. */
-typedef struct walk {
+typedef struct work {
     const aoei_gemm_tier *tier;
-    const aoei_product *g;
-    float *packed_a, *packed_b, *waiting; /* parts of the scratch buffer: block of A, panels of B, running sums */
-    size_t tile_rows;                     /* rows of every tile except the last */
-    size_t m, M;                          /* rows [m, m + M) of C */
-    size_t n, N;                          /* columns [n, n + N) */
-    size_t k, K;                          /* terms [k, k + K) of each sum */
-} walk;
+    const aoei_gemm_args *g;
+    float *packed_a, *packed_b, *partial_sums; /* parts of the scratch buffer: block of A, panels of B, running sums */
+    size_t tile_rows;                          /* rows of every tile except the last */
+    size_t m, M;                               /* rows [m, m + M) of C */
+    size_t n, N;                               /* columns [n, n + N) */
+    size_t k, K;                               /* terms [k, k + K) of each sum */
+} work;
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
@@ -41,7 +41,7 @@ static const void *element(const void *p, aoei_dtype type, size_t offset) {
 static void pack_panel(const aoei_gemm_tier *tier, float *dst, const void *b, aoei_dtype type, size_t b_row, size_t b_col,
                        size_t K, size_t columns) {
     for (size_t j = 0; j < tier->panel; j += tier->lanes) {
-        const size_t lines = j < columns ? least(columns - j, tier->lanes) : 0;
+        const size_t lines = j < columns ? min_size(columns - j, tier->lanes) : 0;
         tier->pack_lines[type](dst + j, tier->panel, lines ? element(b, type, j * b_col) : b, b_col, b_row, lines, K);
     }
 }
@@ -54,15 +54,15 @@ void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void
                             size_t b_col, size_t K, size_t n0, size_t n1) {
     for (size_t n = n0; n < n1; n += tier->panel)
         pack_panel(tier, (float *)packed + n * words(tier, K), element(b, type, n * b_col), type, b_row, b_col, K,
-                   least(n1 - n, tier->panel));
+                   min_size(n1 - n, tier->panel));
 }
 
-static void pack_rows(const walk *w) {
+static void pack_rows(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
-    const aoei_product *g = w->g;
+    const aoei_gemm_args *g = w->g;
     for (size_t i = 0; i < w->M;
          i += w->tile_rows) { /* words that a tile writes after its end are overwritten by the next tile */
-        const size_t rows = least(w->M - i, w->tile_rows);
+        const size_t rows = min_size(w->M - i, w->tile_rows);
         tier->pack_lines[tier->type](w->packed_a + i * words(tier, w->K), rows,
                                      element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col,
                                      rows, w->K);
@@ -71,15 +71,15 @@ static void pack_rows(const walk *w) {
 
 /* Returns 1 if B is read without packing: its elements have the format of words, and it is used for so few rows that packing
  * costs more than it saves. */
-static int reads_in_place(const walk *w) {
+static int reads_in_place(const work *w) {
     return !w->g->packed && w->g->b_col == 1 && w->M <= 2 * w->tier->rows && w->tier->type == AOEI_F32;
 }
 
 /* Sets the location of `columns` columns of B, starting at column n: in the packed form, in B itself, or in the scratch buffer,
  * into which they are packed. */
-static void set_panels(const walk *w, aoei_gemm_tile *t, size_t n, size_t columns) {
+static void set_panels(const work *w, aoei_gemm_tile *t, size_t n, size_t columns) {
     const aoei_gemm_tier *tier = w->tier;
-    const aoei_product *g = w->g;
+    const aoei_gemm_args *g = w->g;
     t->columns = columns;
     t->b_row = tier->panel;
     if (g->packed) {
@@ -98,70 +98,71 @@ static void set_panels(const walk *w, aoei_gemm_tile *t, size_t n, size_t column
     t->b_panel = tier->panel * t->K;
     for (size_t j = 0; j < columns; j += tier->panel)
         pack_panel(tier, w->packed_b + j * t->K, element(b, tier->type, j * g->b_col), tier->type, g->b_row, g->b_col, w->K,
-                   least(columns - j, tier->panel));
+                   min_size(columns - j, tier->panel));
 }
 
-static int waits_in_c(const aoei_product *g) {
+static int keeps_sums_in_c(const aoei_gemm_args *g) {
     return g->c_type == AOEI_F32 && !g->gate && !g->residual;
 }
 
 /* Computes the tile of C that starts at row m and column n; its operands are set in *t. */
-static void run_tile(const walk *w, aoei_gemm_tile *t, size_t m, size_t n) {
-    const aoei_product *g = w->g;
-    const int in_c = waits_in_c(g), complete = w->k + w->K == g->K;
+static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
+    const aoei_gemm_args *g = w->g;
+    const int in_c = keeps_sums_in_c(g), complete = w->k + w->K == g->K;
     if (in_c) {
-        t->chains = (float *)g->c + m * g->c_row + n;
-        t->chains_row = g->c_row;
+        t->sums = (float *)g->c + m * g->c_row + n;
+        t->sums_row = g->c_row;
     } else { /* the sums of each panel are consecutive; if there is only one block of K, all tiles use the first part */
-        t->chains = w->waiting + (w->K == g->K ? 0 : (n - w->n) * w->M + (m - w->m) * w->tier->panel);
-        t->chains_row = w->tier->panel;
+        t->sums = w->partial_sums + (w->K == g->K ? 0 : (n - w->n) * w->M + (m - w->m) * w->tier->panel);
+        t->sums_row = w->tier->panel;
     }
     const int wide = t->columns > w->tier->panel;
     w->tier->tiles[wide ? 0 : t->rows](t);
     if (complete && !(in_c && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY))
-        w->tier->epilogue(g, t->chains, t->chains_row, m, n, t->rows, t->columns);
+        w->tier->epilogue(g, t->sums, t->sums_row, m, n, t->rows, t->columns);
 }
 
-static void block_product(const walk *w) {
+static void multiply_block(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
-    const aoei_product *g = w->g;
+    const aoei_gemm_args *g = w->g;
     const size_t wide = w->M == 1 && tier->tiles[0] ? AOEI_GEMM_WIDE * tier->panel : tier->panel, end = w->n + w->N;
     aoei_gemm_tile t = {.K = words(tier, w->K), .first = w->k == 0 && !g->accumulate};
     pack_rows(w);
     for (size_t n = w->n; n < end; n += t.columns) {
-        set_panels(w, &t, n, end - n >= wide ? wide : least(end - n, tier->panel));
+        set_panels(w, &t, n, end - n >= wide ? wide : min_size(end - n, tier->panel));
         for (size_t i = 0; i < w->M; i += t.rows) {
-            t.rows = least(w->M - i, w->tile_rows);
+            t.rows = min_size(w->M - i, w->tile_rows);
             t.a = w->packed_a + i * t.K;
             run_tile(w, &t, w->m + i, n);
         }
     }
 }
 
-/* Returns the number of columns of a block: all of C, or as many as have space for their running sums in `room` floats. */
-static size_t block_columns(const aoei_gemm_tier *tier, const aoei_product *g, size_t room, size_t k_block) {
-    const size_t columns = room / tier->m_block / tier->panel * tier->panel;
+/* Returns the number of columns of a block: all of C, or as many as have space for their running sums in `capacity` floats. */
+static size_t block_columns(const aoei_gemm_tier *tier, const aoei_gemm_args *g, size_t capacity, size_t k_block) {
+    const size_t columns = capacity / tier->m_block / tier->panel * tier->panel;
     assert(columns >= AOEI_GEMM_WIDE * tier->panel);
-    return waits_in_c(g) || g->K <= k_block ? g->N : columns;
+    return keeps_sums_in_c(g) || g->K <= k_block ? g->N : columns;
 }
 
-void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_product *g, float *scratch) {
+void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, float *scratch) {
     const size_t k_block = tier->k_block * tier->word;
     const size_t a_words = tier->m_block * tier->k_block + tier->lanes, b_words = AOEI_GEMM_WIDE * tier->panel * tier->k_block;
     const size_t n_block = block_columns(tier, g, AOEI_GEMM_SCRATCH - a_words - b_words, k_block);
     const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* for blocks of about equal size */
-    walk w = {.tier = tier, .g = g, .packed_a = scratch, .packed_b = scratch + a_words, .waiting = scratch + a_words + b_words};
+    work w = {
+        .tier = tier, .g = g, .packed_a = scratch, .packed_b = scratch + a_words, .partial_sums = scratch + a_words + b_words};
     assert(a_words + b_words < AOEI_GEMM_SCRATCH);
-    assert(!g->accumulate || (g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && waits_in_c(g)));
+    assert(!g->accumulate || (g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && keeps_sums_in_c(g)));
     for (w.n = 0; w.n < g->N; w.n += w.N) {
-        w.N = least(g->N - w.n, n_block);
+        w.N = min_size(g->N - w.n, n_block);
         for (w.m = 0; w.m < g->M; w.m += w.M) {
-            w.M = least(g->M - w.m, m_block);
+            w.M = min_size(g->M - w.m, m_block);
             w.tile_rows = ceil_div(w.M, ceil_div(w.M, tier->rows));
             w.k = 0;
             do {
-                w.K = least(g->K - w.k, k_block);
-                block_product(&w);
+                w.K = min_size(g->K - w.k, k_block);
+                multiply_block(&w);
                 w.k += w.K;
             } while (w.k < g->K);
         }

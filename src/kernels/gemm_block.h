@@ -13,16 +13,16 @@
 
 /* One tile of C and one block of K. */
 typedef struct aoei_gemm_tile {
-    const float *a;    /* [K][rows] packed words of A */
-    const float *b;    /* [K] rows of a panel of B, in words; row k starts at b + k * b_row */
-    size_t b_row;      /* distance between rows of a panel of B in words */
-    size_t b_panel;    /* distance between panels of B in words; used by wide tiles only */
-    size_t K;          /* words along k */
-    float *chains;     /* [rows][columns] running sums, float32 */
-    size_t chains_row; /* distance between rows of running sums in floats */
-    size_t rows;       /* number of rows, at most aoei_gemm_tier.rows */
-    size_t columns;    /* number of columns, at most aoei_gemm_tier.panel, or AOEI_GEMM_WIDE whole panels in a wide tile */
-    int first;         /* 1: the sums start from 0 instead of the stored values */
+    const float *a;  /* [K][rows] packed words of A */
+    const float *b;  /* [K] rows of a panel of B, in words; row k starts at b + k * b_row */
+    size_t b_row;    /* distance between rows of a panel of B in words */
+    size_t b_panel;  /* distance between panels of B in words; used by wide tiles only */
+    size_t K;        /* words along k */
+    float *sums;     /* [rows][columns] running sums, float32 */
+    size_t sums_row; /* distance between rows of running sums in floats */
+    size_t rows;     /* number of rows, at most aoei_gemm_tier.rows */
+    size_t columns;  /* number of columns, at most aoei_gemm_tier.panel, or AOEI_GEMM_WIDE whole panels in a wide tile */
+    int first;       /* 1: the sums start from 0 instead of the stored values */
 } aoei_gemm_tile;
 
 /* Number of panels of a wide tile. A wide tile is used if A has a single row; it processes several panels at a time, so that
@@ -37,9 +37,9 @@ typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
 typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
 /* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]: scaling, bias,
- * activation, gate, residual and store, as aoei_product describes. tile may be C if C is float32 and both gate and residual are
- * NULL. */
-typedef void aoei_gemm_epilogue_fn(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
+ * activation, gate, residual and store, as aoei_gemm_args describes. tile may be C if C is float32 and both gate and residual
+ * are NULL. */
+typedef void aoei_gemm_epilogue_fn(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                    size_t columns);
 
 /* The matmul code of one instruction set for one type. */
@@ -58,7 +58,7 @@ typedef struct aoei_gemm_tier {
 } aoei_gemm_tier;
 
 /* The three kernels of a matmul op: matmul, size of the packed form in bytes, packing. */
-void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_product *g, float *scratch);
+void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, float *scratch);
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1);

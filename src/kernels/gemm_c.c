@@ -8,11 +8,11 @@
 enum { ROWS = 4, PANEL = 8 };
 
 /* Adds a block of K to the running sums of one row of a tile. */
-static void row_chains(float chain[PANEL], const aoei_gemm_tile *t, size_t row) {
+static void add_row(float sum[PANEL], const aoei_gemm_tile *t, size_t row) {
     const float *a = t->a + row, *b = t->b;
     float c[PANEL];
     for (size_t j = 0; j < PANEL; j++)
-        c[j] = chain[j];
+        c[j] = sum[j];
     for (size_t k = 0; k < t->K; k++) {
         for (size_t j = 0; j < PANEL; j++)
             c[j] = *a * b[j] + c[j];
@@ -20,18 +20,18 @@ static void row_chains(float chain[PANEL], const aoei_gemm_tile *t, size_t row) 
         b += t->b_row;
     }
     for (size_t j = 0; j < PANEL; j++)
-        chain[j] = c[j];
+        sum[j] = c[j];
 }
 
 static void tile(const aoei_gemm_tile *t) {
     for (size_t i = 0; i < t->rows; i++) {
-        float *chains = t->chains + i * t->chains_row;
-        float chain[PANEL] = {0};
+        float *sums = t->sums + i * t->sums_row;
+        float sum[PANEL] = {0};
         for (size_t j = 0; j < t->columns && !t->first; j++)
-            chain[j] = chains[j];
-        row_chains(chain, t, i);
+            sum[j] = sums[j];
+        add_row(sum, t, i);
         for (size_t j = 0; j < t->columns; j++)
-            chains[j] = chain[j];
+            sums[j] = sum[j];
     }
 }
 
@@ -78,7 +78,7 @@ static float activate(aoei_activation activation, float x) {
 }
 
 /* Returns f * activation'(x). */
-static float pass_gate(aoei_activation activation, float f, float x) {
+static float multiply_by_derivative(aoei_activation activation, float f, float x) {
     float y = f;
     if (activation == AOEI_GELU)
         aoei_gelu_grad_f32_c(&y, &f, &x, 1);
@@ -87,15 +87,15 @@ static float pass_gate(aoei_activation activation, float f, float x) {
     return y;
 }
 
-void aoei_gemm_epilogue_c(const aoei_product *g, const float *chains, size_t tile_row, size_t m, size_t n, size_t rows,
+void aoei_gemm_epilogue_c(const aoei_gemm_args *g, const float *sums, size_t tile_row, size_t m, size_t n, size_t rows,
                           size_t columns) {
     for (size_t i = m; i < m + rows; i++)
         for (size_t j = n; j < n + columns; j++) {
-            float x = chains[(i - m) * tile_row + j - n] * g->scale;
+            float x = sums[(i - m) * tile_row + j - n] * g->scale;
             if (g->bias)
                 x += g->bias[j];
             if (g->gate) {
-                x = pass_gate(g->activation, x, load(g->gate, g->c_type, i * g->gate_row + j));
+                x = multiply_by_derivative(g->activation, x, load(g->gate, g->c_type, i * g->gate_row + j));
             } else if (g->activation != AOEI_IDENTITY) {
                 if (g->c_type == AOEI_BF16)
                     x = aoei_bf16_to_f32(aoei_bf16_from_f32(x));
@@ -142,7 +142,7 @@ void aoei_gemm_f32_pack_c(void *packed, const void *b, aoei_dtype type, size_t b
     aoei_gemm_pack_columns(&f32_tier, packed, b, type, b_row, b_col, K, n0, n1);
 }
 
-void aoei_gemm_f32_c(const aoei_product *g, float *scratch) {
+void aoei_gemm_f32_c(const aoei_gemm_args *g, float *scratch) {
     aoei_gemm_blocked(&f32_tier, g, scratch);
 }
 
@@ -155,6 +155,6 @@ void aoei_gemm_bf16_pack_c(void *packed, const void *b, aoei_dtype type, size_t 
     aoei_gemm_pack_columns(&bf16_tier, packed, b, type, b_row, b_col, K, n0, n1);
 }
 
-void aoei_gemm_bf16_c(const aoei_product *g, float *scratch) {
+void aoei_gemm_bf16_c(const aoei_gemm_args *g, float *scratch) {
     aoei_gemm_blocked(&bf16_tier, g, scratch);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The epilogue of the matmul kernels (aoei_product in kernels.h), vectorized for AVX2 and AVX-512: the operations between a
+ * The epilogue of the matmul kernels (aoei_gemm_args in kernels.h), vectorized for AVX2 and AVX-512: the operations between a
  * complete sum and its store.
  * Include simd_avx2.h or simd_avx512.h first.
  */
@@ -36,7 +36,7 @@ static inline vf activate(aoei_activation activation, vf x) {
     return activation == AOEI_GELU ? vf_gelu(x) : activation == AOEI_GELU_TANH ? vf_gelu_tanh(x) : x;
 }
 
-static inline vf activation_slope(aoei_activation activation, vf x) {
+static inline vf activation_derivative(aoei_activation activation, vf x) {
     return activation == AOEI_GELU        ? vf_gelu_derivative(x)
            : activation == AOEI_GELU_TANH ? vf_gelu_tanh_derivative(x)
                                           : vf_set1(1.0f);
@@ -44,12 +44,12 @@ static inline vf activation_slope(aoei_activation activation, vf x) {
 
 /* Applies the epilogue to the sums x of n elements of row i, starting at column j, and stores them. `type` is a compile-time
  * constant. */
-static inline void finish_part(const aoei_product *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
+static inline void finish_part(const aoei_gemm_args *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
     x = vf_mul(x, vf_set1(g->scale));
     if (g->bias)
         x = vf_add(x, load_f32(g->bias + j, n));
     if (g->gate) {
-        x = vf_mul(x, activation_slope(g->activation, load_typed(g->gate, type, i * g->gate_row + j, n)));
+        x = vf_mul(x, activation_derivative(g->activation, load_typed(g->gate, type, i * g->gate_row + j, n)));
     } else if (g->activation != AOEI_IDENTITY) {
         if (type == AOEI_BF16)
             x = vf_round_bf16(x);
@@ -62,19 +62,19 @@ static inline void finish_part(const aoei_product *g, aoei_dtype type, vf x, siz
     store_typed(g->c, type, i * g->c_row + j, n, x);
 }
 
-static inline void finish_rows(const aoei_product *g, aoei_dtype type, const float *tile, size_t tile_row, size_t m, size_t n,
+static inline void finish_rows(const aoei_gemm_args *g, aoei_dtype type, const float *tile, size_t tile_row, size_t m, size_t n,
                                size_t rows, size_t columns) {
     for (size_t i = 0; i < rows; i++) {
-        const float *chains = tile + i * tile_row;
+        const float *sums = tile + i * tile_row;
         size_t j = 0;
         for (; j + VF_LANES <= columns; j += VF_LANES)
-            finish_part(g, type, vf_load(chains + j), m + i, n + j, VF_LANES);
+            finish_part(g, type, vf_load(sums + j), m + i, n + j, VF_LANES);
         if (j < columns)
-            finish_part(g, type, vf_load_part(chains + j, columns - j), m + i, n + j, columns - j);
+            finish_part(g, type, vf_load_part(sums + j, columns - j), m + i, n + j, columns - j);
     }
 }
 
-void AOEI_SIMD(gemm_epilogue)(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
+void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                               size_t columns) {
     if (g->c_type == AOEI_BF16)
         finish_rows(g, AOEI_BF16, tile, tile_row, m, n, rows, columns);

@@ -6,7 +6,7 @@
 
 enum { P = AOEI_PANEL_F64, K_BLOCK = 4 * P /* a slice of B has at most 18 KB */ };
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
@@ -15,8 +15,8 @@ static const double *a_at(const aoei_gemm_f64 *g, size_t m, size_t k) {
     return g->transposed ? g->a + m / P * g->a_panel + k * P + m % P : g->a + k / P * g->a_panel + m * P;
 }
 
-/* Adds terms [k, k + K) to the sums of all rows of C in one slice, columns [n, n + tier->slice). */
-static void slice_product(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g, size_t n, size_t k, size_t K) {
+/* Adds terms [k, k + K) to the sums of all rows of C in one slice, columns [n, n + tier->columns). */
+static void multiply_slice(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g, size_t n, size_t k, size_t K) {
     aoei_tile_f64_fn *const *tiles = g->transposed ? tier->transposed : tier->plain;
     const double *b = g->b + n / P * g->b_panel + k * P + n % P;
     double *c = g->c + n / P * g->c_panel + n % P;
@@ -27,17 +27,17 @@ static void slice_product(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g
         /* the rows of a transposed A are too far apart for hardware prefetchers */
         t.next = m + tier->rows < g->M ? a_at(g, m + tier->rows, k) : a_at(g, 0, k + K < g->K ? k + K : k);
         t.c = c + m * P;
-        tiles[least(g->M - m, tier->rows)](&t);
+        tiles[min_size(g->M - m, tier->rows)](&t);
     }
 }
 
 void aoei_gemm_f64_blocked(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g) {
     size_t k = 0;
     do {
-        const size_t K = least(g->K - k, K_BLOCK);
+        const size_t K = min_size(g->K - k, K_BLOCK);
         for (size_t panel = 0; panel < g->N; panel += P)
-            for (size_t j = 0; j < P; j += tier->slice)
-                slice_product(tier, g, panel + j, k, K);
+            for (size_t j = 0; j < P; j += tier->columns)
+                multiply_slice(tier, g, panel + j, k, K);
         k += K;
     } while (k < g->K);
 }

@@ -25,8 +25,8 @@ typedef void aoei_tile_f64_fn(const aoei_tile_f64 *t);
 
 /* The float64 matmul code of one instruction set. */
 typedef struct aoei_gemm_f64_tier {
-    size_t rows;  /* rows of a full tile; a divisor of AOEI_PANEL_F64 */
-    size_t slice; /* columns of a tile; a divisor of AOEI_PANEL_F64 */
+    size_t rows;    /* rows of a full tile; a divisor of AOEI_PANEL_F64 */
+    size_t columns; /* columns of a tile; a divisor of AOEI_PANEL_F64 */
     /* tile kernels indexed by the number of rows, 1 to `rows`: for A as stored (a_row 24, a_col 1) and transposed (a_row 1,
      * a_col 24) */
     aoei_tile_f64_fn *const *plain, *const *transposed;

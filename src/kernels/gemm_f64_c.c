@@ -82,6 +82,6 @@ static void transposed_4(const aoei_tile_f64 *t) {
 void aoei_gemm_f64_c(const aoei_gemm_f64 *g) {
     static aoei_tile_f64_fn *const plain[ROWS + 1] = {NULL, plain_1, plain_2, plain_3, plain_4};
     static aoei_tile_f64_fn *const transposed[ROWS + 1] = {NULL, transposed_1, transposed_2, transposed_3, transposed_4};
-    static const aoei_gemm_f64_tier tier = {.rows = ROWS, .slice = SLICE, .plain = plain, .transposed = transposed};
+    static const aoei_gemm_f64_tier tier = {.rows = ROWS, .columns = SLICE, .plain = plain, .transposed = transposed};
     aoei_gemm_f64_blocked(&tier, g);
 }

@@ -83,7 +83,8 @@ static aoei_tile_f64_fn *const transposed[GEMM_ROWS + 1] = {
 };
 
 void AOEI_SIMD(gemm_f64)(const aoei_gemm_f64 *g) {
-    static const aoei_gemm_f64_tier tier = {.rows = GEMM_ROWS, .slice = 3 * DV_LANES, .plain = plain, .transposed = transposed};
+    static const aoei_gemm_f64_tier tier = {
+        .rows = GEMM_ROWS, .columns = 3 * DV_LANES, .plain = plain, .transposed = transposed};
     aoei_gemm_f64_blocked(&tier, g);
 }
 

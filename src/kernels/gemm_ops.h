@@ -35,7 +35,7 @@ void GEMM_SYMBOL(GEMM_NAME(_pack))(void *packed, const void *b, aoei_dtype type,
     aoei_gemm_pack_columns(&GEMM_NAME(_tier), packed, b, type, b_row, b_col, K, n0, n1);
 }
 
-void GEMM_SYMBOL(GEMM_OP)(const aoei_product *g, float *scratch) {
+void GEMM_SYMBOL(GEMM_OP)(const aoei_gemm_args *g, float *scratch) {
     aoei_gemm_blocked(&GEMM_NAME(_tier), g, scratch);
 }
 

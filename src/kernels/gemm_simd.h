@@ -14,18 +14,18 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 
 #define ZERO(i) vf l##i = vf_zero(), r##i = vf_zero();
 #define LOAD(i)                                                                                                                \
-    l##i = vf_load_part(t->chains + i * t->chains_row, left);                                                                  \
-    r##i = vf_load_part(t->chains + i * t->chains_row + left, right);
+    l##i = vf_load_part(t->sums + i * t->sums_row, left);                                                                      \
+    r##i = vf_load_part(t->sums + i * t->sums_row + left, right);
 #define STEP(i)                                                                                                                \
     x = vf_set1(a[i]);                                                                                                         \
     l##i = GEMM_STEP(x, bl, l##i);                                                                                             \
     r##i = GEMM_STEP(x, br, r##i);
 #define STORE(i)                                                                                                               \
-    vf_store(t->chains + i * t->chains_row, l##i);                                                                             \
-    vf_store(t->chains + i * t->chains_row + VF_LANES, r##i);
+    vf_store(t->sums + i * t->sums_row, l##i);                                                                                 \
+    vf_store(t->sums + i * t->sums_row + VF_LANES, r##i);
 #define STORE_PART(i)                                                                                                          \
-    vf_store_part(t->chains + i * t->chains_row, left, l##i);                                                                  \
-    vf_store_part(t->chains + i * t->chains_row + left, right, r##i);
+    vf_store_part(t->sums + i * t->sums_row, left, l##i);                                                                      \
+    vf_store_part(t->sums + i * t->sums_row + left, right, r##i);
 
 /* Defines the tile kernel for R rows. The running sums of row i are in the vectors l##i and r##i (left and right columns). */
 #define TILE(R)                                                                                                                \
@@ -69,14 +69,14 @@ TILE(14)
 #endif
 
 #define LOAD_WIDE(p)                                                                                                           \
-    l##p = vf_load(t->chains + p * PANEL);                                                                                     \
-    r##p = vf_load(t->chains + p * PANEL + VF_LANES);
+    l##p = vf_load(t->sums + p * PANEL);                                                                                       \
+    r##p = vf_load(t->sums + p * PANEL + VF_LANES);
 #define STEP_WIDE(p)                                                                                                           \
     l##p = GEMM_STEP(x, vf_load(b + p * b_panel), l##p);                                                                       \
     r##p = GEMM_STEP(x, vf_load(b + p * b_panel + VF_LANES), r##p);
 #define STORE_WIDE(p)                                                                                                          \
-    vf_store(t->chains + p * PANEL, l##p);                                                                                     \
-    vf_store(t->chains + p * PANEL + VF_LANES, r##p);
+    vf_store(t->sums + p * PANEL, l##p);                                                                                       \
+    vf_store(t->sums + p * PANEL + VF_LANES, r##p);
 
 /* The tile kernel for wide tiles: a single row, AOEI_GEMM_WIDE whole panels. */
 static void tile_wide(const aoei_gemm_tile *t) {

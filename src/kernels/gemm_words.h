@@ -37,8 +37,8 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
 
 /* Packs lines that are adjacent in memory: for each k, the elements of all lines are contiguous. A vector of words comes from
  * one k, or from two for pairs. */
-static inline void pack_side_by_side(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
-                                     size_t lines, size_t K) {
+static inline void pack_adjacent_lines(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
+                                       size_t lines, size_t K) {
     const size_t step = kind == WORD_PAIR ? 2 : 1,
                  ahead = 16; /* prefetch distance along k; the accesses are too far apart for hardware prefetchers */
     for (size_t k = 0; k < K; k += step, dst += stride) {
@@ -142,7 +142,7 @@ static inline void pack_scattered(float *dst, size_t stride, const void *src, ao
 static inline void pack_lines(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                               size_t col, size_t lines, size_t K) {
     if (row == 1)
-        pack_side_by_side(dst, stride, src, type, kind, col, lines, K);
+        pack_adjacent_lines(dst, stride, src, type, kind, col, lines, K);
     else if (col == 1)
         pack_contiguous(dst, stride, src, type, kind, row, lines, K);
     else

@@ -48,7 +48,7 @@ typedef enum aoei_activation {
  *     gate (backward): C = round(f * activation'(gate) + residual)
  * Operands that are NULL are omitted. If accumulate is 1, scale must be 1, and bias, activation, pre, gate and residual must be
  * absent. */
-typedef struct aoei_product {
+typedef struct aoei_gemm_args {
     size_t M, N, K; /* C is [M,N], A is [M,K], B is [K,N] */
     const void *a;  /* A[m][k] = a[m * a_row + k * a_col] */
     size_t a_row, a_col;
@@ -68,11 +68,11 @@ typedef struct aoei_product {
     size_t gate_row;
     const void *residual; /* [M,N] of C's type, added last; NULL: none */
     size_t residual_row;
-} aoei_product;
+} aoei_gemm_args;
 
 /* Size of the scratch memory of a matmul in floats. The caller provides one scratch memory per thread, 64-byte aligned. */
 #define AOEI_GEMM_SCRATCH ((size_t)512 * 1024)
-typedef void aoei_gemm_fn(const aoei_product *g, float *scratch);
+typedef void aoei_gemm_fn(const aoei_gemm_args *g, float *scratch);
 typedef aoei_gemm_fn aoei_gemm_f32_fn;
 typedef aoei_gemm_fn aoei_gemm_bf16_fn;
 /* B can be packed for fast access: its packed form is a sequence of panels of P columns, each with all K rows. The last panel

@@ -22,27 +22,27 @@ static aoei_tensor in_workspace(aoei_tensor workspace, aoei_dtype type, size_t r
     return aoei_tensor_wrap_typed(type, workspace.data, NULL, rows, cols);
 }
 
-static aoei_product product(aoei_tensor c, aoei_tensor a, double scale) {
-    return (aoei_product){.M = a.rows,
-                          .N = c.cols,
-                          .K = a.cols,
-                          .a = a.data,
-                          .a_row = a.ld,
-                          .a_col = 1,
-                          .c = c.data,
-                          .c_row = c.ld,
-                          .c_type = c.type,
-                          .scale = (float)scale};
+static aoei_gemm_args gemm_args(aoei_tensor c, aoei_tensor a, double scale) {
+    return (aoei_gemm_args){.M = a.rows,
+                            .N = c.cols,
+                            .K = a.cols,
+                            .a = a.data,
+                            .a_row = a.ld,
+                            .a_col = 1,
+                            .c = c.data,
+                            .c_row = c.ld,
+                            .c_type = c.type,
+                            .scale = (float)scale};
 }
 
-static void add_to(aoei_product *g) {
+static void add_to_output(aoei_gemm_args *g) {
     g->residual = g->c;
     g->residual_row = g->c_row;
 }
 
 void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down, aoei_tensor up, double scale) {
-    aoei_product g = product(w, up, scale);
-    add_to(&g);
+    aoei_gemm_args g = gemm_args(w, up, scale);
+    add_to_output(&g);
     aoei_multiply(ctx, AOEI_F32, &g, down, 0, (aoei_tensor){0});
 }
 
@@ -62,41 +62,41 @@ static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tens
 }
 
 /* Computes scale * x down^T in the workspace a->low. */
-static aoei_tensor low_product(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x, aoei_tensor workspace) {
+static aoei_tensor project_down(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x, aoei_tensor workspace) {
     const aoei_tensor low = in_workspace(a->low, x.type, x.rows, a->down.rows);
-    aoei_product g = product(low, x, a->scale);
+    aoei_gemm_args g = gemm_args(low, x, a->scale);
     g.packed = packed_for(a->down, x);
     aoei_multiply(ctx, x.type, &g, a->down, 1, workspace);
     return low;
 }
 
 void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor workspace) {
-    const aoei_tensor low = low_product(ctx, a, drop(ctx, a, x), workspace);
-    aoei_product g = product(y, low, 1);
-    add_to(&g);
+    const aoei_tensor low = project_down(ctx, a, drop(ctx, a, x), workspace);
+    aoei_gemm_args g = gemm_args(y, low, 1);
+    add_to_output(&g);
     g.packed = packed_for(a->up, x);
     aoei_multiply(ctx, x.type, &g, a->up, 1, workspace);
 }
 
 /* Computes dw[O, I] += dy^T x. */
 static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x, aoei_tensor workspace) {
-    aoei_product g = {.M = dy.cols,
-                      .N = x.cols,
-                      .K = dy.rows,
-                      .a = dy.data,
-                      .a_row = 1,
-                      .a_col = dy.ld,
-                      .c = dw.data,
-                      .c_row = dw.ld,
-                      .accumulate = 1,
-                      .scale = 1};
+    aoei_gemm_args g = {.M = dy.cols,
+                        .N = x.cols,
+                        .K = dy.rows,
+                        .a = dy.data,
+                        .a_row = 1,
+                        .a_col = dy.ld,
+                        .c = dw.data,
+                        .c_row = dw.ld,
+                        .accumulate = 1,
+                        .scale = 1};
     aoei_multiply(ctx, x.type, &g, x, 0, workspace);
 }
 
 /* Computes scale * dy up in the workspace a->low. */
 static aoei_tensor low_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor workspace) {
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
-    aoei_product g = product(dlow, dy, a->scale);
+    aoei_gemm_args g = gemm_args(dlow, dy, a->scale);
     aoei_multiply(ctx, dy.type, &g, a->up, 0, workspace);
     return dlow;
 }
@@ -104,7 +104,7 @@ static aoei_tensor low_gradient(const aoe_context *ctx, const aoei_adapter *a, a
 void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor x,
                                       aoei_tensor workspace) {
     const aoei_tensor dropped = drop(ctx, a, x);
-    add_weight_gradient(ctx, a->dup, dy, low_product(ctx, a, dropped, workspace), workspace);
+    add_weight_gradient(ctx, a->dup, dy, project_down(ctx, a, dropped, workspace), workspace);
     add_weight_gradient(ctx, a->ddown, low_gradient(ctx, a, dy, workspace), dropped, workspace);
 }
 
@@ -114,12 +114,12 @@ void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, 
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     const int dropout = a->drop.p > 0;
     const aoei_tensor to = dropout ? in_workspace(a->dropped, dx.type, dx.rows, dx.cols) : dx;
-    aoei_product g = product(to, dlow, 1);
+    aoei_gemm_args g = gemm_args(to, dlow, 1);
     g.activation = activation;
     g.gate = gate.data;
     g.gate_row = gate.ld;
     if (!dropout)
-        add_to(&g);
+        add_to_output(&g);
     aoei_multiply(ctx, dy.type, &g, a->down, 0, workspace);
     if (dropout) /* an element of the mask is a common factor of all terms of a sum, so it can be applied to the sum */
         aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);

@@ -30,13 +30,13 @@ typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
     const aoei_batch *batch; /* packed texts, whose tokens attend to tokens of their own text; NULL: `spans` is used instead */
-    const aoei_attention_span *spans;        /* [n_spans], used if batch is NULL */
-    size_t n_spans, most_queries, most_keys; /* maximum numbers of queries and keys of a span, or of tokens of a text */
-    aoei_dtype type;                         /* type of all tensors */
-    aoei_tensor q, k, v, out;                /* [tokens, columns]; in the backward pass, out is dout */
-    aoei_tensor dq, dk, dv;                  /* gradients of q, k and v; used in the backward pass only */
-    unsigned char *scratch;                  /* [threads, worker_scratch] bytes */
-    size_t chunks;                           /* forward tasks per head, for the maximum sequence length */
+    const aoei_attention_span *spans;      /* [n_spans], used if batch is NULL */
+    size_t n_spans, max_queries, max_keys; /* maximum numbers of queries and keys of a span, or of tokens of a text */
+    aoei_dtype type;                       /* type of all tensors */
+    aoei_tensor q, k, v, out;              /* [tokens, columns]; in the backward pass, out is dout */
+    aoei_tensor dq, dk, dv;                /* gradients of q, k and v; used in the backward pass only */
+    unsigned char *scratch;                /* [threads, worker_scratch] bytes */
+    size_t chunks;                         /* forward tasks per head, for the maximum sequence length */
 } attention_job;
 
 /* State of a task: the span and the head that it computes, and the scratch memory of its worker. */
@@ -44,7 +44,7 @@ typedef struct head_work {
     const attention_job *job;
     size_t first, T;         /* queries: rows [first, first + T) of q and out */
     size_t k_first, keys;    /* keys: rows [k_first, k_first + keys) of k and v */
-    uint32_t number;         /* position of the first query in its text; dropout masks depend on it */
+    uint32_t position;       /* position of the first query in its text; dropout masks depend on it */
     size_t q_col, k_col;     /* first column of the head in q and out, and in k and v */
     aoei_dropout_row drop;   /* dropout state of the current query; counter[1] is the query */
     float *p, *dropped, *ds; /* [ROWS, ld] probabilities, probabilities after dropout, and gradients of the scores */
@@ -105,19 +105,19 @@ static aoei_attention_span span_at(const attention_job *j, size_t i) {
 static void take_batch(attention_job *j, const aoei_batch *b) {
     j->batch = b;
     j->n_spans = b->n_texts;
-    j->most_queries = j->most_keys = b->longest;
+    j->max_queries = j->max_keys = b->longest;
 }
 
 static void take_spans(attention_job *j, const aoei_attention_span *spans, size_t n) {
     j->spans = spans;
     j->n_spans = n;
     for (size_t i = 0; i < n; i++) {
-        j->most_queries = spans[i].q_rows > j->most_queries ? spans[i].q_rows : j->most_queries;
-        j->most_keys = spans[i].k_rows > j->most_keys ? spans[i].k_rows : j->most_keys;
+        j->max_queries = spans[i].q_rows > j->max_queries ? spans[i].q_rows : j->max_queries;
+        j->max_keys = spans[i].k_rows > j->max_keys ? spans[i].k_rows : j->max_keys;
     }
 }
 
-static void multiply(const head_work *w, aoei_product g) {
+static void multiply(const head_work *w, aoei_gemm_args g) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     (w->job->type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(&g, w->gemm_scratch);
 }
@@ -130,7 +130,7 @@ static void start_text(head_work *w, const attention_job *j, size_t text, size_t
     w->T = span.q_rows;
     w->k_first = span.k_first;
     w->keys = span.k_rows;
-    w->number = span.number;
+    w->position = span.position;
     w->ld = round16(w->keys);
     w->drop = (aoei_dropout_row){
         .key = {j->a->drop.key[0], j->a->drop.key[1]},
@@ -138,7 +138,7 @@ static void start_text(head_work *w, const attention_job *j, size_t text, size_t
         .threshold = (uint32_t)(j->a->drop.p * 4294967296.0),
         .scale = (float)(1.0 / (1.0 - j->a->drop.p)),
     };
-    const scratch_sizes size = sizes_of(j->ctx, j->a, j->type, j->most_queries, j->most_keys);
+    const scratch_sizes size = sizes_of(j->ctx, j->a, j->type, j->max_queries, j->max_keys);
     unsigned char *s = j->scratch + worker * size.total;
     w->p = (void *)s;
     w->dropped = (void *)(s + size.block);
@@ -213,40 +213,40 @@ static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t
     w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
     for (size_t r = 0; r < rows; r++) {
         const size_t first = r * w->ld + keys.begin;
-        w->drop.counter[1] = w->number + (uint32_t)(q0 + r);
+        w->drop.counter[1] = w->position + (uint32_t)(q0 + r);
         aoei_kernels_of(w->job->ctx)->dropout_f32(y + first, x + first, NULL, &w->drop, row_keys(w, q0 + r).end - keys.begin);
     }
 }
 
 /* Sets the elements of x to 0 whose query does not attend to their key. */
-static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
+static void clear_masked(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
     for (size_t r = 0; r < rows; r++) {
-        const key_range seen = row_keys(w, q0 + r);
+        const key_range attended = row_keys(w, q0 + r);
         float *row = x + r * w->ld;
-        memset(row + keys.begin, 0, (seen.begin - keys.begin) * sizeof *row);
-        memset(row + seen.end, 0, (keys.end - seen.end) * sizeof *row);
+        memset(row + keys.begin, 0, (attended.begin - keys.begin) * sizeof *row);
+        memset(row + attended.end, 0, (keys.end - attended.end) * sizeof *row);
     }
 }
 
 /* Computes w->p[rows, keys] = softmax(scale q k^T). */
 static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
-    multiply(w, (aoei_product){.M = rows,
-                               .N = keys.end - keys.begin,
-                               .K = j->a->head_dim,
-                               .a = aoei_tensor_at(j->q, w->first + q0, w->q_col),
-                               .a_row = j->q.ld,
-                               .a_col = 1,
-                               .packed = packed_from(w, w->packed_k, keys.begin),
-                               .c = w->p + keys.begin,
-                               .c_row = w->ld,
-                               .scale = (float)j->a->scale});
+    multiply(w, (aoei_gemm_args){.M = rows,
+                                 .N = keys.end - keys.begin,
+                                 .K = j->a->head_dim,
+                                 .a = aoei_tensor_at(j->q, w->first + q0, w->q_col),
+                                 .a_row = j->q.ld,
+                                 .a_col = 1,
+                                 .packed = packed_from(w, w->packed_k, keys.begin),
+                                 .c = w->p + keys.begin,
+                                 .c_row = w->ld,
+                                 .scale = (float)j->a->scale});
     for (size_t r = 0; r < rows; r++) {
-        const key_range seen = row_keys(w, q0 + r);
-        float *p = w->p + r * w->ld + seen.begin;
-        aoei_kernels_of(j->ctx)->softmax_f32(p, p, seen.end - seen.begin);
+        const key_range attended = row_keys(w, q0 + r);
+        float *p = w->p + r * w->ld + attended.begin;
+        aoei_kernels_of(j->ctx)->softmax_f32(p, p, attended.end - attended.begin);
     }
-    clear_unseen(w, w->p, q0, rows, keys);
+    clear_masked(w, w->p, q0, rows, keys);
 }
 
 static void forward_task(void *arg, size_t task, size_t worker) {
@@ -269,25 +269,25 @@ static void forward_task(void *arg, size_t task, size_t worker) {
             probabilities(&w, q0, rows, keys);
             if (a->drop.p > 0)
                 drop_block(&w, w.p, w.p, q0, rows, keys);
-            multiply(&w, (aoei_product){.M = rows,
-                                        .N = a->head_dim,
-                                        .K = keys.end - keys.begin,
-                                        .a = operand(&w, w.p, rows, keys),
-                                        .a_row = w.ld,
-                                        .a_col = 1,
-                                        .b = aoei_tensor_at(j->v, w.k_first + keys.begin, w.k_col),
-                                        .b_row = j->v.ld,
-                                        .b_col = 1,
-                                        .c = aoei_tensor_at(j->out, w.first + q0, w.q_col),
-                                        .c_row = j->out.ld,
-                                        .c_type = j->type,
-                                        .scale = 1});
+            multiply(&w, (aoei_gemm_args){.M = rows,
+                                          .N = a->head_dim,
+                                          .K = keys.end - keys.begin,
+                                          .a = operand(&w, w.p, rows, keys),
+                                          .a_row = w.ld,
+                                          .a_col = 1,
+                                          .b = aoei_tensor_at(j->v, w.k_first + keys.begin, w.k_col),
+                                          .b_row = j->v.ld,
+                                          .b_col = 1,
+                                          .c = aoei_tensor_at(j->out, w.first + q0, w.q_col),
+                                          .c_row = j->out.ld,
+                                          .c_type = j->type,
+                                          .scale = 1});
         }
     }
 }
 
 static void run_forward(attention_job *j) {
-    j->chunks = (j->most_queries + CHUNK - 1) / CHUNK;
+    j->chunks = (j->max_queries + CHUNK - 1) / CHUNK;
     aoei_parallel_for(j->ctx->pool, j->n_spans * j->a->kv_heads * j->chunks, forward_task, j);
 }
 
@@ -335,43 +335,43 @@ static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
  */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
                            size_t rows, key_range keys) {
-    multiply(w, (aoei_product){.M = keys.end - keys.begin,
-                               .N = w->job->a->head_dim,
-                               .K = rows,
-                               .a = x,
-                               .a_row = 1,
-                               .a_col = w->ld,
-                               .b = aoei_tensor_at(from, row, col),
-                               .b_row = from.ld,
-                               .b_col = 1,
-                               .c = to.data + keys.begin * to.ld,
-                               .c_row = to.ld,
-                               .accumulate = 1,
-                               .scale = 1});
+    multiply(w, (aoei_gemm_args){.M = keys.end - keys.begin,
+                                 .N = w->job->a->head_dim,
+                                 .K = rows,
+                                 .a = x,
+                                 .a_row = 1,
+                                 .a_col = w->ld,
+                                 .b = aoei_tensor_at(from, row, col),
+                                 .b_row = from.ld,
+                                 .b_col = 1,
+                                 .c = to.data + keys.begin * to.ld,
+                                 .c_row = to.ld,
+                                 .accumulate = 1,
+                                 .scale = 1});
 }
 
 /* Computes w->ds[rows, keys], the gradient of q k^T, from p and dout. */
 static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
-    multiply(w, (aoei_product){.M = rows,
-                               .N = keys.end - keys.begin,
-                               .K = j->a->head_dim,
-                               .a = aoei_tensor_at(j->out, w->first + q0, w->q_col),
-                               .a_row = j->out.ld,
-                               .a_col = 1,
-                               .packed = packed_from(w, w->packed_v, keys.begin),
-                               .c = w->ds + keys.begin,
-                               .c_row = w->ld,
-                               .scale = 1});
+    multiply(w, (aoei_gemm_args){.M = rows,
+                                 .N = keys.end - keys.begin,
+                                 .K = j->a->head_dim,
+                                 .a = aoei_tensor_at(j->out, w->first + q0, w->q_col),
+                                 .a_row = j->out.ld,
+                                 .a_col = 1,
+                                 .packed = packed_from(w, w->packed_v, keys.begin),
+                                 .c = w->ds + keys.begin,
+                                 .c_row = w->ld,
+                                 .scale = 1});
     if (j->a->drop.p > 0)
         drop_block(w, w->ds, w->ds, q0, rows, keys);
     for (size_t r = 0; r < rows; r++) {
-        const key_range seen = row_keys(w, q0 + r);
-        const size_t first = r * w->ld + seen.begin;
+        const key_range attended = row_keys(w, q0 + r);
+        const size_t first = r * w->ld + attended.begin;
         aoei_kernels_of(j->ctx)->softmax_grad_f32(w->ds + first, w->p + first, w->ds + first, (float)j->a->scale,
-                                                  seen.end - seen.begin);
+                                                  attended.end - attended.begin);
     }
-    clear_unseen(w, w->ds, q0, rows, keys);
+    clear_masked(w, w->ds, q0, rows, keys);
 }
 
 static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
@@ -382,26 +382,26 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
         drop_block(w, w->dropped, w->p, q0, rows, keys);
-        clear_unseen(w, w->dropped, q0, rows, keys);
+        clear_masked(w, w->dropped, q0, rows, keys);
         used = w->dropped;
     }
     add_transposed(w, dv, operand(w, used, rows, keys), j->out, row, w->q_col, rows, keys);
     score_gradient(w, q0, rows, keys);
     const void *ds = operand(w, w->ds, rows, keys);
     add_transposed(w, dk, ds, j->q, row, w->q_col, rows, keys);
-    multiply(w, (aoei_product){.M = rows,
-                               .N = j->a->head_dim,
-                               .K = keys.end - keys.begin,
-                               .a = ds,
-                               .a_row = w->ld,
-                               .a_col = 1,
-                               .b = aoei_tensor_at(j->k, w->k_first + keys.begin, w->k_col),
-                               .b_row = j->k.ld,
-                               .b_col = 1,
-                               .c = aoei_tensor_at(j->dq, row, w->q_col),
-                               .c_row = j->dq.ld,
-                               .c_type = j->dq.type,
-                               .scale = 1});
+    multiply(w, (aoei_gemm_args){.M = rows,
+                                 .N = j->a->head_dim,
+                                 .K = keys.end - keys.begin,
+                                 .a = ds,
+                                 .a_row = w->ld,
+                                 .a_col = 1,
+                                 .b = aoei_tensor_at(j->k, w->k_first + keys.begin, w->k_col),
+                                 .b_row = j->k.ld,
+                                 .b_col = 1,
+                                 .c = aoei_tensor_at(j->dq, row, w->q_col),
+                                 .c_row = j->dq.ld,
+                                 .c_type = j->dq.type,
+                                 .scale = 1});
 }
 
 static void backward_task(void *arg, size_t task, size_t worker) {

@@ -40,12 +40,12 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
 /* Attention of the rows [q_first, q_first + q_rows) of q and out to the rows [k_first, k_first + k_rows) of k and v. */
 typedef struct aoei_attention_span {
     uint32_t q_first, q_rows, k_first, k_rows;
-    uint32_t text;   /* index of the text; dropout masks depend on it */
-    uint32_t number; /* position of the first query in its text; dropout masks depend on it */
+    uint32_t text;     /* index of the text; dropout masks depend on it */
+    uint32_t position; /* position of the first query in its text; dropout masks depend on it */
 } aoei_attention_span;
-/* Like aoei_attention_scratch, for spans of up to most_queries queries and most_keys keys. */
-size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t most_queries,
-                                    size_t most_keys);
+/* Like aoei_attention_scratch, for spans of up to max_queries queries and max_keys keys. */
+size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,
+                                    size_t max_keys);
 /* Like aoei_attention_forward, but for spans[n] instead of the texts of a batch, and without causal mask or window. The output
  * of a query has the same bits as in a batch. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,

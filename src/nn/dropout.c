@@ -15,7 +15,7 @@ typedef struct dropout_job {
     aoei_tensor y, x, residual;
     const aoei_batch *batch;
     const aoei_dropout *drop;
-    size_t rows_a_task;
+    size_t rows_per_task;
 } dropout_job;
 
 size_t aoei_batch_text(const aoei_batch *b, size_t row) {
@@ -55,8 +55,8 @@ static void dropout_task(void *arg, size_t task, size_t worker) {
     const dropout_job *j = arg;
     const aoei_batch *b = j->batch;
     (void)worker;
-    const size_t first = task * j->rows_a_task;
-    const size_t end = first + j->rows_a_task < j->y.rows ? first + j->rows_a_task : j->y.rows;
+    const size_t first = task * j->rows_per_task;
+    const size_t end = first + j->rows_per_task < j->y.rows ? first + j->rows_per_task : j->y.rows;
     size_t text = aoei_batch_text(b, first);
     for (size_t r = first; r < end; r++) {
         while (r >= b->offsets[text + 1])
@@ -69,8 +69,8 @@ static void dropout_task(void *arg, size_t task, size_t worker) {
 static void add_task(void *arg, size_t task, size_t worker) {
     const dropout_job *j = arg;
     (void)worker;
-    const size_t first = task * j->rows_a_task;
-    const size_t end = first + j->rows_a_task < j->y.rows ? first + j->rows_a_task : j->y.rows;
+    const size_t first = task * j->rows_per_task;
+    const size_t end = first + j->rows_per_task < j->y.rows ? first + j->rows_per_task : j->y.rows;
     for (size_t r = first; r < end; r++)
         aoei_kernels_of(j->ctx)->add_f32(aoei_tensor_at(j->y, r, 0), aoei_tensor_at(j->residual, r, 0),
                                          aoei_tensor_at(j->x, r, 0), j->y.cols);
@@ -85,6 +85,6 @@ void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei
         return;
     }
     assert(y.type == AOEI_F32 || drop->p > 0);
-    j.rows_a_task = y.cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / y.cols : 1;
-    aoei_parallel_for(ctx->pool, (y.rows + j.rows_a_task - 1) / j.rows_a_task, drop->p > 0 ? dropout_task : add_task, &j);
+    j.rows_per_task = y.cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / y.cols : 1;
+    aoei_parallel_for(ctx->pool, (y.rows + j.rows_per_task - 1) / j.rows_per_task, drop->p > 0 ? dropout_task : add_task, &j);
 }

@@ -73,39 +73,39 @@ void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor 
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, activation_task, &j);
 }
 
-typedef struct slope_job {
+typedef struct gradient_job {
     const aoe_context *ctx;
     aoei_tensor dx, dy, x;
     aoei_activation activation;
     size_t n;
-} slope_job;
+} gradient_job;
 
 /* Computes dx for one block of elements. bf16 elements are converted to float32, PIECE at a time. */
-static void slope_task(void *arg, size_t task, size_t worker) {
+static void gradient_task(void *arg, size_t task, size_t worker) {
     enum { PIECE = 1024 };
-    const slope_job *j = arg;
+    const gradient_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
-    float *wide = aoei_worker_scratch(j->ctx, worker);
+    float *converted = aoei_worker_scratch(j->ctx, worker);
     for (size_t at = task * BLOCK; at < end; at += PIECE) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
-        const float *dy = aoei_f32(j->dy) + at, *x = wide;
-        float *dx = wide;
+        const float *dy = aoei_f32(j->dy) + at, *x = converted;
+        float *dx = converted;
         if (j->x.type == AOEI_BF16) {
-            k->from_bf16(wide, aoei_b16(j->x) + at, n);
+            k->from_bf16(converted, aoei_b16(j->x) + at, n);
         } else {
             x = aoei_f32(j->x) + at;
             dx = aoei_f32(j->dx) + at;
         }
         (j->activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32 : k->gelu_grad_f32)(dx, dy, x, n);
         if (j->x.type == AOEI_BF16)
-            k->to_bf16(aoei_b16(j->dx) + at, wide, n);
+            k->to_bf16(aoei_b16(j->dx) + at, converted, n);
     }
 }
 
 void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
                               aoei_activation activation) {
     assert(activation != AOEI_IDENTITY && dx.type == x.type);
-    slope_job j = {.ctx = ctx, .dx = dx, .dy = dy, .x = x, .activation = activation, .n = x.rows * x.cols};
-    aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, slope_task, &j);
+    gradient_job j = {.ctx = ctx, .dx = dx, .dy = dy, .x = x, .activation = activation, .n = x.rows * x.cols};
+    aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, gradient_task, &j);
 }

@@ -10,19 +10,19 @@
 
 static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
-/* Sizes of the blocks of C. The block size is at first rows x cols, and is halved, down to least_rows x least_cols, until there
+/* Sizes of the blocks of C. The block size is at first rows x cols, and is halved, down to min_rows x min_cols, until there
  * are at least `tasks` blocks. */
 typedef struct block_sizes {
-    size_t rows, cols, least_rows, least_cols, tasks;
+    size_t rows, cols, min_rows, min_cols, tasks;
     size_t unit; /* the number of rows of a block is a multiple of `unit` */
 } block_sizes;
 
 /* block sizes for kernels with vector instructions, and for AMX */
-static const block_sizes for_vectors = {.rows = 256, .cols = 768, .least_rows = 64, .least_cols = 128, .tasks = 16, .unit = 2};
+static const block_sizes for_vectors = {.rows = 256, .cols = 768, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
 /* With AMX, a panel of B must be used for many rows, because tile instructions need data faster than the L2 and L3 caches
  * deliver it. */
 static const block_sizes for_tiles = {
-    .rows = 512, .cols = (size_t)1 << 30, .least_rows = 256, .least_cols = 128, .tasks = 8, .unit = 32};
+    .rows = 512, .cols = (size_t)1 << 30, .min_rows = 256, .min_cols = 128, .tasks = 8, .unit = 32};
 
 #define PACK_ROWS ((size_t)64) /* minimum number of rows of A for which B is packed in parallel before the matmul */
 
@@ -30,7 +30,7 @@ static const block_sizes for_tiles = {
 typedef struct grid {
     const aoe_context *ctx;
     aoei_dtype type; /* type of A and B */
-    const aoei_product *g;
+    const aoei_gemm_args *g;
     size_t rows, cols; /* size of a block; cols is a multiple of AOEI_GEMM_PANEL */
     size_t across;     /* number of blocks per row of blocks */
 } grid;
@@ -55,7 +55,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
     const grid *s = arg;
     const aoei_kernels *k = aoei_kernels_of(s->ctx);
     const int bf16 = s->type == AOEI_BF16;
-    aoei_product g = *s->g;
+    aoei_gemm_args g = *s->g;
     const size_t m = task / s->across * s->rows, n = task % s->across * s->cols;
     g.M = g.M - m < s->rows ? g.M - m : s->rows;
     g.N = g.N - n < s->cols ? g.N - n : s->cols;
@@ -73,7 +73,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
 
 /* Sets rows, cols and across. They depend only on the shapes and on whether the kernel uses tiles. */
 static void choose_blocks(grid *s) {
-    const aoei_product *g = s->g;
+    const aoei_gemm_args *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
     /* for a single row, kernels process four panels at a time */
@@ -81,7 +81,7 @@ static void choose_blocks(grid *s) {
     s->rows = block_size(g->M, c->rows, c->unit);
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
-        const int by_rows = s->rows / 2 >= c->least_rows, by_cols = s->cols / 2 >= c->least_cols;
+        const int by_rows = s->rows / 2 >= c->min_rows, by_cols = s->cols / 2 >= c->min_cols;
         /* with vector instructions and packed B, smaller blocks of rows cost nothing */
         const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
         if (by_rows && (!by_cols || rows_first))
@@ -94,7 +94,7 @@ static void choose_blocks(grid *s) {
     s->across = ceil_div(g->N, s->cols);
 }
 
-void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g) {
+void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_gemm_args *g) {
     if (!g->M || !g->N)
         return;
     grid s = {.ctx = ctx, .type = type, .g = g};
@@ -102,7 +102,7 @@ void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g) {
     aoei_parallel_for(ctx->pool, ceil_div(g->M, s.rows) * s.across, block_task, &s);
 }
 
-void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed,
+void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, aoei_tensor b, int transposed,
                    aoei_tensor workspace) {
     g->b = b.data;
     g->b_row = transposed ? 1 : b.ld;
@@ -131,7 +131,7 @@ static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dt
 }
 
 /* Converts elements [col, col + n) of a row of t to float32. */
-static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n) {
+static void to_float32(const pack_job *j, float *to, size_t row, size_t col, size_t n) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     if (j->t.type == AOEI_I8)
         k->from_int8(to, aoei_tensor_at(j->t, row, col), j->t.scale[row], n);
@@ -140,7 +140,7 @@ static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n
 }
 
 /* Packs columns [n0, n1) of a matrix of a type that the packing kernels do not accept: they are converted to float32 first. */
-static void pack_widened(const pack_job *j, float *wide, size_t n0, size_t n1) {
+static void pack_converted(const pack_job *j, float *converted, size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;
     void *panel =
@@ -148,10 +148,10 @@ static void pack_widened(const pack_job *j, float *wide, size_t n0, size_t n1) {
     assert(K <= AOEI_CONVERTED_SIDE);
     for (size_t i = 0; i < (j->transposed ? n : K); i++)
         if (j->transposed)
-            widen(j, wide + i * K, n0 + i, 0, K);
+            to_float32(j, converted + i * K, n0 + i, 0, K);
         else
-            widen(j, wide + i * n, i, n0, n);
-    pack_columns(j, panel, wide, AOEI_F32, j->transposed ? 1 : n, j->transposed ? K : 1, 0, n);
+            to_float32(j, converted + i * n, i, n0, n);
+    pack_columns(j, panel, converted, AOEI_F32, j->transposed ? 1 : n, j->transposed ? K : 1, 0, n);
 }
 
 static void pack_task(void *arg, size_t task, size_t worker) {
@@ -162,7 +162,7 @@ static void pack_task(void *arg, size_t task, size_t worker) {
     if (t.type == j->type || t.type == AOEI_F32)
         pack_columns(j, j->packed, t.data, t.type, j->transposed ? 1 : t.ld, j->transposed ? t.ld : 1, n0, n1);
     else
-        pack_widened(j, aoei_worker_scratch(j->ctx, worker), n0, n1);
+        pack_converted(j, aoei_worker_scratch(j->ctx, worker), n0, n1);
 }
 
 void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed) {

@@ -8,8 +8,8 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-/* C = epilogue(A B), as defined by aoei_product. A and B have type `type`. M and N may be 0. */
-void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g);
+/* C = epilogue(A B), as defined by aoei_gemm_args. A and B have type `type`. M and N may be 0. */
+void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_gemm_args *g);
 /* Packs all of t, or its transpose if `transposed` is 1, as the right-hand side of matmuls of type `type`. t may have any
  * type. If t is not float32 and its type is not `type`, both its dimensions must be at most AOEI_CONVERTED_SIDE. */
 void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed);
@@ -18,7 +18,7 @@ void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_
 /* Matmul of A (of type `type`) and B = b, or the transpose of b if `transposed` is 1. *g describes all operands except B. If
  * g->packed is NULL and there is a workspace (of aoei_linear_workspace bytes), B is packed into it in parallel if A has enough
  * rows to make this worthwhile, or if B must be converted. */
-void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed,
+void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, aoei_tensor b, int transposed,
                    aoei_tensor workspace);
 
 /* Size in bytes of the packed form of a weight [out, in] for x of `type`, a multiple of 64. */

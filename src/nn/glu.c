@@ -17,12 +17,12 @@ typedef struct gate_job {
     size_t n; /* number of elements */
 } gate_job;
 
-static aoei_gelu_f32_fn *value_kernel(const gate_job *j) {
+static aoei_gelu_f32_fn *activation_kernel(const gate_job *j) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     return j->activation == AOEI_SILU ? k->silu_f32 : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_f32 : k->gelu_f32;
 }
 
-static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
+static aoei_gelu_grad_f32_fn *gradient_kernel(const gate_job *j) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     return j->activation == AOEI_SILU        ? k->silu_grad_f32
            : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32
@@ -30,7 +30,7 @@ static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
 }
 
 /* Returns elements [at, at + n) as float32: a pointer into t, or to a converted copy in `workspace`. */
-static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *workspace) {
+static float *as_float32(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *workspace) {
     if (t.type == AOEI_F32)
         return aoei_f32(t) + at;
     aoei_kernels_of(j->ctx)->from_bf16(workspace, aoei_b16(t) + at, n);
@@ -39,7 +39,7 @@ static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float 
 
 /* Rounds x[n] to bf16 and stores it as elements [at, at + n) of t. Does nothing if t is float32, because x is then part of t.
  */
-static void put(const gate_job *j, aoei_tensor t, size_t at, size_t n, const float *x) {
+static void store_rounded(const gate_job *j, aoei_tensor t, size_t at, size_t n, const float *x) {
     if (t.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->to_bf16(aoei_b16(t) + at, x, n);
 }
@@ -50,28 +50,28 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     float *workspace = aoei_worker_scratch(j->ctx, worker), *value = workspace + 2 * PIECE;
     for (size_t at = task * BLOCK; at < end; at += PIECE) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
-        const float *up = wide(j, j->up, at, n, workspace + PIECE);
+        const float *up = as_float32(j, j->up, at, n, workspace + PIECE);
         float *y = j->y.type == AOEI_F32 ? aoei_f32(j->y) + at : value;
-        value_kernel(j)(value, wide(j, j->gate, at, n, workspace), n); /* not written to y, because y may be up */
+        activation_kernel(j)(value, as_float32(j, j->gate, at, n, workspace), n); /* not written to y, because y may be up */
         aoei_kernels_of(j->ctx)->mul_f32(y, value, up, n);
-        put(j, j->y, at, n, y);
+        store_rounded(j, j->y, at, n, y);
     }
 }
 
 static void backward_task(void *arg, size_t task, size_t worker) {
     const gate_job *j = arg;
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
-    float *workspace = aoei_worker_scratch(j->ctx, worker), *value = workspace + 3 * PIECE, *through = workspace + 4 * PIECE;
+    float *workspace = aoei_worker_scratch(j->ctx, worker), *value = workspace + 3 * PIECE, *dy_up = workspace + 4 * PIECE;
     for (size_t at = task * BLOCK; at < end; at += PIECE) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
-        float *gate = wide(j, j->gate, at, n, workspace), *up = wide(j, j->up, at, n, workspace + PIECE);
-        const float *dy = wide(j, j->y, at, n, workspace + 2 * PIECE);
-        value_kernel(j)(value, gate, n);
-        aoei_kernels_of(j->ctx)->mul_f32(through, dy, up, n);
+        float *gate = as_float32(j, j->gate, at, n, workspace), *up = as_float32(j, j->up, at, n, workspace + PIECE);
+        const float *dy = as_float32(j, j->y, at, n, workspace + 2 * PIECE);
+        activation_kernel(j)(value, gate, n);
+        aoei_kernels_of(j->ctx)->mul_f32(dy_up, dy, up, n);
         aoei_kernels_of(j->ctx)->mul_f32(up, dy, value, n);
-        slope_kernel(j)(gate, through, gate, n);
-        put(j, j->up, at, n, up);
-        put(j, j->gate, at, n, gate);
+        gradient_kernel(j)(gate, dy_up, gate, n);
+        store_rounded(j, j->up, at, n, up);
+        store_rounded(j, j->gate, at, n, gate);
     }
 }
 

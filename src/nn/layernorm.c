@@ -16,22 +16,22 @@ typedef struct norm_job {
     aoei_tensor y, stats, x, gamma, beta; /* in the backward pass, y is dx */
     aoei_tensor dy, dgamma, dbeta;
     float eps;
-    size_t rows_a_task;
+    size_t rows_per_task;
 } norm_job;
 
 static size_t block_rows(size_t cols) {
     return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
 }
 
-static size_t tasks(size_t n, size_t a_task) {
-    return (n + a_task - 1) / a_task;
+static size_t tasks(size_t n, size_t per_task) {
+    return (n + per_task - 1) / per_task;
 }
 
 static void forward_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
-    const size_t first = task * j->rows_a_task, left = j->x.rows - first;
-    const size_t rows = left < j->rows_a_task ? left : j->rows_a_task;
+    const size_t first = task * j->rows_per_task, left = j->x.rows - first;
+    const size_t rows = left < j->rows_per_task ? left : j->rows_per_task;
     void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
     const float *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
     if (j->x.type == AOEI_BF16)
@@ -43,8 +43,8 @@ static void forward_task(void *arg, size_t task, size_t worker) {
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
                             aoei_tensor beta, double eps) {
     norm_job j = {.ctx = ctx, .y = y, .stats = stats, .x = x, .gamma = gamma, .beta = beta, .eps = (float)eps};
-    j.rows_a_task = block_rows(x.cols);
-    aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_a_task), forward_task, &j);
+    j.rows_per_task = block_rows(x.cols);
+    aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), forward_task, &j);
 }
 
 static void param_grad_task(void *arg, size_t task, size_t worker) {
@@ -64,8 +64,8 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
 static void input_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
-    const size_t first = task * j->rows_a_task, left = j->x.rows - first;
-    const size_t rows = left < j->rows_a_task ? left : j->rows_a_task;
+    const size_t first = task * j->rows_per_task, left = j->x.rows - first;
+    const size_t rows = left < j->rows_per_task ? left : j->rows_per_task;
     float *dx = aoei_tensor_at(j->y, first, 0);
     const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0), *gamma = aoei_f32(j->gamma);
     const void *x = aoei_tensor_at(j->x, first, 0);
@@ -78,10 +78,10 @@ static void input_grad_task(void *arg, size_t task, size_t worker) {
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma, .dbeta = dbeta};
-    j.rows_a_task = block_rows(x.cols);
+    j.rows_per_task = block_rows(x.cols);
     /* computed first, because dx may be dy */
     if (dgamma.data)
         aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
     if (dx.data)
-        aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_a_task), input_grad_task, &j);
+        aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), input_grad_task, &j);
 }

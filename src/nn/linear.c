@@ -22,23 +22,23 @@ size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, 
 
 static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                     const aoei_linear_epilogue *e) {
-    aoei_product g = {.M = x.rows,
-                      .N = w.rows,
-                      .K = x.cols,
-                      .a = x.data,
-                      .a_row = x.ld,
-                      .a_col = 1,
-                      .packed = w.packed_type == x.type ? w.packed : NULL,
-                      .c = y.data,
-                      .c_row = y.ld,
-                      .c_type = y.type,
-                      .scale = 1,
-                      .bias = b.data,
-                      .activation = e->activation,
-                      .pre = e->pre.data,
-                      .pre_row = e->pre.ld,
-                      .residual = e->residual.data,
-                      .residual_row = e->residual.ld};
+    aoei_gemm_args g = {.M = x.rows,
+                        .N = w.rows,
+                        .K = x.cols,
+                        .a = x.data,
+                        .a_row = x.ld,
+                        .a_col = 1,
+                        .packed = w.packed_type == x.type ? w.packed : NULL,
+                        .c = y.data,
+                        .c_row = y.ld,
+                        .c_type = y.type,
+                        .scale = 1,
+                        .bias = b.data,
+                        .activation = e->activation,
+                        .pre = e->pre.data,
+                        .pre_row = e->pre.ld,
+                        .residual = e->residual.data,
+                        .residual_row = e->residual.ld};
     aoei_multiply(ctx, x.type, &g, w, 1, e->workspace);
 }
 
@@ -80,34 +80,34 @@ static void column_sum_task(void *arg, size_t task, size_t worker) {
 }
 
 static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor x) {
-    aoei_product g = {.M = dy.cols,
-                      .N = x.cols,
-                      .K = dy.rows,
-                      .a = dy.data,
-                      .a_row = 1,
-                      .a_col = dy.ld,
-                      .c = l->dw.data,
-                      .c_row = l->dw.ld,
-                      .accumulate = 1,
-                      .scale = 1};
+    aoei_gemm_args g = {.M = dy.cols,
+                        .N = x.cols,
+                        .K = dy.rows,
+                        .a = dy.data,
+                        .a_row = 1,
+                        .a_col = dy.ld,
+                        .c = l->dw.data,
+                        .c_row = l->dw.ld,
+                        .accumulate = 1,
+                        .scale = 1};
     aoei_multiply(ctx, x.type, &g, x, 0, l->workspace);
 }
 
 static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor w) {
-    aoei_product g = {.M = dy.rows,
-                      .N = w.cols,
-                      .K = dy.cols,
-                      .a = dy.data,
-                      .a_row = dy.ld,
-                      .a_col = 1,
-                      .c = l->dx.data,
-                      .c_row = l->dx.ld,
-                      .c_type = l->dx.type,
-                      .accumulate = l->accumulate,
-                      .scale = 1,
-                      .activation = l->activation,
-                      .gate = l->gate.data,
-                      .gate_row = l->gate.ld};
+    aoei_gemm_args g = {.M = dy.rows,
+                        .N = w.cols,
+                        .K = dy.cols,
+                        .a = dy.data,
+                        .a_row = dy.ld,
+                        .a_col = 1,
+                        .c = l->dx.data,
+                        .c_row = l->dx.ld,
+                        .c_type = l->dx.type,
+                        .accumulate = l->accumulate,
+                        .scale = 1,
+                        .activation = l->activation,
+                        .gate = l->gate.data,
+                        .gate_row = l->gate.ld};
     aoei_multiply(ctx, dy.type, &g, w, 0, l->workspace);
 }
 

@@ -15,7 +15,7 @@
 #include "nn/adapter.h"
 #include "nn/tensor.h"
 
-/* Operations that are fused into the matmul x w^T + b (aoei_product in kernels/kernels.h). A zeroed struct adds no operation.
+/* Operations that are fused into the matmul x w^T + b (aoei_gemm_args in kernels/kernels.h). A zeroed struct adds no operation.
  */
 typedef struct aoei_linear_epilogue {
     aoei_activation activation;

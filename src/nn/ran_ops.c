@@ -18,23 +18,23 @@ static size_t block_rows(size_t cols) {
     return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
 }
 
-/* Returns a row as float32: a pointer into t, or to a converted copy in `wide`. */
-static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *wide) {
+/* Returns a row as float32: a pointer into t, or to a converted copy in `buffer`. */
+static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *buffer) {
     if (t.type == AOEI_F32)
         return aoei_tensor_at(t, row, 0);
-    aoei_kernels_of(ctx)->from_bf16(wide, aoei_tensor_at(t, row, 0), t.cols);
-    return wide;
+    aoei_kernels_of(ctx)->from_bf16(buffer, aoei_tensor_at(t, row, 0), t.cols);
+    return buffer;
 }
 
-/* Returns the memory in which a float32 row is computed: the row of t itself, or `wide`, which write_row then rounds and stores
- * in t. */
-static float *row_memory(aoei_tensor t, size_t row, float *wide) {
-    return t.type == AOEI_F32 ? aoei_tensor_at(t, row, 0) : wide;
+/* Returns the memory in which a float32 row is computed: the row of t itself, or `buffer`, which write_row then rounds and
+ * stores in t. */
+static float *row_memory(aoei_tensor t, size_t row, float *buffer) {
+    return t.type == AOEI_F32 ? aoei_tensor_at(t, row, 0) : buffer;
 }
 
-static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const float *wide) {
+static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const float *buffer) {
     if (t.type == AOEI_BF16)
-        aoei_kernels_of(ctx)->to_bf16(aoei_tensor_at(t, row, 0), wide, t.cols);
+        aoei_kernels_of(ctx)->to_bf16(aoei_tensor_at(t, row, 0), buffer, t.cols);
 }
 
 /* Rotates the interleaved pairs of each head of x[n] in place. angle[dim] contains a cosine and a sine for each pair of a head.
@@ -75,7 +75,7 @@ typedef struct swish_job {
     const aoe_context *ctx;
     aoei_tensor y, x, dy; /* in the backward pass, y is dx */
     const aoei_rotation *r;
-    size_t rows_a_task;
+    size_t rows_per_task;
 } swish_job;
 
 /* Returns the cosines and sines for a row, or NULL if the row is not rotated. */
@@ -93,7 +93,7 @@ static void swish_row(const swish_job *j, size_t row, float *scratch) {
     write_row(j->ctx, j->y, row, y);
 }
 
-static void slope_row(const swish_job *j, size_t row, float *scratch) {
+static void gradient_row(const swish_job *j, size_t row, float *scratch) {
     const size_t n = j->x.cols;
     float *d = scratch, *dg = scratch + n;
     const float *x = read_row(j->ctx, j->x, row, scratch + 2 * n), *angle = angles(j, row);
@@ -108,20 +108,20 @@ static void slope_row(const swish_job *j, size_t row, float *scratch) {
 
 static void swish_task(void *arg, size_t task, size_t worker) {
     const swish_job *j = arg;
-    const size_t first = task * j->rows_a_task, left = j->x.rows - first;
-    const size_t end = first + (left < j->rows_a_task ? left : j->rows_a_task);
+    const size_t first = task * j->rows_per_task, left = j->x.rows - first;
+    const size_t end = first + (left < j->rows_per_task ? left : j->rows_per_task);
     float *scratch = aoei_worker_scratch(j->ctx, worker);
     for (size_t row = first; row < end; row++)
         if (j->dy.data)
-            slope_row(j, row, scratch);
+            gradient_row(j, row, scratch);
         else
             swish_row(j, row, scratch);
 }
 
 static void run_swish(swish_job *j) {
     assert(j->y.type == j->x.type && 3 * j->x.cols <= AOEI_WORKER_SCRATCH);
-    j->rows_a_task = block_rows(j->x.cols);
-    aoei_parallel_for(j->ctx->pool, (j->x.rows + j->rows_a_task - 1) / j->rows_a_task, swish_task, j);
+    j->rows_per_task = block_rows(j->x.cols);
+    aoei_parallel_for(j->ctx->pool, (j->x.rows + j->rows_per_task - 1) / j->rows_per_task, swish_task, j);
 }
 
 void aoei_swish_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_rotation *r) {
@@ -140,7 +140,7 @@ typedef struct sum_job {
     const aoei_gated_sum *s;
     aoei_tensor y;              /* output of the forward pass */
     aoei_tensor dgated, dx, dy; /* gradients, used in the backward pass */
-    size_t rows_a_task;
+    size_t rows_per_task;
 } sum_job;
 
 static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
@@ -165,9 +165,9 @@ static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, 
 static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->dy.cols;
-    float *d = scratch, *wide = scratch + D;
-    const float *gated = read_row(j->ctx, j->s->gated, row, wide), *dy = aoei_tensor_at(j->dy, row, 0);
-    float *dgated = row_memory(j->dgated, row, wide);
+    float *d = scratch, *buffer = scratch + D;
+    const float *gated = read_row(j->ctx, j->s->gated, row, buffer), *dy = aoei_tensor_at(j->dy, row, 0);
+    float *dgated = row_memory(j->dgated, row, buffer);
     k->glu_grad_f32(dgated, dgated + D, dy, gated, gated + D, D);
     write_row(j->ctx, j->dgated, row, dgated);
     if (!j->s->swish)
@@ -176,10 +176,10 @@ static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_ro
         k->dropout_f32(d, dy, NULL, drop, D);
     else
         memcpy(d, dy, D * sizeof *d);
-    const float *x = read_row(j->ctx, j->s->x, row, wide);
-    k->glu_grad_f32(d, wide + D, d, x, x, D);
+    const float *x = read_row(j->ctx, j->s->x, row, buffer);
+    k->glu_grad_f32(d, buffer + D, d, x, x, D);
     float *dx = row_memory(j->dx, row, d);
-    k->add_f32(dx, d, wide + D, D);
+    k->add_f32(dx, d, buffer + D, D);
     write_row(j->ctx, j->dx, row, dx);
 }
 
@@ -187,8 +187,8 @@ static void sum_task(void *arg, size_t task, size_t worker) {
     const sum_job *j = arg;
     const aoei_gated_sum *s = j->s;
     const int dropped = s->batch && s->drop.p > 0;
-    const size_t first = task * j->rows_a_task, left = s->x.rows - first;
-    const size_t end = first + (left < j->rows_a_task ? left : j->rows_a_task);
+    const size_t first = task * j->rows_per_task, left = s->x.rows - first;
+    const size_t end = first + (left < j->rows_per_task ? left : j->rows_per_task);
     float *scratch = aoei_worker_scratch(j->ctx, worker);
     size_t text = dropped ? aoei_batch_text(s->batch, first) : 0;
     for (size_t row = first; row < end; row++) {
@@ -208,8 +208,8 @@ static void sum_task(void *arg, size_t task, size_t worker) {
 static void run_sum(sum_job *j) {
     const size_t D = j->s->x.cols;
     assert(j->s->gated.cols == 2 * D && 4 * D <= AOEI_WORKER_SCRATCH);
-    j->rows_a_task = block_rows(D);
-    aoei_parallel_for(j->ctx->pool, (j->s->x.rows + j->rows_a_task - 1) / j->rows_a_task, sum_task, j);
+    j->rows_per_task = block_rows(D);
+    aoei_parallel_for(j->ctx->pool, (j->s->x.rows + j->rows_per_task - 1) / j->rows_per_task, sum_task, j);
 }
 
 void aoei_gated_sum_forward(const aoe_context *ctx, aoei_tensor y, const aoei_gated_sum *s) {

@@ -16,26 +16,26 @@ typedef struct norm_job {
     aoei_tensor y, stats, x, gamma; /* in the backward pass, y is dx */
     aoei_tensor dy, dgamma;
     float eps;
-    size_t rows_a_task;
+    size_t rows_per_task;
 } norm_job;
 
 static size_t block_rows(size_t cols) {
     return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
 }
 
-static size_t tasks(size_t n, size_t a_task) {
-    return (n + a_task - 1) / a_task;
+static size_t tasks(size_t n, size_t per_task) {
+    return (n + per_task - 1) / per_task;
 }
 
 static size_t task_rows(const norm_job *j, size_t first) {
     const size_t left = j->x.rows - first;
-    return left < j->rows_a_task ? left : j->rows_a_task;
+    return left < j->rows_per_task ? left : j->rows_per_task;
 }
 
 static void forward_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
-    const size_t first = task * j->rows_a_task, rows = task_rows(j, first);
+    const size_t first = task * j->rows_per_task, rows = task_rows(j, first);
     void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
     if (j->x.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->rmsnorm_bf16(y, j->y.ld, stats, x, j->x.ld, aoei_f32(j->gamma), j->eps, rows, j->x.cols);
@@ -46,8 +46,8 @@ static void forward_task(void *arg, size_t task, size_t worker) {
 void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
                           double eps) {
     norm_job j = {.ctx = ctx, .y = y, .stats = stats, .x = x, .gamma = gamma, .eps = (float)eps};
-    j.rows_a_task = block_rows(x.cols);
-    aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_a_task), forward_task, &j);
+    j.rows_per_task = block_rows(x.cols);
+    aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), forward_task, &j);
 }
 
 static void param_grad_task(void *arg, size_t task, size_t worker) {
@@ -66,7 +66,7 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
 static void input_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
-    const size_t first = task * j->rows_a_task, rows = task_rows(j, first);
+    const size_t first = task * j->rows_per_task, rows = task_rows(j, first);
     float *dx = aoei_tensor_at(j->y, first, 0);
     const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0), *gamma = aoei_f32(j->gamma);
     const void *x = aoei_tensor_at(j->x, first, 0);
@@ -79,10 +79,10 @@ static void input_grad_task(void *arg, size_t task, size_t worker) {
 void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dy, aoei_tensor x,
                            aoei_tensor stats, aoei_tensor gamma) {
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma};
-    j.rows_a_task = block_rows(x.cols);
+    j.rows_per_task = block_rows(x.cols);
     /* computed first, because dx may be dy */
     if (dgamma.data)
         aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
     if (dx.data)
-        aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_a_task), input_grad_task, &j);
+        aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), input_grad_task, &j);
 }

@@ -17,7 +17,7 @@
 #include "nn/dropout.h"
 #include "nn/ran_ops.h"
 #include "nn/rows.h"
-#include "nn/uncentred_norm.h"
+#include "nn/langml_layernorm.h"
 
 enum { ROWS = 9, DIM = 6, HEADS = 3, WIDTH = HEADS * DIM, TOTAL = 3 * ROWS * WIDTH + 2 * WIDTH };
 
@@ -170,17 +170,17 @@ static void check_norm(const aoe_context *ctx, aoei_dtype type, double eps) {
     test_to_double(in + ROWS * WIDTH, gamma);
     test_to_double(in + (ROWS + 1) * WIDTH, beta);
     test_to_double(p.weight, dy);
-    aoei_uncentred_norm_forward(ctx, y, stats, x, gamma, beta, eps);
+    aoei_langml_layernorm_forward(ctx, y, stats, x, gamma, beta, eps);
     p.run(want, in, &p);
     test_close(y, want, roundoff(type));
     aoei_tensor_zero(ctx, dgamma);
     aoei_tensor_zero(ctx, dbeta);
-    aoei_uncentred_norm_backward(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
+    aoei_langml_layernorm_backward(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
     test_to_double(grad, dx);
     test_to_double(grad + ROWS * WIDTH, dgamma);
     test_to_double(grad + (ROWS + 1) * WIDTH, dbeta);
     test_gradient(loss, &p, in, grad, (ROWS + 2) * WIDTH, TEST_GRAD_TOLERANCE);
-    aoei_uncentred_norm_backward(ctx, only, none, none, dy, x, stats, gamma); /* each output alone */
+    aoei_langml_layernorm_backward(ctx, only, none, none, dy, x, stats, gamma); /* each output alone */
     test_same_bits(only, dx);
     const aoei_tensor all[] = {x, gamma, beta, dy, y, stats, dx, only, dgamma, dbeta};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

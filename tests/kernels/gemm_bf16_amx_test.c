@@ -159,7 +159,7 @@ static void check_sum(const operand *a, const operand *b, size_t m, size_t n, si
 /* A product with its operands, outputs and expected sums. */
 typedef struct trial {
     const product *p;
-    aoei_product g;
+    aoei_gemm_args g;
     operand a, b;
     output c, pre, gate, residual;
     float *bias;      /* [N] */
@@ -205,21 +205,21 @@ static void create_trial(trial *t, aoei_rng *r, const product *p) {
     assert_true(t->bias && t->sums);
     for (size_t n = 0; n < p->N; n++)
         t->bias[n] = random_value(r);
-    t->g = (aoei_product){.M = p->M,
-                          .N = p->N,
-                          .K = p->K,
-                          .a = t->a.bf16,
-                          .a_row = t->a.row,
-                          .a_col = t->a.col,
-                          .c = t->c.data,
-                          .c_row = t->c.row,
-                          .c_type = p->c_type,
-                          .accumulate = p->accumulate,
-                          .scale = p->scale ? 0.37f : 1,
-                          .bias = p->bias ? t->bias : NULL,
-                          .activation = p->activation,
-                          .pre = p->pre ? t->pre.data : NULL,
-                          .pre_row = t->pre.row};
+    t->g = (aoei_gemm_args){.M = p->M,
+                            .N = p->N,
+                            .K = p->K,
+                            .a = t->a.bf16,
+                            .a_row = t->a.row,
+                            .a_col = t->a.col,
+                            .c = t->c.data,
+                            .c_row = t->c.row,
+                            .c_type = p->c_type,
+                            .accumulate = p->accumulate,
+                            .scale = p->scale ? 0.37f : 1,
+                            .bias = p->bias ? t->bias : NULL,
+                            .activation = p->activation,
+                            .pre = p->pre ? t->pre.data : NULL,
+                            .pre_row = t->pre.row};
     if (p->gate) {
         t->g.gate = p->in_place ? t->c.data : t->gate.data;
         t->g.gate_row = p->in_place ? t->c.row : t->gate.row;
@@ -252,7 +252,7 @@ static void compute_sums(trial *t) {
         }
 }
 
-static void emulate(const aoei_product *g, size_t packed_bytes, amx_counts *counts) {
+static void emulate(const aoei_gemm_args *g, size_t packed_bytes, amx_counts *counts) {
     const amx_region regions[] = {{scratch, AOEI_GEMM_SCRATCH * sizeof *scratch}, {g->packed, packed_bytes}};
     amx_emulation_begin(regions, g->packed ? 2 : 1);
     emulated_gemm_bf16(g, scratch);
@@ -276,7 +276,7 @@ static amx_counts check_product(aoei_rng *r, const product *p) {
     create_trial(&t, r, p);
     compute_sums(&t);
     output c = copy_output(&t.c), pre = copy_output(&t.pre);
-    aoei_product want = t.g;
+    aoei_gemm_args want = t.g;
     want.c = c.data;
     want.pre = want.pre ? pre.data : NULL;
     want.gate = want.gate == t.c.data ? c.data : want.gate;
@@ -465,21 +465,21 @@ typedef struct part {
 
 static void multiply_part(const operand *x, const operand *w, const void *packed, size_t K, float *c, size_t c_row, part t) {
     amx_counts counts;
-    const aoei_product g = {.M = t.m1 - t.m0,
-                            .N = t.n1 - t.n0,
-                            .K = t.k1 - t.k0,
-                            .a = x->bf16 + t.m0 * x->row + t.k0,
-                            .a_row = x->row,
-                            .a_col = 1,
-                            .b = packed ? NULL : w->bf16 + t.n0 * w->row + t.k0,
-                            .b_row = 1,
-                            .b_col = w->row,
-                            .packed = packed ? (const char *)packed + emulated_gemm_bf16_packed_size(K, t.n0) : NULL,
-                            .c = c + t.m0 * c_row + t.n0,
-                            .c_row = c_row,
-                            .c_type = AOEI_F32,
-                            .accumulate = t.accumulate,
-                            .scale = 1};
+    const aoei_gemm_args g = {.M = t.m1 - t.m0,
+                              .N = t.n1 - t.n0,
+                              .K = t.k1 - t.k0,
+                              .a = x->bf16 + t.m0 * x->row + t.k0,
+                              .a_row = x->row,
+                              .a_col = 1,
+                              .b = packed ? NULL : w->bf16 + t.n0 * w->row + t.k0,
+                              .b_row = 1,
+                              .b_col = w->row,
+                              .packed = packed ? (const char *)packed + emulated_gemm_bf16_packed_size(K, t.n0) : NULL,
+                              .c = c + t.m0 * c_row + t.n0,
+                              .c_row = c_row,
+                              .c_type = AOEI_F32,
+                              .accumulate = t.accumulate,
+                              .scale = 1};
     emulate(&g, emulated_gemm_bf16_packed_size(g.K, g.N), &counts);
 }
 
@@ -618,7 +618,7 @@ static void test_empty(void **state) {
     amx_counts counts;
     float c[3] = {1, -0.0f, 1e-45f};
     const float same[3] = {1, -0.0f, 1e-45f}, bias[3] = {1, 2, 3};
-    aoei_product g = {.M = 1, .N = 3, .c = c, .c_row = 3, .c_type = AOEI_F32, .accumulate = 1, .scale = 1};
+    aoei_gemm_args g = {.M = 1, .N = 3, .c = c, .c_row = 3, .c_type = AOEI_F32, .accumulate = 1, .scale = 1};
     emulate(&g, 0, &counts);
     assert_memory_equal(c, same, sizeof c);
     g.M = 0;
@@ -628,7 +628,7 @@ static void test_empty(void **state) {
     g.N = 0;
     emulate(&g, 0, &counts);
     assert_memory_equal(c, same, sizeof c);
-    g = (aoei_product){.M = 1, .N = 3, .c = c, .c_row = 3, .c_type = AOEI_F32, .scale = 1, .bias = bias};
+    g = (aoei_gemm_args){.M = 1, .N = 3, .c = c, .c_row = 3, .c_type = AOEI_F32, .scale = 1, .bias = bias};
     emulate(&g, 0, &counts);
     assert_memory_equal(c, bias, sizeof c);
 }
@@ -659,17 +659,17 @@ static amx_counts count(size_t M, size_t N, size_t K) {
     amx_counts counts;
     assert_true(a && c && packed);
     memset(packed, 0, bytes);
-    const aoei_product g = {.M = M,
-                            .N = N,
-                            .K = K,
-                            .a = a,
-                            .a_row = K,
-                            .a_col = 1,
-                            .packed = packed,
-                            .c = c,
-                            .c_row = N,
-                            .c_type = AOEI_BF16,
-                            .scale = 1};
+    const aoei_gemm_args g = {.M = M,
+                              .N = N,
+                              .K = K,
+                              .a = a,
+                              .a_row = K,
+                              .a_col = 1,
+                              .packed = packed,
+                              .c = c,
+                              .c_row = N,
+                              .c_type = AOEI_BF16,
+                              .scale = 1};
     emulate(&g, bytes, &counts);
     free(a);
     free(c);

@@ -194,7 +194,7 @@ static float *scratch(void) { /* [AOEI_GEMM_SCRATCH], initially NaN; allocated o
     return memory;
 }
 
-static void multiply(const aoei_kernels *k, aoei_dtype type, const aoei_product *g) {
+static void multiply(const aoei_kernels *k, aoei_dtype type, const aoei_gemm_args *g) {
     (type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(g, scratch());
 }
 
@@ -287,7 +287,7 @@ static float activate_backward(const aoei_kernels *k, aoei_activation activation
 }
 
 /* Asserts that C and pre follow from the sums as kernels.h specifies. */
-static void check_epilogue(const aoei_kernels *k, const product_case *p, const aoei_product *g, const extras *e,
+static void check_epilogue(const aoei_kernels *k, const product_case *p, const aoei_gemm_args *g, const extras *e,
                            const product_matrix *sums) {
     for (size_t m = 0; m < p->M; m++)
         for (size_t n = 0; n < p->N; n++) {
@@ -309,9 +309,9 @@ static void check_epilogue(const aoei_kernels *k, const product_case *p, const a
 }
 
 static void check_with_epilogue(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, const product_case *p,
-                                const aoei_product *plain, const product_matrix *sums) {
+                                const aoei_gemm_args *plain, const product_matrix *sums) {
     extras e = make_extras(r, p);
-    aoei_product g = *plain;
+    aoei_gemm_args g = *plain;
     g.c = e.c.data;
     g.c_row = e.c.ld;
     g.c_type = p->c_type;
@@ -344,20 +344,20 @@ void product_check(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, const pr
     for (size_t i = 0; p->accumulate && i < p->M; i++)
         for (size_t j = 0; j < p->N; j++)
             product_set(&sums, i, j, product_get(&before, i, j));
-    const aoei_product plain = {.M = p->M,
-                                .N = p->N,
-                                .K = p->K,
-                                .a = a.m.data,
-                                .a_row = a.row,
-                                .a_col = a.col,
-                                .b = packed ? NULL : b.m.data,
-                                .b_row = b.row,
-                                .b_col = b.col,
-                                .packed = packed,
-                                .c = sums.data,
-                                .c_row = sums.ld,
-                                .accumulate = p->accumulate,
-                                .scale = 1};
+    const aoei_gemm_args plain = {.M = p->M,
+                                  .N = p->N,
+                                  .K = p->K,
+                                  .a = a.m.data,
+                                  .a_row = a.row,
+                                  .a_col = a.col,
+                                  .b = packed ? NULL : b.m.data,
+                                  .b_row = b.row,
+                                  .b_col = b.col,
+                                  .packed = packed,
+                                  .c = sums.data,
+                                  .c_row = sums.ld,
+                                  .accumulate = p->accumulate,
+                                  .scale = 1};
     multiply(k, type, &plain);
     product_check_canaries(&sums, "product", 1);
     check_sums(k, type, &a, &b, p->accumulate ? &before : NULL, &sums, p->K);
@@ -467,23 +467,23 @@ static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix 
                           int accumulate, const product_matrix *residual) {
     const size_t size = aoei_dtype_size(l->type), c_size = aoei_dtype_size(c->type);
     multiply(k, l->type,
-             &(aoei_product){.M = m1 - m0,
-                             .N = c->cols,
-                             .K = k1 - k0,
-                             .a = (const unsigned char *)l->x->data + (m0 * l->x->ld + k0) * size,
-                             .a_row = l->x->ld,
-                             .a_col = 1,
-                             .b = (const unsigned char *)l->w->data + k0 * size,
-                             .b_row = 1,
-                             .b_col = l->w->ld,
-                             .packed = l->packed,
-                             .c = (unsigned char *)c->data + m0 * c->ld * c_size,
-                             .c_row = c->ld,
-                             .c_type = c->type,
-                             .accumulate = accumulate,
-                             .scale = 1,
-                             .residual = residual ? (const unsigned char *)residual->data + m0 * residual->ld * c_size : NULL,
-                             .residual_row = residual ? residual->ld : 0});
+             &(aoei_gemm_args){.M = m1 - m0,
+                               .N = c->cols,
+                               .K = k1 - k0,
+                               .a = (const unsigned char *)l->x->data + (m0 * l->x->ld + k0) * size,
+                               .a_row = l->x->ld,
+                               .a_col = 1,
+                               .b = (const unsigned char *)l->w->data + k0 * size,
+                               .b_row = 1,
+                               .b_col = l->w->ld,
+                               .packed = l->packed,
+                               .c = (unsigned char *)c->data + m0 * c->ld * c_size,
+                               .c_row = c->ld,
+                               .c_type = c->type,
+                               .accumulate = accumulate,
+                               .scale = 1,
+                               .residual = residual ? (const unsigned char *)residual->data + m0 * residual->ld * c_size : NULL,
+                               .residual_row = residual ? residual->ld : 0});
 }
 
 /* Asserts that got = round(sums + residual); residual may be NULL. */

@@ -2,7 +2,7 @@
  * The variant of layer normalization in langml (see the header), as portable loops that compute sums in double and round
  * results once.
  */
-#include "nn/uncentred_norm.h"
+#include "nn/langml_layernorm.h"
 
 #include <math.h>
 
@@ -18,17 +18,17 @@ typedef struct norm_job {
     double eps;
 } norm_job;
 
-static const float *read_row(const norm_job *j, size_t row, float *wide) {
+static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     if (j->x.type == AOEI_F32)
         return aoei_tensor_at(j->x, row, 0);
-    aoei_kernels_of(j->ctx)->from_bf16(wide, aoei_tensor_at(j->x, row, 0), j->x.cols);
-    return wide;
+    aoei_kernels_of(j->ctx)->from_bf16(buffer, aoei_tensor_at(j->x, row, 0), j->x.cols);
+    return buffer;
 }
 
-static void forward_row(const norm_job *j, size_t row, float *wide) {
+static void forward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
-    const float *x = read_row(j, row, wide), *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
-    float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, row, 0) : wide;
+    const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
+    float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, row, 0) : buffer;
     double mean = 0, square = 0;
     for (size_t i = 0; i < D; i++) {
         mean += (double)x[i];
@@ -48,9 +48,9 @@ static void forward_row(const norm_job *j, size_t row, float *wide) {
 }
 
 /* With d = dy gamma: dx = scale (d - mean(d) - x scale mean(d (x - mean) scale)). */
-static void backward_row(const norm_job *j, size_t row, float *wide) {
+static void backward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
-    const float *x = read_row(j, row, wide), *gamma = aoei_f32(j->gamma), *dy = aoei_tensor_at(j->dy, row, 0),
+    const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *dy = aoei_tensor_at(j->dy, row, 0),
                 *stats = aoei_tensor_at(j->stats, row, 0);
     float *dx = aoei_tensor_at(j->y, row, 0);
     const double centre = (double)stats[0], scale = (double)stats[1];
@@ -69,26 +69,26 @@ static void backward_row(const norm_job *j, size_t row, float *wide) {
 static void norm_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->x.rows ? first + ROWS : j->x.rows;
-    float *wide = aoei_worker_scratch(j->ctx, worker);
+    float *buffer = aoei_worker_scratch(j->ctx, worker);
     for (size_t row = first; row < end; row++)
         if (j->dy.data)
-            backward_row(j, row, wide);
+            backward_row(j, row, buffer);
         else
-            forward_row(j, row, wide);
+            forward_row(j, row, buffer);
 }
 
 static void run(norm_job *j) {
     aoei_parallel_for(j->ctx->pool, (j->x.rows + ROWS - 1) / ROWS, norm_task, j);
 }
 
-void aoei_uncentred_norm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
-                                 aoei_tensor beta, double eps) {
+void aoei_langml_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                                   aoei_tensor beta, double eps) {
     norm_job j = {.ctx = ctx, .y = y, .stats = stats, .x = x, .gamma = gamma, .beta = beta, .eps = eps};
     run(&j);
 }
 
-void aoei_uncentred_norm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
-                                  aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
+void aoei_langml_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
+                                    aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
     /* given the statistics, dgamma and dbeta are computed as in layer normalization */
     if (dgamma.data)
         aoei_layernorm_backward(ctx, (aoei_tensor){0}, dgamma, dbeta, dy, x, stats, gamma);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * The variant of layer normalization in langml: (x - mean) / sqrt(mean(x^2) + eps), where the mean square is that of x
+ * before the mean is subtracted. The recurrent encoder (RAN) needs it for weights that were trained with langml. The
+ * arguments are those of the functions in nn/layernorm.h.
+ */
+#ifndef AOEI_NN_LANGML_LAYERNORM_H
+#define AOEI_NN_LANGML_LAYERNORM_H
+
+#include "base/context.h"
+#include "nn/tensor.h"
+
+void aoei_langml_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                                   aoei_tensor beta, double eps);
+void aoei_langml_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
+                                    aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
+
+#endif
