@@ -35,7 +35,7 @@ typedef struct sentence {
     size_t begin, len;   /* offset in job.bytes, and length, of the sentence */
     size_t key, key_len; /* offset in job.bytes, and length, of the sentence's key for comparisons */
     size_t model;        /* index of the model */
-    side of;             /* side of the request */
+    side of;             /* what the request asked for */
     fate fate;
 } sentence;
 
@@ -275,8 +275,8 @@ static int write_triplets(job *j, const input *in, aoe_error *err) {
         size_t count[SIDES] = {0, 0};
         for (size_t i = 1; i < j->n_found; i++)
             count[j->found[i].of] += j->found[i].fate == KEPT && j->found[i].model == m;
-        const size_t most = count[POSITIVE] > count[NEGATIVE] ? count[POSITIVE] : count[NEGATIVE];
-        for (size_t i = 0; i < most && count[POSITIVE] && count[NEGATIVE] && !rc; i++) {
+        const size_t larger = count[POSITIVE] > count[NEGATIVE] ? count[POSITIVE] : count[NEGATIVE];
+        for (size_t i = 0; i < larger && count[POSITIVE] && count[NEGATIVE] && !rc; i++) {
             const sentence *p = nth_kept(j, m, POSITIVE, i % count[POSITIVE]),
                            *n = nth_kept(j, m, NEGATIVE, i % count[NEGATIVE]);
             const aoei_cell cell[] = {

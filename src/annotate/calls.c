@@ -26,7 +26,7 @@
 
 #define KIND "chat" /* kind of the results in the cache */
 
-enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20, ATTEMPTS = 6 };
+enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_RESPONSE = 16 << 20, ATTEMPTS = 6 };
 
 /* State of a call: without a response; response from the cache; response from the endpoint; failed. */
 typedef enum call_state { CALL_OPEN, CALL_CACHED, CALL_ANSWERED, CALL_FAILED } call_state;
@@ -108,7 +108,7 @@ static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err
         return rc;
     if (l.tokens <= 0)
         return aoei_fail(err, AOE_EARG, "a limit on cost or tokens needs a limit per response; set options.max_tokens");
-    if (l.answers > 1)
+    if (l.responses > 1)
         return aoei_fail(
             err, AOE_EARG,
             "a limit on cost or tokens needs requests for a single response; remove n and best_of from options.request");
@@ -501,7 +501,7 @@ static int send_call(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, ao
     const aoe_text key = c->keys.text[c->open[i]];
     task t = {.c = c, .index = i};
     const aoei_http_options h = {
-        .stall_timeout = c->o->timeout, .timeout = c->o->timeout, .max_body = MAX_ANSWER, .stop = never_stop, .stop_user = c};
+        .stall_timeout = c->o->timeout, .timeout = c->o->timeout, .max_body = MAX_RESPONSE, .stop = never_stop, .stop_user = c};
     const aoei_http_request q = {.method = "POST",
                                  .url = c->endpoint[x->model].url,
                                  .headers = headers,

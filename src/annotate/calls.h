@@ -15,8 +15,8 @@ typedef struct aoei_chat_calls aoei_chat_calls;
 /* Checks the options and opens the cache. o and everything it points to must remain valid until the calls are destroyed. */
 int aoei_chat_calls_create(aoei_chat_calls **c, const aoe_chat_options *o, aoe_error *err);
 void aoei_chat_calls_destroy(aoei_chat_calls *c); /* accepts NULL */
-/* Adds a call with a prompt for the model with index `model` and sets *number to the call's index. Equal calls have one index.
- * expected: expected number of tokens of the response, for estimates of the cost. */
+/* Adds a call with a prompt for the model with index `model` and sets *number to the call's index. Equal calls get equal
+ * indices. expected: expected number of tokens of the response, for estimates of the cost. */
 int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_t expected, size_t *number, aoe_error *err);
 /* Sends the requests that the cache cannot answer. With options.dry_run, sends nothing and passes the prompts to
  * options.prompt. Errors: as for aoe_annotate. */

@@ -224,14 +224,14 @@ static void take_larger(double *x, const json_t *body, const char *key) {
 int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err) {
     aoei_buffer text = {0};
     json_t *body = NULL;
-    *l = (aoei_chat_limits){.tokens = 0, .answers = 1};
+    *l = (aoei_chat_limits){.tokens = 0, .responses = 1};
     int rc = aoei_chat_request(&text, s, aoe_text_of(""), err);
     if (!rc)
         rc = aoei_json_parse(&body, text.data, text.len, "the request", err);
     take_larger(&l->tokens, body, "max_tokens");
     take_larger(&l->tokens, body, "max_completion_tokens");
-    take_larger(&l->answers, body, "n");
-    take_larger(&l->answers, body, "best_of");
+    take_larger(&l->responses, body, "n");
+    take_larger(&l->responses, body, "best_of");
     json_decref(body);
     aoei_buffer_free(&text);
     return rc;

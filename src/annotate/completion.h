@@ -41,8 +41,8 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
 
 /* Limits that a request contains. */
 typedef struct aoei_chat_limits {
-    double tokens;  /* maximum number of tokens of a response, the larger of max_tokens and max_completion_tokens; 0: none */
-    double answers; /* number of responses per request, the larger of n and best_of; 1 if both are missing */
+    double tokens;    /* maximum number of tokens of a response, the larger of max_tokens and max_completion_tokens; 0: none */
+    double responses; /* number of responses per request, the larger of n and best_of; 1 if both are missing */
 } aoei_chat_limits;
 /* Computes the limits that a request with these settings contains. Errors: as for aoei_chat_request. */
 int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err);
@@ -55,7 +55,7 @@ typedef struct aoei_chat_error {
 /* Reads the body of an error response. The secret (may be NULL) is redacted. */
 void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret);
 
-/* Estimates the number of tokens of a text: 1/4 per ASCII letter, 1 per other character. */
+/* Estimates the number of tokens of a text: 1/4 per ASCII character, 1 per other character. */
 size_t aoei_estimate_tokens(aoe_text s);
 
 #endif

@@ -95,7 +95,7 @@ static int is_not_a_score(aoe_text before) {
     return ends_with_any(trim_end(before), other_contexts);
 }
 
-/* Returns the last 60 bytes before a number, at max_score from the start of the sentence or line. */
+/* Returns the text before a number from the start of its sentence or line, but at most 60 bytes. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
     const aoe_text s = trim_end(before);

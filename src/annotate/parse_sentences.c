@@ -289,10 +289,10 @@ static int add_line(aoei_sentences *list, const lines *l, aoe_text s) {
         return aoei_json_list_read(list, quoted);
     for (aoe_text rest = s; rest.len; n++)
         rest = aoei_text_trim(aoei_text_skip(rest, sentence_bytes(rest)));
-    if (n <= 1 || list->most == 1)
+    if (n <= 1 || list->max_sentences == 1)
         return add(list, l, s);
     int rc = 0;
-    for (aoe_text rest = s; rest.len && n == list->most && !rc;) {
+    for (aoe_text rest = s; rest.len && n == list->max_sentences && !rc;) {
         const size_t bytes = sentence_bytes(rest);
         rc = add(list, l, (aoe_text){rest.data, bytes});
         rest = aoei_text_trim(aoei_text_skip(rest, bytes));
@@ -381,10 +381,10 @@ static aoe_text first_turn(aoe_text text) {
     return text;
 }
 
-int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t most, int truncated) {
+int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t max_sentences, int truncated) {
     aoei_buffer plain = {0};
     aoei_sentences_clear(l);
-    l->most = most;
+    l->max_sentences = max_sentences;
     *outcome = AOEI_CHAT_NOTHING;
     int rc = aoei_reply_plain(&plain, reply);
     if (!rc && plain.len) {

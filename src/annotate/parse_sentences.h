@@ -14,9 +14,9 @@ typedef enum aoei_parse_outcome {
     AOEI_CHAT_NOTHING  /* no sentence was recognized */
 } aoei_parse_outcome;
 
-/* Parses a response. *l, which is zeroed before the first call, receives at most `most` (at least 1) sentences; its
+/* Parses a response. *l, which is zeroed before the first call, receives at most max_sentences (at least 1) sentences; its
  * previous contents are removed. If truncated is 1, the response was truncated, so an incomplete last sentence is skipped.
  * Returns 0 or AOE_ENOMEM. */
-int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t most, int truncated);
+int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t max_sentences, int truncated);
 
 #endif

@@ -238,17 +238,17 @@ static int add_calls(job *j, const aoei_row *row, aoe_error *err) {
 /* ---- second pass: the rows */
 
 static int open_writer(job *j, aoe_error *err) {
-    const size_t models = j->o->chat.n_models, most = j->columns + 1 + models;
+    const size_t models = j->o->chat.n_models, max_columns = j->columns + 1 + models;
     size_t n = j->columns, bytes = 1;
     for (size_t m = 0; m < models; m++) {
         bytes += strlen(SCORE_PREFIX) + strlen(source_of(j, m)) + 1;
     }
-    j->name = aoei_calloc(most, sizeof *j->name);
-    j->cell = aoei_calloc(most, sizeof *j->cell);
+    j->name = aoei_calloc(max_columns, sizeof *j->name);
+    j->cell = aoei_calloc(max_columns, sizeof *j->cell);
     j->number = aoei_calloc(1 + models, sizeof *j->number);
     j->own_names = aoei_malloc(bytes);
     if (!j->name || !j->cell || !j->number || !j->own_names)
-        return aoei_fail_nomem(err, most * sizeof *j->cell);
+        return aoei_fail_nomem(err, max_columns * sizeof *j->cell);
     for (size_t i = 0; i < n; i++)
         j->name[i] = aoei_table_column(j->table, i);
     if (j->label == n)

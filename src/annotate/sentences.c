@@ -243,7 +243,7 @@ aoe_text aoei_sentences_item(const aoei_sentences *l, size_t i) {
 
 int aoei_sentences_add(aoei_sentences *l, aoe_text raw) {
     const size_t begin = l->text.len;
-    if (l->n >= l->most || raw.len > MAX_SENTENCE || aoei_is_echo(aoei_text_trim(raw)))
+    if (l->n >= l->max_sentences || raw.len > MAX_SENTENCE || aoei_is_echo(aoei_text_trim(raw)))
         return 0;
     const aoe_text s = clean(raw);
     if (!aoei_text_has_word(s) || is_placeholder(s) || is_heading(s))

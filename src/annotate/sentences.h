@@ -14,17 +14,17 @@ typedef struct aoei_sentences {
     aoei_buffer text; /* concatenated sentences, owned */
     size_t *end;      /* [n] end of each sentence in text, owned */
     size_t n, capacity;
-    size_t repeated; /* number of sentences skipped because they were already in the list */
-    size_t most;     /* maximum number of sentences */
+    size_t repeated;      /* number of sentences skipped because they were already in the list */
+    size_t max_sentences; /* maximum number of sentences */
 } aoei_sentences;
 
 /* Cleans a sentence and appends it. A sentence is skipped if it contains no letter or digit, repeats the input ("Input
  * sentence:
- * ..."), is a placeholder, is already in the list, is longer than 16 KB, or if the list already contains `most` sentences.
- * Returns 0 or AOE_ENOMEM. */
+ * ..."), is a placeholder, is already in the list, is longer than 16 KB, or if the list already contains max_sentences
+ * sentences. Returns 0 or AOE_ENOMEM. */
 int aoei_sentences_add(aoei_sentences *l, aoe_text raw);
 aoe_text aoei_sentences_item(const aoei_sentences *l, size_t i); /* borrowed until the next add */
-void aoei_sentences_clear(aoei_sentences *l);                    /* removes all sentences; keeps the memory and `most` */
+void aoei_sentences_clear(aoei_sentences *l);                    /* removes all sentences; keeps the memory and max_sentences */
 void aoei_sentences_free(aoei_sentences *l);                     /* accepts a zeroed struct */
 
 /* Returns 1 if the line starts with a label that does not announce a requested sentence, such as "Input sentence:" or "Note:".

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A benchmark that is created once and run several times. Programs that alternate between benchmarks and aoe_bench use it.
+ * A benchmark that is created once and run several times. It is used by aoe_bench, and by programs that alternate between
+ * several benchmarks.
  */
 #ifndef AOEI_BENCH_BENCH_H
 #define AOEI_BENCH_BENCH_H

@@ -24,7 +24,7 @@ typedef struct aoei_verify {
 typedef struct aoei_check {
     const char *group;              /* first part of the name, such as "bert"; borrowed */
     char name[64];                  /* second part of the name, such as "hidden.0" */
-    double tolerance;               /* largest error that passes */
+    double tolerance;               /* maximum error that passes */
     double worst;                   /* largest error so far; NaN after any NaN */
     int joined;                     /* 1: all tensors are compared as one tensor */
     double difference2, reference2; /* joined: squared norms of the difference and of the reference so far */

@@ -52,7 +52,7 @@ void aoei_collect_renamed(aoei_collection *c, uint32_t old, uint32_t now) {
     c->repository[canonical(c, old)].canonical = now;
 }
 
-int aoei_collect_page(aoei_collection *c, const aoei_github_answer *a, uint32_t *page, aoe_error *err) {
+int aoei_collect_page(aoei_collection *c, const aoei_github_response *a, uint32_t *page, aoe_error *err) {
     if (aoei_grow((void **)&c->page, &c->page_capacity, c->n_pages, sizeof *c->page) ||
         !(c->page[c->n_pages] = aoei_strdup(a->key)))
         return aoei_fail_nomem(err, strlen(a->key));

@@ -64,7 +64,7 @@ int aoei_collect_repo(aoei_collection *c, aoe_text name, uint32_t *repo, aoe_err
 void aoei_collect_renamed(aoei_collection *c, uint32_t old, uint32_t now);
 
 /* Adds the page of issues in a response and sets *page to its index in c->page. */
-int aoei_collect_page(aoei_collection *c, const aoei_github_answer *a, uint32_t *page, aoe_error *err);
+int aoei_collect_page(aoei_collection *c, const aoei_github_response *a, uint32_t *page, aoe_error *err);
 /* Adds an issue and the mentions in its body, and sets *index to its index in aoei_issues.issue. Pull requests are only
  * counted; for them *index is AOEI_NO_ISSUE. */
 int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *issue, uint32_t repo, uint32_t page, uint32_t *index,

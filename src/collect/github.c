@@ -126,7 +126,7 @@ void aoei_github_close(aoei_github *g) {
 
 /* ---- responses */
 
-static void clear(aoei_github_answer *a) {
+static void clear(aoei_github_response *a) {
     json_decref(a->json);
     aoei_free(a->next);
     aoei_free(a->key);
@@ -136,7 +136,7 @@ static void clear(aoei_github_answer *a) {
     a->why[0] = 0;
 }
 
-void aoei_github_answer_free(aoei_github_answer *a) {
+void aoei_github_response_free(aoei_github_response *a) {
     clear(a);
     aoei_http_response_free(&a->response);
 }
@@ -179,7 +179,7 @@ static void message_of(const aoei_github *g, const aoei_http_response *r, char m
 }
 
 /* Handles a status other than 200: an error if the token is rejected or missing, otherwise a response with a message. */
-static int read_status(const aoei_github *g, aoei_github_answer *a, const char *url, aoe_error *err) {
+static int read_status(const aoei_github *g, aoei_github_response *a, const char *url, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     if (a->status == 401)
         return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_url_display(url, place),
@@ -210,7 +210,7 @@ static int is_failure(const aoei_http_response *r, const classification *j) {
 /* Answers one request from the cache or the network and sets a->status. Sets *kept to 1 if the response comes from the cache.
  */
 static int request_cached(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q,
-                          aoei_classify_fn classify, double age, aoei_github_answer *a, int *kept, aoe_error *err) {
+                          aoei_classify_fn classify, double age, aoei_github_response *a, int *kept, aoe_error *err) {
     classification j = {.classify = classify};
     aoe_error why;
     int64_t time;
@@ -233,7 +233,7 @@ static int request_cached(aoei_github *g, aoei_fetch *fetch, const char *key, co
     return code ? aoei_fail(err, code, "%s", why.message) : AOE_OK;
 }
 
-int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answer *a, aoe_error *err) {
+int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_response *a, aoe_error *err) {
     static const char *const headers[] = {ACCEPT, VERSION};
     clear(a);
     if (!is_at_origin(g, url))
@@ -288,7 +288,7 @@ static aoei_response_class classify_query(void *user, const aoei_http_response *
 }
 
 /* Reads a GraphQL response into *a. If the API rejected the query, sets *rejected to 1 and returns an error. */
-static int read_query(aoei_github *g, aoei_github_answer *a, int *rejected, aoe_error *err) {
+static int read_query(aoei_github *g, aoei_github_response *a, int *rejected, aoe_error *err) {
     json_t *root;
     *rejected = 0;
     json_decref(a->json);
@@ -317,7 +317,8 @@ static int read_query(aoei_github *g, aoei_github_answer *a, int *rejected, aoe_
     return code;
 }
 
-int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_answer *a, aoe_error *err) {
+int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_response *a,
+                      aoe_error *err) {
     static const char *const headers[] = {ACCEPT, "Content-Type: application/json"};
     clear(a);
     aoei_json_init();

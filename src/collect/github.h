@@ -40,7 +40,7 @@ void aoei_github_close(aoei_github *g); /* accepts a zeroed or partly opened str
 enum { AOEI_GITHUB_SHOWN = 200 }; /* maximum size in bytes of a server's message, including NUL */
 
 /* A response. Zeroed before the first request; each request replaces its contents. */
-typedef struct aoei_github_answer {
+typedef struct aoei_github_response {
     int status; /* HTTP status such as 200, 403 (forbidden, not a rate limit) or 404; 0: offline mode, and the response is not
                    in the cache; or AOEI_GITHUB_FAILED */
     char why[AOEI_GITHUB_SHOWN]; /* message of the server if the status is not 200, without the token; "": no message */
@@ -48,9 +48,9 @@ typedef struct aoei_github_answer {
     char *next;                  /* URL of the next page, owned; NULL: this is the last page */
     char *key;                   /* key in the cache for aoei_github_load, owned */
     aoei_http_response response; /* the HTTP response */
-} aoei_github_answer;
+} aoei_github_response;
 
-void aoei_github_answer_free(aoei_github_answer *a); /* accepts a zeroed struct */
+void aoei_github_response_free(aoei_github_response *a); /* accepts a zeroed struct */
 
 /* Detects lists of pages that contain a cycle and would never end (Brent 1980). Zeroed before the first page. */
 typedef struct aoei_github_pages {
@@ -65,10 +65,10 @@ void aoei_github_pages_free(aoei_github_pages *w); /* accepts a zeroed struct */
 /* Sends a GET request to a URL with the origin of the API. If again is 1 and a cached response has a status other than
  * 200, the request is sent again, because a missing object may exist now. Errors: AOE_EIO (network, limits, rejected token),
  * AOE_EFORMAT (invalid JSON, a next page with another origin), AOE_ECANCELLED, AOE_ENOMEM. */
-int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answer *a, aoe_error *err);
+int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_response *a, aoe_error *err);
 /* Sends a GraphQL query; `variables` is borrowed, `again` and errors are as for aoei_github_get. The status is 404 if the API
  * reports "not found", and 403 for "forbidden". */
-int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_answer *a, aoe_error *err);
+int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_response *a, aoe_error *err);
 /* Loads the JSON of a response from the cache; the caller calls json_decref. Errors: AOE_EFORMAT if the response is no longer
  * in the cache; AOE_ENOMEM. */
 int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *err);

@@ -53,7 +53,7 @@ static json_t *variables(const char *full_name, uint64_t number, const char *aft
     return v;
 }
 
-static int query(aoei_collection *c, const char *text, json_t *v, int again, aoei_github_answer *a, aoe_error *err) {
+static int query(aoei_collection *c, const char *text, json_t *v, int again, aoei_github_response *a, aoe_error *err) {
     int code = v ? aoei_github_report_progress(&c->api, err) : aoei_fail_nomem(err, 0);
     if (!code)
         code = aoei_github_query(&c->api, text, v, again, a, err);
@@ -74,7 +74,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
     const size_t first = c->n_mentions;
     int code = read_items(c, issue, connection, err);
     const char *cursor = next_cursor(connection);
-    aoei_github_answer a = {0};
+    aoei_github_response a = {0};
     aoei_github_pages pages = {0};
     char *after = NULL;
     while (!code && cursor) {
@@ -100,7 +100,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
     }
     aoei_free(after);
     aoei_github_pages_free(&pages);
-    aoei_github_answer_free(&a);
+    aoei_github_response_free(&a);
     return code;
 }
 
@@ -113,7 +113,7 @@ typedef struct reading {
     int more;      /* 1: there is another page to read */
 } reading;
 
-static int read_page(aoei_collection *c, reading *r, const aoei_github_answer *a, const json_t *repository, aoe_error *err) {
+static int read_page(aoei_collection *c, reading *r, const aoei_github_response *a, const json_t *repository, aoe_error *err) {
     const json_t *issues = json_object_get(repository, "issues"), *item;
     uint32_t page, index;
     int code = aoei_collect_page(c, a, &page, err);
@@ -155,7 +155,7 @@ static int store_name(aoei_collection *c, reading *r, const char *given, const j
 
 int aoei_collect_graphql(aoei_collection *c, const char *given, char buffer[AOEI_WHY], const char **why, aoe_error *err) {
     reading r = {.more = 1};
-    aoei_github_answer a = {0};
+    aoei_github_response a = {0};
     aoei_github_pages pages = {0};
     int code = AOE_OK;
     *why = NULL;
@@ -188,6 +188,6 @@ int aoei_collect_graphql(aoei_collection *c, const char *given, char buffer[AOEI
     aoei_github_pages_free(&pages);
     aoei_free(r.name);
     aoei_free(r.after);
-    aoei_github_answer_free(&a);
+    aoei_github_response_free(&a);
     return code;
 }

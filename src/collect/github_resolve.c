@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Converts the mentions of an issue to links, in chronological order. A denial revokes mentions of its target, and GitHub's
- * "unmarked" event revokes all earlier mentions. In a closed issue, statements give links. A guess gives a link if
- * the issue is marked as a duplicate and the guess is its only mention. All other mentions give weak links, which are used
- * neither for pairs nor for negatives. Mentions in issues that were fetched only because another issue refers to them also
- * give weak links.
+ * Converts the mentions of an issue to links, in chronological order. A denial or an
+ * "unmarked" event of GitHub revokes the earlier mentions of its target; an event without a target revokes all of them. In a
+ * closed issue, statements give links. A guess gives a link if the issue is marked as a duplicate and the guess is its only
+ * mention. All other mentions give weak links, which are used neither for pairs nor for negatives. Mentions in issues that were
+ * fetched only because another issue refers to them also give weak links.
  */
 #include "collect/github_resolve.h"
 
@@ -75,7 +75,7 @@ static size_t keep_valid(ordered_mention *s, size_t n, int *marked) {
 /* Sets *target to the index of the issue that a mention refers to, which is fetched from the API if necessary; AOEI_NO_ISSUE if
  * there is none. */
 static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *target, aoe_error *err) {
-    aoei_github_answer a = {0};
+    aoei_github_response a = {0};
     aoei_buffer url = {0};
     aoei_issue_json json;
     uint32_t page, repo = m->repo;
@@ -110,7 +110,7 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
         }
     }
     aoei_buffer_free(&url);
-    aoei_github_answer_free(&a);
+    aoei_github_response_free(&a);
     return code;
 }
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 
 /* A function that is called for each page of a list. It sets *more to 0 to stop reading. */
-typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);
+typedef int (*page_fn)(aoei_collection *c, const aoei_github_response *a, void *user, int *more, aoe_error *err);
 
 /* How a list ended: status 200, or the status of the page that cannot be read. */
 typedef struct ending {
@@ -23,7 +23,7 @@ typedef struct ending {
 
 /* Calls fn for each page of the list that begins at url, until fn sets *more to 0. Frees url. */
 static int for_each_page(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
-    aoei_github_answer a = {0};
+    aoei_github_response a = {0};
     aoei_github_pages pages = {0};
     int code = url ? AOE_OK : aoei_fail_nomem(err, 0), more = 1;
     while (!code && url && more) {
@@ -46,7 +46,7 @@ static int for_each_page(aoei_collection *c, char *url, page_fn fn, void *user, 
     }
     aoei_free(url);
     aoei_github_pages_free(&pages);
-    aoei_github_answer_free(&a);
+    aoei_github_response_free(&a);
     return code;
 }
 
@@ -68,7 +68,7 @@ typedef struct listing {
     size_t n_marked, capacity;
 } listing;
 
-static int expect_array(const aoei_collection *c, const aoei_github_answer *a, aoe_error *err) {
+static int expect_array(const aoei_collection *c, const aoei_github_response *a, aoe_error *err) {
     (void)c;
     return json_is_array(a->json) ? AOE_OK
                                   : aoei_fail(err, AOE_EFORMAT, "%s: the response is not a list; check options.api", a->key);
@@ -79,7 +79,7 @@ static int may_name_original(const aoei_issue *issue, const aoei_issue_json *jso
     return issue->marked && issue->closed && json->comments > 0;
 }
 
-static int read_issues(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err) {
+static int read_issues(aoei_collection *c, const aoei_github_response *a, void *user, int *more, aoe_error *err) {
     listing *l = user;
     uint32_t page, index;
     int code = expect_array(c, a, err);
@@ -104,7 +104,7 @@ static int read_issues(aoei_collection *c, const aoei_github_answer *a, void *us
     return code;
 }
 
-static int read_timeline(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err) {
+static int read_timeline(aoei_collection *c, const aoei_github_response *a, void *user, int *more, aoe_error *err) {
     const uint32_t *issue = user;
     int code = expect_array(c, a, err);
     (void)more;
@@ -126,7 +126,7 @@ static uint64_t number_of(aoe_text url) {
     return value;
 }
 
-static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err) {
+static int read_comments(aoei_collection *c, const aoei_github_response *a, void *user, int *more, aoe_error *err) {
     const listing *l = user;
     int code = expect_array(c, a, err);
     (void)more;
@@ -175,7 +175,7 @@ static int read_mentions(aoei_collection *c, listing *l, const char *name, aoe_e
  * cannot be read, sets *why to the reason and *name to NULL. */
 static int find_repository(aoei_collection *c, const char *given, uint32_t *repo, char **name, char buffer[AOEI_WHY],
                            const char **why, aoe_error *err) {
-    aoei_github_answer a = {0};
+    aoei_github_response a = {0};
     uint32_t old;
     char *url = repository_url(c, given, "");
     *name = NULL;
@@ -196,7 +196,7 @@ static int find_repository(aoei_collection *c, const char *given, uint32_t *repo
         if (!code)
             aoei_collect_renamed(c, old, *repo);
     }
-    aoei_github_answer_free(&a);
+    aoei_github_response_free(&a);
     return code;
 }
 

@@ -63,8 +63,8 @@ typedef struct aoei_encoder_ops {
                  const aoei_batch *batch, const aoei_encoder_state *s);
     int (*pool_backward)(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
-    /* Number of floating-point operations of the GEMMs of one layer in the forward pass of one text; a multiply-add counts
-     * as two. */
+    /* Returns the number of floating-point operations of the GEMMs of one layer in the forward pass of one text; a multiply-add
+     * counts as two. */
     double (*layer_operations)(const aoei_encoder_config *c, size_t tokens);
     /* Applies dropout before the masked-LM head to x [N, D] in place: hidden states or their gradients. NULL: no dropout. */
     void (*mlm_dropout)(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor x, const aoei_batch *batch,

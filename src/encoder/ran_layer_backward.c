@@ -21,7 +21,7 @@ static void norm_backward(const aoei_ran_pass *p, aoei_tensor dx, aoei_tensor dg
     aoei_ran_norm_backward(p->ctx, p->c, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
-/* Applies the backward of dropout to d in place. */
+/* Applies the backward pass of dropout to d in place. */
 static void dropout_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout drop = aoei_ran_dropout(p, site);
     if (drop.p > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Order, shapes and names of the weights. Each architecture describes its own layers in its table. This file describes the
- * layers of transformers and all weights outside the layers.
+ * layers of transformer encoders and all weights outside the layers.
  */
 #include "encoder/slots.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads added tokens and finds them in texts. The leftmost match is used, of several there the longest. If two tokens have
- * equal patterns, a special token takes precedence, otherwise the first in the file. If the flag single_word rejects a match,
- * the search continues after the end of the match, as in Hugging Face tokenizers.
+ * Reads added tokens and finds them in texts. The leftmost match is used, and of several matches at one position the longest.
+ * If two tokens have equal patterns, a special token takes precedence, otherwise the first in the file. If the flag single_word
+ * rejects a match, the search continues after the end of the match, as in Hugging Face tokenizers.
  */
 #include "tokenizer/added_tokens.h"
 

@@ -28,7 +28,7 @@ typedef struct word {
     size_t start, end;         /* byte range of the word in s */
     aoei_bpe_scratch *scratch; /* receives the symbols */
     unknown unk;
-    int drop_unknown; /* as in aoei_token_list */
+    int drop_unknown; /* 1: unknown characters are dropped if the vocabulary has no unknown token */
     aoe_error *err;
 } word;
 

@@ -20,7 +20,7 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
 /* Makes the model accept words as raw bytes, instead of the letters that represent bytes (byte_letters.h), and returns 1.
  * Returns 0 if the vocabulary or the options do not allow it. */
 int aoei_bpe_enable_raw_bytes(aoei_bpe *b);
-/* Passes the letter that replaces spaces in words; "": none. If no merge joins it to a different preceding character, words
+/* Sets the letter that replaces spaces in words; "": none. If no merge joins it to a different preceding character, words
  * are split before each such letter, which gives equal tokens in less time. */
 void aoei_bpe_set_space(aoei_bpe *b, const char *letter);
 /* Accepts a zeroed model and a model that could not be read. */

@@ -15,7 +15,7 @@
 typedef struct aoei_normalized {
     char *data;      /* [len + AOEI_NORMALIZED_SLACK] bytes, owned */
     size_t *origin;  /* [len] origin of each byte; owned; used if track is 1 */
-    size_t len;      /* length in bytes */
+    size_t len;      /* length of the text in bytes */
     size_t capacity; /* capacity of data, and of origin if track is 1 */
     int track;       /* 1: keep origins; set before the first use */
 } aoei_normalized;

@@ -26,7 +26,7 @@ typedef struct pass {
     aoei_normalized *out;
     letter *run;        /* [n] characters of the current run, owned */
     size_t n, capacity; /* length and capacity of run */
-    letter *sorted;     /* [sorted_capacity] workspace of order, owned */
+    letter *sorted;     /* [sorted_capacity] workspace of sort_marks, owned */
     size_t sorted_capacity;
 } pass;
 

@@ -111,7 +111,7 @@ static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     aoei_piece_list *l = &g->list[g->which_list];
     size_t start, end;
     int rc = 1;
-    if (!g->first_done) {
+    if (!g->first_started) {
         if (rewrites(step)) {
             g->front.track = g->origin != NULL;
             g->front.len = 0;
@@ -123,7 +123,7 @@ static int first_step(aoei_pretokenizing *g, aoe_error *err) {
             g->end = g->front.len;
         }
         aoei_splitter_begin(&g->outer, &step->split, g->s + g->at, g->end - g->at);
-        g->first_done = 1;
+        g->first_started = 1;
     }
     l->n = 0;
     while (l->n < AOEI_WORDS && (rc = aoei_splitter_next(&g->outer, &start, &end, err)) > 0)
@@ -162,7 +162,7 @@ void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p,
     g->at = start;
     g->end = end;
     g->base = base;
-    g->first_done = 0;
+    g->first_started = 0;
     g->list[0].n = g->list[1].n = g->n_returned = 0;
 }
 

@@ -50,11 +50,11 @@ typedef struct aoei_pretokenizing {
     const size_t *origin;          /* [end] origin of each byte of s, borrowed; NULL: not tracked */
     size_t at, end;                /* byte positions in s */
     size_t base;                   /* offset of the piece's origins in the whole text */
-    int first_done;                /* 1: the first step has begun */
+    int first_started;             /* 1: the first step has begun */
     aoei_normalized front;         /* the piece after the first step */
     aoei_normalized text[2];       /* the piece after later steps; the two buffers alternate */
     aoei_piece_list list[2];       /* the pieces before and after a step; the two lists alternate */
-    const char *words_s;           /* text of the words, as in aoei_words */
+    const char *words_s;           /* text that contains the words of the last batch */
     const size_t *words_origin;    /* origins of words_s */
     size_t which_text, which_list; /* indices of the text and the list that were written last */
     size_t n_returned;             /* number of words of the last list that have been returned */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates: formats the template with the text, and truncates the text if the result is too long.
+ * Prompt templates: inserts the text into the template, and truncates the text if the result has too many tokens.
  */
 #ifndef AOEI_TOKENIZER_PROMPT_H
 #define AOEI_TOKENIZER_PROMPT_H
@@ -22,7 +22,8 @@ typedef struct aoei_prompted {
 int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_error *err);
 void aoei_prompt_free(aoei_prompted *p);
 
-/* Counts the tokens of ids[first, n) before the first and after the last token of the text itself. */
+/* Sets *before and *after to the numbers of tokens of ids[first, n) before the first and after the last token of the text
+ * itself. span: [n] byte range of each token in the formatted string; a token of the text does not overlap the template. */
 void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_span *span, size_t first, size_t *before,
                       size_t *after);
 

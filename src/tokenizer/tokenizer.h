@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Functions of tokenizers in addition to those of aoe.h: encoding that tells the text's own tokens from added ones, and
+ * Functions of tokenizers in addition to those of aoe.h: encoding that also returns which tokens are the text's own, and
  * properties of tokens.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_H

@@ -15,7 +15,7 @@
 
 typedef struct aoei_kept_file {
     char *data;  /* [size], owned; NULL if the directory has no such file */
-    size_t size; /* bytes */
+    size_t size; /* size in bytes */
 } aoei_kept_file;
 
 struct aoe_tokenizer {

@@ -17,8 +17,8 @@ typedef struct aoei_vocab_files {
     aoe_text added_tokens; /* added_tokens.json: {token: id} */
 } aoei_vocab_files;
 
-/* Fills a zeroed tokenizer. After an error the caller passes it to aoe_tokenizer_close. `dir` names the directory in
- * messages. */
+/* Reads the files into a zeroed tokenizer. After an error the caller passes it to aoe_tokenizer_close. `dir` names the
+ * directory in messages. */
 int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
 
 #endif

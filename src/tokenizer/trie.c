@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Construction and exact lookup of the byte trie. The table is at most half full, so a probe for a missing edge is short.
+ * Construction and exact lookup of the byte trie. The table is at most half full, so the search for a missing edge is short.
  */
 #include "tokenizer/trie.h"
 
