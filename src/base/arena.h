@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A bump allocator over one block of memory. A measuring arena has no block: it returns NULL and
- * only adds up sizes. The code that lays out buffers therefore also computes their total size: it runs once with a
- * measuring arena, and again with an arena of the measured size.
+ * A bump allocator over one block of memory. A measuring arena has no block: it returns NULL and only adds up sizes. The
+ * code that lays out buffers therefore also computes their total size: it runs once with a measuring arena, and again with
+ * an arena of the measured size.
  */
 #ifndef AOEI_BASE_ARENA_H
 #define AOEI_BASE_ARENA_H

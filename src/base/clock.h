@@ -7,6 +7,6 @@
 #include <stddef.h>
 
 double aoei_now(void);            /* seconds since an arbitrary start; monotonic */
-size_t aoei_peak_rss_bytes(void); /* peak resident memory (VmHWM); 0 if unknown */
+size_t aoei_peak_rss_bytes(void); /* peak resident memory (VmHWM) in bytes; 0 if unknown */
 
 #endif

@@ -28,7 +28,7 @@
 #define AOEI_X86_64 0
 #endif
 
-/* Tells the CPU that the current loop is waiting. */
+/* Tells the CPU that the program is in a spin-wait loop. */
 static inline void aoei_cpu_relax(void) {
 #if AOEI_X86_64
     __builtin_ia32_pause();
@@ -38,7 +38,7 @@ static inline void aoei_cpu_relax(void) {
 }
 
 #if AOEI_X86_64
-/* Returns the register states that the operating system saves (XCR0). Call it only if CPUID reports OSXSAVE. */
+/* Returns XCR0, the set of register states that the operating system saves. May only be called if CPUID reports OSXSAVE. */
 static inline unsigned long long aoei_xgetbv(void) {
     unsigned int low, high;
     __asm__ __volatile__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

@@ -19,12 +19,11 @@ typedef enum aoei_tier {
     AOEI_TIER_COUNT
 } aoei_tier;
 
-aoei_tier aoei_cpu_detect(void); /* the best tier of this CPU; ignores AOE_CPU */
-int aoei_cpu_tier(aoei_tier *tier,
-                  aoe_error *err);          /* the lower of aoei_cpu_detect() and AOE_CPU; AOE_EARG for an unknown name */
-const char *aoei_tier_name(aoei_tier tier); /* for example "avx512"; static storage */
-size_t aoei_cpu_count(void);                /* CPUs this process may use (affinity, cgroup v2 quota); at least 1 */
-const char *aoei_cpu_model(void);           /* brand string or "unknown"; static storage */
+aoei_tier aoei_cpu_detect(void);                    /* returns the best tier of this CPU; ignores AOE_CPU */
+int aoei_cpu_tier(aoei_tier *tier, aoe_error *err); /* lower of aoei_cpu_detect() and AOE_CPU; AOE_EARG for an unknown name */
+const char *aoei_tier_name(aoei_tier tier);         /* for example "avx512"; static storage */
+size_t aoei_cpu_count(void);      /* number of CPUs this process may use (affinity, cgroup v2 quota); at least 1 */
+const char *aoei_cpu_model(void); /* brand string or "unknown"; static storage */
 
 /* Returns the number of CPUs that the cpu.max files of a cgroup and its parents allow, rounded up, or SIZE_MAX if there is no
  * limit. cgroup_file names the cgroup and has the format of /proc/self/cgroup; root is the mount point, such as /sys/fs/cgroup.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Directories: creating, listing, renaming, removing and syncing them.
+ * Creates, lists, renames, removes and syncs directories.
  */
 #ifndef AOEI_BASE_DIR_H
 #define AOEI_BASE_DIR_H

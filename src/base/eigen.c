@@ -57,7 +57,7 @@ static void update_task(void *arg, size_t task, size_t worker) {
 }
 
 /* Computes v of the Householder reflection I - v v^T (|v|^2 = 2) that sets all components of column k below the first
- * subdiagonal component to 0. Returns the reflected subdiagonal component. If they are already 0, v is 0. */
+ * subdiagonal component to 0. Returns the reflected subdiagonal component. If these components are already 0, v is 0. */
 static double reflection(work *x) {
     const size_t first = x->k + 1, n = x->n;
     const double *column = x->a + x->k * n; /* row k, which equals column k because the matrix is symmetric */
@@ -152,7 +152,7 @@ static void rotate_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* One sweep of QL with Wilkinson's shift over the unreduced block of rows l to m. */
+/* Computes one sweep of QL with Wilkinson's shift over the unreduced block of rows l to m. */
 static void sweep(work *x, size_t l, size_t m) {
     double *d = x->d, *e = x->e, c = 1, s = 1, p = 0;
     const double half = (d[l + 1] - d[l]) / (2 * e[l]), root = hypot(half, 1);
@@ -184,7 +184,7 @@ static void sweep(work *x, size_t l, size_t m) {
     aoei_parallel_for(x->pool, blocks(x->n), rotate_task, x);
 }
 
-/* The threshold below which a subdiagonal element is treated as 0: the rounding error of the largest element. */
+/* Returns the threshold below which a subdiagonal element is treated as 0: the rounding error of the largest element. */
 static double negligible(const work *x) {
     double largest = 0;
     for (size_t i = 0; i < x->n; i++)

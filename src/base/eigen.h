@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * All eigenvalues and eigenvectors of a real symmetric matrix in double precision: reduction to
+ * Computes all eigenvalues and eigenvectors of a real symmetric matrix in double precision: reduction to
  * tridiagonal form by Householder reflections, then QL with implicit shifts (Wilkinson and Reinsch
  * 1971; Golub and Van Loan, section 8.3). The absolute error is a small multiple of the rounding
  * error of the largest eigenvalue. The result is a pure function of the matrix and does not depend

@@ -16,8 +16,9 @@
  * path);`. */
 int aoei_fail(aoe_error *err, int code, const char *fmt, ...) AOEI_PRINTF(3, 4);
 
-/* Like aoei_fail, and appends ": strerror(errnum); advice", which a long path never truncates. Returns AOE_ENOSPC for ENOSPC
- * and EDQUOT, AOE_ENOENT for ENOENT, AOE_ENOMEM for ENOMEM, and AOE_EIO otherwise. */
+/* Like aoei_fail, but appends ": ", the text of strerror(errnum), "; " and advice. If the message is too long, the formatted
+ * text is truncated, not the appended text. Returns AOE_ENOSPC for ENOSPC and EDQUOT, AOE_ENOENT for ENOENT, AOE_ENOMEM for
+ * ENOMEM, and AOE_EIO otherwise. */
 int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) AOEI_PRINTF(3, 4);
 
 /* Fills err with the message "out of memory: cannot allocate BYTES bytes; ..." and returns AOE_ENOMEM. */
@@ -31,8 +32,8 @@ int aoei_error_prefix(aoe_error *err, const char *fmt, ...) AOEI_PRINTF(2, 3);
  * '?'. Returns the new length, which is never larger, and writes a NUL there. */
 size_t aoei_one_line(char *s, size_t len);
 
-/* vsnprintf into text[size] (size >= 16), then aoei_one_line. A longer text is truncated between characters and ends with
- * "...". */
+/* Formats into text[size] like vsnprintf, and applies aoei_one_line. A text that does not fit is truncated between characters
+ * and ends with "...". size must be at least 16. */
 void aoei_format_line(char *text, size_t size, const char *fmt, va_list args);
 
 #if defined(__clang_analyzer__) && !defined(AOEI_ERROR_C)

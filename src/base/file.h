@@ -17,7 +17,7 @@ typedef struct aoei_map {
 
 /* Maps a file. Errors: AOE_ENOENT, AOE_EIO, AOE_ENOMEM; AOE_EARG for a directory. The caller calls aoei_map_close. */
 int aoei_map_open(aoei_map *m, const char *path, aoe_error *err);
-/* Releases the pages in memory; the next access loads them from the file again. */
+/* Releases the physical memory of the mapped pages; the next access loads them from the file again. */
 void aoei_map_drop(const aoei_map *m);
 /* Accepts a zeroed map. */
 void aoei_map_close(aoei_map *m);

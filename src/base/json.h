@@ -28,7 +28,7 @@ int aoei_json_parse(json_t **root, const char *data, size_t len, const char *nam
  * JSON_INDENT(2). The caller frees the text with aoei_free. Returns NULL if out of memory. */
 char *aoei_json_text(const json_t *root, size_t flags);
 int aoei_json_save(const json_t *root, const char *path,
-                   aoe_error *err); /* indented, keys in insertion order, written atomically */
+                   aoe_error *err); /* writes indented JSON atomically; keys in insertion order */
 
 /* Read the value of a key of object o as a type; `file` is used in messages. If the key is missing or null, *out is unchanged
  * and the result is 0 (aoei_json_need_size: AOE_EFORMAT). A value of the wrong type or range is an error (AOE_EFORMAT). */

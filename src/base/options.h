@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Options structs of the public API. Each begins with `size_t struct_size`, which its defaults function sets, so that a newer
+ * Support for the options structs of the public API. Each struct begins with `size_t struct_size`, which its defaults
+ * function sets, so that a newer
  * library can append fields: fields that the caller's struct does not have keep their defaults.
  */
 #ifndef AOEI_BASE_OPTIONS_H

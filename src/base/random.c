@@ -10,8 +10,8 @@
 #define ROUNDS       10
 #define MULTIPLIER_0 UINT32_C(0xD2511F53)
 #define MULTIPLIER_1 UINT32_C(0xCD9E8D57)
-#define WEYL_0       UINT32_C(0x9E3779B9) /* golden ratio */
-#define WEYL_1       UINT32_C(0xBB67AE85) /* sqrt(3) - 1 */
+#define WEYL_0       UINT32_C(0x9E3779B9) /* (sqrt(5) - 1) / 2 as a fraction of 2^32 */
+#define WEYL_1       UINT32_C(0xBB67AE85) /* sqrt(3) - 1 as a fraction of 2^32 */
 #define TWO_PI       6.283185307179586476925286766559
 
 void aoei_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]) {

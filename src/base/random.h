@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
- * 1, 2, 3", SC'11). The n-th number of a stream is a pure function of (key, counter). Random numbers therefore do not depend on
- * threads or on the order of calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md
- * specifies key and counter.
+ * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11). The
+ * n-th number of a stream is a pure function of (key, counter). Random numbers therefore do not depend on threads or on the
+ * order of calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md specifies key and
+ * counter.
  */
 #ifndef AOEI_BASE_RANDOM_H
 #define AOEI_BASE_RANDOM_H

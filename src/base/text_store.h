@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+/* A storage of texts. Zeroed: empty. */
 typedef struct aoei_chunks {
     char **chunk;       /* [n] owned chunks */
     size_t n, capacity; /* used and allocated elements of `chunk` */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task handles one text and one key-value head and
  * keeps the probabilities of ROWS queries in memory. Scratch memory therefore grows with ROWS times the maximum sequence
- * length. The backward recomputes the probabilities.
- * In bf16, matmul operands are bf16. Scores, probabilities and their gradients are float32 and are rounded when they
- * become matmul operands. dk and dv are summed in float32.
- * Accumulation order: the heads that share a key-value head are processed in ascending order, and the query blocks of a
- * head also, so every element of dk and dv is summed over (head, query) in a fixed order. The result of a text does not
- * depend on other texts. With a causal mask or a window,
- * softmax reads only the keys that a query attends to, and key blocks outside the mask are skipped.
+ * length. The backward pass recomputes the probabilities.
+ * In bf16, matmul operands are bf16. Scores, probabilities and their gradients are float32 and are rounded when they become
+ * matmul operands. dk and dv are summed in float32.
+ * Accumulation order: the heads that share a key-value head are processed in ascending order, and the query blocks of a head
+ * also, so every element of dk and dv is summed over (head, query) in a fixed order. The result of a text does not depend on
+ * other texts. With a causal mask or a window, softmax reads only the keys that a query attends to, and blocks of keys to
+ * which no query attends are skipped.
  */
 #include "nn/attention.h"
 

@@ -10,16 +10,15 @@
 
 /* A packed batch. The caller owns the memory. */
 typedef struct aoei_batch {
-    size_t n_tokens;           /* N, number of tokens of all texts */
-    size_t n_texts;            /* number of texts */
-    size_t longest;            /* maximum sequence length in tokens */
-    const int32_t *ids;        /* [N] token ids in [0, V) */
-    const uint32_t *positions; /* [N] 0, 1, ... within each text */
-    const uint32_t *offsets;   /* [n_texts + 1] index of each text's first token; offsets[n_texts] = N */
-    const uint32_t
-        *text_index; /* [n_texts] [n_texts] index of each text within the optimizer step, for dropout masks; NULL: 0, 1, ... */
-    const uint32_t *first; /* [n_texts] position of each text's first token in dropout masks, if texts are chunks of
-                            * longer texts; NULL: 0 */
+    size_t n_tokens;            /* N, number of tokens of all texts */
+    size_t n_texts;             /* number of texts */
+    size_t longest;             /* maximum sequence length in tokens */
+    const int32_t *ids;         /* [N] token ids in [0, V) */
+    const uint32_t *positions;  /* [N] 0, 1, ... within each text */
+    const uint32_t *offsets;    /* [n_texts + 1] index of each text's first token; offsets[n_texts] = N */
+    const uint32_t *text_index; /* [n_texts] index of each text within the optimizer step, for dropout masks; NULL: 0, 1, ... */
+    const uint32_t *first;      /* [n_texts] position of each text's first token in dropout masks, if texts are chunks of
+                                 * longer texts; NULL: 0 */
 } aoei_batch;
 
 #endif

@@ -10,6 +10,7 @@
 
 enum { BLOCK_ELEMENTS = 16384 }; /* approximate number of elements in a block of rows */
 
+/* Arguments of the tasks. */
 typedef struct dropout_job {
     const aoe_context *ctx;
     aoei_tensor y, x, residual;

@@ -2,8 +2,8 @@
  * Linear layers, forward and backward, with optional activation, residual and adapter.
  * Shapes: N tokens, I input features, O output features.
  *
- * The operations of nn/ check no shapes (the encoder does), allocate no memory and split their
- * work over threads by shape only. Gradients of parameters are always added to the stored
+ * The operations in nn/ do not check shapes (the encoder checks them), allocate no memory, and divide their work over threads
+ * depending on shapes only. Gradients of parameters are always added to the stored
  * values, token by token in ascending order, so gradient accumulation over batches gives the
  * same bits as one large batch.
  */
