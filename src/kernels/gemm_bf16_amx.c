@@ -68,7 +68,7 @@ static_assert(SCRATCH_WORDS <= AOEI_GEMM_SCRATCH, "scratch");
 static_assert(M_BLOCKS * CHUNK_STEPS <= A_STEPS, "a chunk of A");
 static_assert(HALF % EPILOGUE_ROWS == 0 && CHUNK_STEPS % 2 == 0 && BLOCK == AOEI_GEMM_PANEL, "tuning");
 
-/* Tile registers: the four quarters of a block's sums, and the operands of a step. */
+/* Tile registers: four accumulators, one per quarter of a block's sums, and the operands of a step. */
 #define SUMS_00 0
 #define SUMS_01 1
 #define SUMS_10 2
@@ -96,7 +96,7 @@ typedef struct source {
 typedef struct block {
     size_t m, n, rows, columns; /* position and size; rows 0: no block */
     float *sums;                /* [BLOCK_WORDS] destination of the block's running sums */
-    size_t rotation;            /* rotation of the quarters in `sums`; see quarter_offset() */
+    size_t rotation;            /* rotation of the quarters in `sums` (quarter_offset) */
 } block;
 
 /* State of one matmul. */
@@ -347,7 +347,7 @@ static void interleaved_work(work *w) {
             tile_zero(quarter);                                                                                                \
     } while (0)
 
-/* Records that the sums of the held block are stored and that the accumulators now hold those of t. */
+/* Records that the sums of the held block are stored, and that the accumulators now contain the sums of t. */
 static void set_held(work *w, const block *t) {
     if (w->held.rows && w->held.sums == w->staging) {
         w->staged = w->held;

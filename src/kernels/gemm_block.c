@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The loops of all matmul kernels except AMX: blocks of rows, blocks of K, panels of columns, tiles. A block of A is packed
- * once. Unless B is already packed, each of its panels is packed just before its use and stays in the L1 cache for all tiles of
- * the block of rows. Between blocks of K, running sums are stored in C if C is float32 and there is neither a gate nor a
- * residual, which may share C's memory; otherwise they are stored in the scratch buffer. The epilogue processes a tile directly
- * after its last store, while it is in the L1 cache.
+ * once. Unless B is already packed, each of its panels is packed just before its use and stays in the L1 cache for all tiles
+ * of the block of rows. Between blocks of K, running sums are stored in C if C is float32 and there is neither a gate nor a
+ * residual, which may share C's memory; otherwise they are stored in the scratch buffer. The epilogue processes a tile
+ * directly after its last store, while it is in the L1 cache.
  */
 #include "kernels/gemm_block.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels (groups of adjacent columns)
- * and tiles (a few rows of one panel). The code for an instruction set provides tile kernels, whose sums stay in registers
- * during a block of K, the packing and the epilogue.
- * Operands are packed as 32-bit words. A word is a float32, or two bf16 that are adjacent along k if there is an instruction
- * that multiplies bf16. Between blocks of K, the running sums are stored exactly as float32, so block sizes do not change
- * results.
+ * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels (groups of adjacent
+ * columns) and tiles (a few rows of one panel). The code for an instruction set provides tile kernels, whose sums stay in
+ * registers during a block of K, the packing and the epilogue. Operands are packed as 32-bit words. A word is a float32, or
+ * two bf16 that are adjacent along k if there is an instruction that multiplies bf16. Between blocks of K, the running sums
+ * are stored exactly as float32, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -26,7 +25,7 @@ typedef struct aoei_gemm_tile {
 } aoei_gemm_tile;
 
 /* Number of panels of a wide tile. A wide tile is used if A has a single row; it processes several panels at a time, so that
- * enough independent sums are in flight. */
+ * the CPU can overlap enough independent sums. */
 #define AOEI_GEMM_WIDE ((size_t)4)
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);

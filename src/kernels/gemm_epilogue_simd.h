@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The epilogue of the matmul kernels (aoei_gemm_args in kernels.h), vectorized for AVX2 and AVX-512: the operations between a
- * complete sum and its store.
- * Include simd_avx2.h or simd_avx512.h first.
+ * The epilogue of the matmul kernels (aoei_gemm_args in kernels.h), vectorized for AVX2 and AVX-512: the operations between
+ * a complete sum and its store. Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
 #define AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H

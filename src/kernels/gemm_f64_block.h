@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Code shared by the float64 matmul of all instruction sets: loops over blocks of K, over column slices of each panel, and over
- * tiles. Operands are stored in
- * panels, so no packing is needed. Between blocks of K, the running sums are stored exactly in C, so block sizes do not
- * change results.
+ * Code shared by the float64 matmul of all instruction sets: loops over blocks of K, over column slices of each panel, and
+ * over tiles. Operands are stored in panels, so no packing is needed. Between blocks of K, the running sums are stored
+ * exactly in C, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_F64_BLOCK_H
 #define AOEI_KERNELS_GEMM_F64_BLOCK_H

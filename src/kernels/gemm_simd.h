@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The matmul kernels, vectorized for AVX2 and AVX-512: tiles of up to GEMM_ROWS rows by two vectors of columns, for all types.
- * Include simd_avx2.h or simd_avx512.h first, and define GEMM_ROWS, GEMM_STEP (adds the product of two words to a running sum)
- * and transpose_lines. A tile of fewer rows runs the same instructions with fewer registers. A tile
- * of fewer columns differs only in how C is loaded and stored. Results therefore do not depend on the tile size.
+ * The matmul kernels, vectorized for AVX2 and AVX-512: tiles of up to GEMM_ROWS rows by two vectors of columns, for all
+ * types. Include simd_avx2.h or simd_avx512.h first, and define GEMM_ROWS, GEMM_STEP (adds the product of two words to a
+ * running sum) and transpose_lines. A tile of fewer rows runs the same instructions with fewer registers. A tile of fewer
+ * columns differs only in how C is loaded and stored. Results therefore do not depend on the tile size.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
 #define AOEI_KERNELS_GEMM_SIMD_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Packing for the matmul kernels. A line is a row of A or a column of B: K elements along k. Packing converts lines of elements
- * to columns of 32-bit words. A word is a float32 (unchanged, converted from bf16, or rounded
- * to bf16 and converted back) or a pair of bf16 that are adjacent in k. Include simd_avx2.h or simd_avx512.h and define
- * transpose_lines first. Callers pass source type and word kind as compile-time constants.
+ * Packing for the matmul kernels. A line is a row of A or a column of B: K elements along k. Packing converts lines of
+ * elements to columns of 32-bit words. A word is a float32 (unchanged, converted from bf16, or rounded to bf16 and converted
+ * back) or a pair of bf16 that are adjacent along k. Include simd_avx2.h or simd_avx512.h and define transpose_lines first.
+ * Callers pass source type and word kind as compile-time constants.
  */
 #ifndef AOEI_KERNELS_GEMM_WORDS_H
 #define AOEI_KERNELS_GEMM_WORDS_H
@@ -17,7 +17,7 @@ typedef enum word_kind {
     WORD_PAIR     /* two bf16, the one with the smaller k in the lower half */
 } word_kind;
 
-enum { STAGE = 64 }; /* words of a line that are converted before they are transposed */
+enum { STAGE = 64 }; /* number of words of a line that are converted at a time before they are transposed */
 
 static inline const void *element_at(const void *src, aoei_dtype type, size_t i) {
     return (const unsigned char *)src + i * aoei_dtype_size(type);

@@ -2,13 +2,13 @@
  * Kernels: pure functions on raw pointers. An op is an operation such as gemm_f32; it has one kernel for each CPU tier (the
  * instruction set that is selected at run time) for which it is optimized. Kernels allocate no memory, start no threads and
  * report no errors. Their callers in nn/ divide the work over threads, provide scratch memory and check shapes. kernels.def
- * lists all kernels, this header declares them, and kernel_table.h selects them by tier. docs/kernels.md describes how to add
- * a kernel.
- * Accumulation order: an element of a matmul is one running sum over ascending k, sum = fma(a, b, sum) (tier c: sum + a * b),
- * starting from 0 or from the stored value. The tiers avx512bf16 and amx multiply bf16 natively: each step adds the sum of 2
- * or 32 products, which one instruction computes. The instruction sequence of an output row depends only on the tier and the
- * length of the row, never on the number of rows. For this reason, an incomplete vector at the end of a row is processed with
- * the instructions of a complete one, in masked form if they access memory.
+ * lists all kernels, this header declares them, and kernel_table.h selects them by tier. docs/kernels.md describes how to
+ * add a kernel.
+ * Accumulation order: an element of a matmul is one running sum over ascending k, sum = fma(a, b, sum) (tier c: sum + a *
+ * b), starting from 0 or from the stored value. The tiers avx512bf16 and amx multiply bf16 natively: each step adds the sum
+ * of 2 or 32 products, which one instruction computes. The instruction sequence of an output row depends only on the tier
+ * and the length of the row, never on the number of rows. For this reason, an incomplete vector at the end of a row is
+ * processed with the instructions of a complete one, in masked form if they access memory.
  */
 #ifndef AOEI_KERNELS_KERNELS_H
 #define AOEI_KERNELS_KERNELS_H
@@ -46,7 +46,8 @@ typedef enum aoei_activation {
  *     plain:           C = round(f + residual)
  *     activation:      v = round(f), pre = v, C = round(activation(v) + residual)
  *     gate (backward): C = round(f * activation'(gate) + residual)
- * Operands that are NULL are omitted. If accumulate is 1, scale must be 1, and bias, activation, pre, gate and residual must be
+ * Operands that are NULL are omitted from the formulas. If accumulate is 1, scale must be 1, and bias, activation, pre,
+ * gate and residual must be
  * absent. */
 typedef struct aoei_gemm_args {
     size_t M, N, K; /* C is [M,N], A is [M,K], B is [K,N] */
@@ -64,7 +65,7 @@ typedef struct aoei_gemm_args {
     aoei_activation activation; /* applied after the bias */
     void *pre;                  /* output [M,N] of C's type: values before the activation; NULL: not stored */
     size_t pre_row;
-    const void *gate; /* [M,N] of C's type, for the backward of an activation; NULL: none */
+    const void *gate; /* [M,N] of C's type, input of the activation whose backward pass is computed; NULL: none */
     size_t gate_row;
     const void *residual; /* [M,N] of C's type, added last; NULL: none */
     size_t residual_row;
@@ -112,7 +113,7 @@ typedef void aoei_layernorm_grad_bf16_fn(float *dx, size_t dx_row, const float *
 typedef void aoei_layernorm_param_grad_bf16_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const aoei_bf16 *x,
                                                size_t x_row, const float *stats, size_t rows, size_t cols);
 /* RMSNorm (Zhang and Sennrich 2019): y = x * rstd * gamma with rstd = 1 / sqrt(mean(x^2) + eps). stats[rows] receives rstd;
- * NULL: not stored. The gradient functions have the semantics of those of LayerNorm. */
+ * NULL: not stored. The gradient functions are defined like those of LayerNorm. */
 typedef void aoei_rmsnorm_f32_fn(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
                                  float eps, size_t rows, size_t cols);
 typedef void aoei_rmsnorm_grad_f32_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines the same names
- * with 16 lanes, so a kernel body (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h
+ * with 16 lanes, so the code of a kernel (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c.
+ * simd_math.h
  * adds exp and Phi.
  * A vf holds VF_LANES floats, a vu VF_LANES uint32, and a vd VF_LANES doubles. Functions with `part` in their names access only
  * the first n lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some
@@ -68,8 +69,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
 }
 
-/* bf16 rounding as in base/bf16.h, with integer operations so that all tiers give identical bits. The result is in the upper
- * half of each lane; the lower half is undefined. */
+/* bf16 rounding as in base/bf16.h, with integer operations so that all instruction sets give identical bits. The result is in
+ * the upper half of each lane; the lower half is undefined. */
 static inline __m256i vf_bf16_bits(vf x) {
     const __m256i bits = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -162,7 +163,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm256_fmsub_ps(a, b, c);
 }
 
-/* The maximum; the second operand if either is NaN. */
+/* The maximum, or the second operand if an operand is NaN. vf_min corresponds. */
 static inline vf vf_max(vf a, vf b) {
     return _mm256_max_ps(a, b);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Vector types and operations of the float32 kernels for AVX-512 (F, BW, DQ, VL), with 16 lanes. simd_avx2.h defines the
- * same names with 8 lanes, so a kernel body (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c.
- * simd_math.h adds exp and Phi.
- * vf holds floats, vu holds uint32, and vd holds a double for each float lane. `part` functions access only the first n
- * lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some CPUs.
- * Horizontal reductions have a fixed order.
+ * same names with 8 lanes, so the code of a kernel (NAME_simd.h) is written once and compiled by NAME_avx2.c and
+ * NAME_avx512.c. simd_math.h adds exp and Phi.
+ * A vf holds VF_LANES floats, a vu VF_LANES uint32, and a vd VF_LANES doubles. Functions with `part` in their names access
+ * only the first n lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow
+ * on some CPUs. Horizontal reductions have a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX512_H
 #define AOEI_KERNELS_SIMD_AVX512_H
@@ -66,8 +66,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
 }
 
-/* bf16 rounding as in base/bf16.h, with integer operations so that all tiers give identical bits. The result is in the upper
- * half of each lane; the lower half is undefined. */
+/* bf16 rounding as in base/bf16.h, with integer operations so that all instruction sets give identical bits. The result is in
+ * the upper half of each lane; the lower half is undefined. */
 static inline __m512i vf_bf16_bits(vf x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -156,7 +156,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm512_fmsub_ps(a, b, c);
 }
 
-/* The maximum; the second operand if either is NaN. */
+/* The maximum, or the second operand if an operand is NaN. vf_min corresponds. */
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 }
@@ -184,7 +184,7 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm512_scalef_ps(x, n);
 }
 
-/* Sum of the lanes by halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
+/* Sum of the lanes: adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
 static inline float vf_hsum(vf a) {
     const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
@@ -232,7 +232,7 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm512_maskz_mov_pd((__mmask8)m, a.lo), _mm512_maskz_mov_pd((__mmask8)(m >> 8), a.hi)};
 }
 
-/* Sum of the lanes by halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
+/* Sum of the lanes: adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
 static inline double vd_hsum(vd a) {
     const __m512d h = _mm512_add_pd(a.lo, a.hi);
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(h), _mm512_extractf64x4_pd(h, 1));
@@ -263,7 +263,7 @@ static inline vu vu_odd_to_even(vu a) {
     return _mm512_srli_epi64(a, 32);
 }
 
-/* The even lanes of a, each followed by the even lane of b. */
+/* The even lanes of a, each followed by the corresponding even lane of b. */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm512_mask_blend_epi32(0xaaaa, a, _mm512_slli_epi64(b, 32));
 }

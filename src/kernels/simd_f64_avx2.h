@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vector types and operations of the float64 kernels for AVX2 and FMA, with 4 lanes. simd_f64_avx512.h defines the same
- * names with 8 lanes, so a kernel body (NAME_simd.h) is written once. Functions with `part` in their names access only the
- * first n lanes in memory, 0 <= n <= DV_LANES.
+ * names with 8 lanes, so the code of a kernel (NAME_simd.h) is written once. Functions with `part` in their names access
+ * only the first n lanes in memory, 0 <= n <= DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX2_H
 #define AOEI_KERNELS_SIMD_F64_AVX2_H
@@ -71,7 +71,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm256_fnmadd_pd(a, b, c);
 }
 
-/* The maximum; the second operand if either is NaN. */
+/* The maximum, or the second operand if an operand is NaN. dv_min corresponds. */
 static inline dv dv_max(dv a, dv b) {
     return _mm256_max_pd(a, b);
 }
