@@ -3,11 +3,12 @@
  * aoe: angle-optimized embeddings. A library that computes, trains and evaluates text embeddings on CPUs.
  *
  * An embedding model turns a text into a vector of a few hundred float32 values, so that texts of similar meaning have vectors
- * of high cosine. This header has what every program needs: contexts, tokenizers, models, embeddings and search. The other
- * headers include it: aoe_train.h (loss functions, training, new models), aoe_eval.h (evaluation, statistics, benchmarks),
- * aoe_data.h (tables and data tools) and aoe_annotate.h (training data from chat models; experimental).
+ * of high cosine. This header declares what every program needs: contexts, models, embedders and search, and after these the
+ * options, the tokenizer and the model sizes. The other headers include it: aoe_train.h (loss functions, training, new models),
+ * aoe_eval.h (evaluation, statistics, benchmarks), aoe_data.h (tables and data tools) and aoe_annotate.h (training data from
+ * chat models; experimental).
  *
- * A search program: the text that is most similar to a question. examples/ has complete programs.
+ * A search program prints the text that is most similar to a question (examples/ contains complete programs):
  *
  *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err; aoe_neighbor best;
  *     const aoe_text text[3] = {aoe_text_of("She cooks rice."), aoe_text_of("An aircraft departs."), aoe_text_of("It rains.")};
@@ -23,18 +24,22 @@
  *
  * Rules for all headers
  * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says what
- *   happened, where (file and line, byte, tensor or key) and what to do; the object to create, the first parameter, is NULL.
- *   Every function that returns a code can return AOE_EARG for invalid arguments and AOE_ENOMEM.
+ *   happened, where (file and line, byte, tensor or key) and what to do. If the function creates an object, its first parameter
+ *   receives NULL. Every function that returns a code can return AOE_EARG for invalid arguments and AOE_ENOMEM.
  * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. A NULL pointer is reported as AOE_EARG with the names
  *   of the function and the argument; functions without a code return 0, NULL or NaN. Functions that free accept NULL.
- * - Options. Call aoe_x_options_defaults, then change fields. NULL options mean the defaults. struct_size, set by the defaults
- *   function, lets later versions append fields. A struct within another one is part of its size.
- * - Texts are pointer and length, valid UTF-8. NUL is an ordinary character.
+ * - Options. Call aoe_x_options_defaults, which sets every field, then change fields. NULL options mean the defaults. AOE_AUTO
+ *   lets the library choose a value from the model, the data or the machine. 0 and NULL switch an optional limit or feature
+ *   off. struct_size, which the defaults function sets, lets later versions append fields; a nested options struct has a
+ *   struct_size of its own.
+ * - Texts have a pointer and a length. They are valid UTF-8; NUL is an ordinary character.
  * - Ownership. Strings and arrays in options are borrowed for the call. An object created from another one borrows it: destroy
  *   it first (embedder, then model, then context).
  * - Output. The library never prints, exits or aborts. Its messages are passed to the log callback of the context.
  * - Threads. Contexts, tokenizers and models can be shared between threads; an embedder is used by one thread at a time.
  * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B: examples, T: tokens of a text, D: components of a vector.
+ * - Stability. Sections whose heading says "experimental" may change in any release. Everything else changes only with a new
+ *   major version.
  */
 #ifndef AOE_H
 #define AOE_H
@@ -59,6 +64,9 @@ extern "C" {
 #ifndef AOE_NULLABLE
 #define AOE_NULLABLE
 #endif
+
+/* Value of an integer or floating-point option that the library chooses. The comment of the field says from what. */
+#define AOE_AUTO 0x7fffffff
 
 /* -------------------------------------------------------------------- errors */
 
@@ -92,29 +100,106 @@ AOE_API int aoe_version_number(void);        /* AOE_VERSION_NUMBER of the librar
 AOE_API const char *aoe_version(void);       /* AOE_VERSION of the library; static string */
 AOE_API const char *aoe_code_text(int code); /* text of a code from the list above; static string */
 
+/* --------------------------------------------------------------------- texts */
+
+typedef struct aoe_text {
+    const char *data; /* [len] UTF-8, borrowed */
+    size_t len;       /* bytes */
+} aoe_text;
+
+AOE_API aoe_text aoe_text_of(const char *s); /* text of a C string, borrowed */
+
 /* ------------------------------------------------------------------- context */
-
-typedef enum aoe_log_level { AOE_LOG_INFO, AOE_LOG_WARNING } aoe_log_level;
-typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message);
-
-typedef struct aoe_context_options {
-    size_t struct_size; /* set by aoe_context_options_defaults */
-    size_t threads;     /* number of threads, including the calling one; 0: one per CPU that the process may use */
-    aoe_log_fn log;     /* receives messages, on the thread that calls the library; NULL: messages are discarded */
-    void *log_user;     /* first argument of log */
-} aoe_context_options;
 
 /* Thread pool, CPU tier and log. Threads may share a context. */
 typedef struct aoe_context aoe_context;
+typedef struct aoe_context_options aoe_context_options; /* defined below */
 
-AOE_API void aoe_context_options_defaults(aoe_context_options *o);
-/* Errors: AOE_EARG (the environment variable AOE_CPU is not the name of a CPU tier), AOE_ENOMEM. */
+/* Errors: AOE_EARG (options.threads is out of range; the environment variable AOE_CPU is not the name of a CPU tier). */
 AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_context_destroy(aoe_context *AOE_NULLABLE ctx);
-AOE_API size_t aoe_context_threads(const aoe_context *ctx);
+AOE_API size_t aoe_context_threads(const aoe_context *ctx);   /* number of threads, including the calling one */
 AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use: "c", "avx2", "avx512" ...; static string */
 
-/* --------------------------------------------------------------------- enums */
+/* -------------------------------------------------------------------- models */
+
+/* An open model. Immutable; threads may share it. */
+typedef struct aoe_model aoe_model;
+typedef struct aoe_model_options aoe_model_options; /* defined below */
+
+/* Opens a Hugging Face or sentence-transformers model directory; dir NULL: the default model. Weights are memory-mapped. A
+ * directory of adapters in PEFT's format (adapter_config.json, adapter_model.safetensors) opens as its base model with the
+ * adapters merged; its own tokenizer and settings take precedence over those of the base model.
+ * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or infinite
+ * weights; names the tensor), AOE_EUNSUPPORTED (names the architecture or module). */
+AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULLABLE dir,
+                           const aoe_model_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
+AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the components of an embedding */
+
+/* Writes the directory of the default model to dir[size], NUL-terminated: the environment variable AOE_MODEL; else the model
+ * installed with the program or the library ("default" in PREFIX/share/aoe/models, or the only model there); else the model in
+ * the source tree of the program. Errors: AOE_ENOENT (no default model), AOE_EARG (size is too small). */
+AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
+
+/* ----------------------------------------------------------------- embedding */
+
+/* An inference session with its own memory for activations. Only one thread may use it at a time. */
+typedef struct aoe_embedder aoe_embedder;
+typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
+
+typedef struct aoe_text_info {
+    uint32_t tokens;   /* tokens after truncation, special tokens and prompt included; 0: no known word (static models) */
+    uint32_t chunks;   /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
+    uint8_t truncated; /* 1 if the text was truncated */
+} aoe_text_info;
+
+AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
+                                aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
+/* Computes the embeddings of n texts. vectors: [n, D], owned by the caller. info: [n]. The function sorts the texts by length
+ * and batches them. The vector of a text is bit-identical alone, in any batch and for any number of threads. A text without
+ * tokens has the zero vector in a static model and is an error in any other model.
+ * Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite). The message does not
+ * contain the index of the text that failed; aoe_embed_failed_text returns it. */
+AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
+                      aoe_error *AOE_NULLABLE err);
+/* Index of the text that made the last aoe_embed fail; SIZE_MAX if it did not fail because of a text. */
+AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
+AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */
+
+/* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
+AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
+
+/* -------------------------------------------------------------------- search */
+
+typedef struct aoe_neighbor {
+    size_t index; /* row of the vector; SIZE_MAX if there are fewer than k vectors */
+    double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if there are fewer than k vectors */
+} aoe_neighbor;
+
+/* Exact search: for each of the n_queries queries the k vectors with the largest cosine, in descending order; if cosines are
+ * equal, the lower index comes first. queries: [n_queries, dims], vectors: [n, dims], neighbors: [n_queries, k], all owned by
+ * the caller. The cosine with a zero vector is 0. Results do not depend on the number of threads. The function copies the
+ * vectors: it needs 4 n dims bytes of memory and a few MB.
+ * Errors: AOE_EARG (dims is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is not finite). */
+AOE_API int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
+                        size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
+
+/* ------------------------------------------------------- options of the above */
+
+typedef enum aoe_log_level { AOE_LOG_INFO, AOE_LOG_WARNING } aoe_log_level;
+/* Receives one message without a line end, borrowed for the call, on the thread that calls the library. */
+typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message);
+
+struct aoe_context_options {
+    size_t struct_size; /* set by aoe_context_options_defaults */
+    size_t threads;     /* threads, including the calling one, 1 to 1024; default: one per CPU that the process may use */
+    aoe_log_fn log;     /* receives messages; NULL (default): messages are discarded */
+    void *log_user;     /* first argument of log */
+};
+
+AOE_API void aoe_context_options_defaults(aoe_context_options *o);
 
 /* Data type of activations and matrix products. AUTO: bf16 if the CPU has instructions for it, else f32. */
 typedef enum aoe_dtype { AOE_DTYPE_AUTO, AOE_DTYPE_F32, AOE_DTYPE_BF16 } aoe_dtype;
@@ -137,29 +222,100 @@ typedef enum aoe_pooling {
 
 /* Name of a pooling mode, for example "cls" or "last-avg"; static string, NULL for an unknown value. */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
-/* The reverse; also accepts "mean" and "max", the names of sentence-transformers. Errors: AOE_EARG lists the names. */
+/* Parses the name of a pooling mode; also accepts "mean" and "max", the names of sentence-transformers. Errors: AOE_EARG lists
+ * the names. */
 AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *AOE_NULLABLE err);
 
-/* --------------------------------------------------------------------- texts */
+struct aoe_model_options {
+    size_t struct_size;  /* set by aoe_model_options_defaults */
+    aoe_dtype dtype;     /* data type of activations; default AOE_DTYPE_AUTO */
+    aoe_pooling pooling; /* default AOE_POOLING_AUTO: from aoe.json, else from 1_Pooling, else the architecture's default */
+    const char *prompt;  /* template that contains {text}; "": no prompt; NULL (default): from the model directory */
+    size_t max_length;   /* tokens per text, special tokens included; AOE_AUTO (default): from aoe.json, else from
+                            sentence_bert_config.json, else the number of positions of the model */
+    int normalize;       /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
+    size_t bidirectional_from; /* causal models: first layer, counted from 0, in which attention is bidirectional; AOE_AUTO
+                                  (default): from the model directory, else no layer */
+    const char *base;          /* base model of a directory of adapters; NULL (default): named by adapter_config.json */
+};
 
-typedef struct aoe_text {
-    const char *data; /* [len] UTF-8, borrowed */
-    size_t len;       /* bytes */
-} aoe_text;
+AOE_API void aoe_model_options_defaults(aoe_model_options *o);
 
-AOE_API aoe_text aoe_text_of(const char *s); /* text of a C string, borrowed */
+/* Treatment of texts longer than max_length. */
+typedef enum aoe_chunk {
+    AOE_CHUNK_FIRST, /* truncate the text to its first tokens */
+    AOE_CHUNK_MEAN   /* divide the text into chunks of max_length tokens, each with prompt and special tokens; mean of their
+                        vectors */
+} aoe_chunk;
 
-/* ----------------------------------------------------------------- tokenizer */
+struct aoe_embedder_options {
+    size_t struct_size;   /* set by aoe_embedder_options_defaults */
+    size_t batch_tokens;  /* tokens per batch; default 4096; a longer text forms a batch of its own */
+    aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
+    size_t chunk_overlap; /* tokens that adjacent chunks share; AOE_AUTO (default): an eighth of a chunk */
+};
+
+AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
+
+/* --------------------------------------------------- information about models */
+
+typedef struct aoe_model_info {
+    const char *architecture; /* "bert", "llama", "static" ...; static string */
+    size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* as in config.json; 0: not applicable */
+    size_t parameters;           /* parameters of the encoder, without pooler and heads */
+    size_t dims;                 /* components of a vector */
+    const char *dense;           /* dense layer after the pooling: "linear" or "tanh"; static string; NULL: no dense layer */
+    aoe_pooling pooling;         /* pooling in use, never AUTO */
+    const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
+    size_t max_length;           /* tokens per text after truncation, special tokens included */
+    const char *max_length_from; /* source of max_length; static string */
+    const char *prompt;          /* prompt template, owned by the model; "": no prompt */
+    int normalize;               /* 1 if vectors are scaled to unit L2 norm */
+    aoe_dtype dtype;             /* data type in use, never AUTO */
+    const char *storage; /* stored type: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), "mixed"; static string */
+    const char *tokenizer;           /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
+    double dropout;                  /* hidden_dropout_prob of config.json */
+    size_t kv_heads;                 /* heads of keys and values; fewer than `heads` with grouped-query attention */
+    int causal;                      /* 1 if attention is causal in the layers before bidirectional_from */
+    size_t bidirectional_from;       /* causal models: first layer with bidirectional attention; `layers`: no layer */
+    size_t head_size;                /* RAN: components of a head; otherwise 0 */
+    size_t window, min_window;       /* RAN: tokens of a window, and the minimum for a last window of its own; otherwise 0 */
+    const char *base;                /* adapters: directory of the base model, owned by the model; NULL: no adapters */
+    size_t lora_r;                   /* adapters: rank; otherwise 0 */
+    double lora_alpha, lora_dropout; /* adapters: scaling and dropout; otherwise 0 */
+    const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
+} aoe_model_info;
+
+AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
+/* Writes one line about how the model computes vectors: pooling, data type and CPU tier, each with the reason for the choice.
+ * text: [size] bytes, NUL-terminated, truncated if size is too small. */
+AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
+
+/* Sizes of an encoder. */
+typedef struct aoe_shape {
+    size_t hidden, layers, heads, intermediate, vocab;
+    size_t positions; /* maximum tokens of a text; for RAN models, which have no position embeddings, the length to which longer
+                         texts are truncated */
+    size_t kv_heads;  /* heads of keys and values; 0: as many as `heads` */
+    const char *architecture; /* name as in aoe_model_info, borrowed; NULL: "bert" */
+    size_t head_size, window; /* RAN: components of a head, tokens of a window; otherwise 0 */
+} aoe_shape;
+/* Sizes of a known encoder: bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini,
+ * roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG lists the names. */
+AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
+AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static string */
+
+/* ----------------------------------------------------------------- tokenizers */
 
 /* A tokenizer. Immutable; threads may share it. */
 typedef struct aoe_tokenizer aoe_tokenizer;
 
 typedef struct aoe_encode_options {
     size_t struct_size;    /* set by aoe_encode_options_defaults */
-    size_t max_length;     /* tokens per text after truncation, special tokens included; 0: no truncation */
-    const char *prompt;    /* template that contains {text}; NULL: none. Truncation shortens the text, never the template */
-    int no_special_tokens; /* 1: do not add special tokens */
-    int drop_unknown;      /* 1: drop unknown tokens; the result may be empty */
+    size_t max_length;     /* tokens per text after truncation, special tokens included; 0 (default): no truncation */
+    const char *prompt;    /* template that contains {text}; NULL (default): no prompt. Only the text is truncated */
+    int no_special_tokens; /* 1: do not add special tokens; default 0 */
+    int drop_unknown;      /* 1: drop unknown tokens, so that the result may be empty; default 0 */
 } aoe_encode_options;
 
 AOE_API void aoe_encode_options_defaults(aoe_encode_options *o);
@@ -177,155 +333,18 @@ AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, 
 AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
 /* Replaces the contents of *ids with the token ids of one text. Zero *ids before the first call. The ids equal those of the
  * Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG (max_length is too small
- * for the template and the special tokens; the prompt does not contain {text}), AOE_ENOMEM. */
+ * for the template and the special tokens; the prompt does not contain {text}). */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                  aoe_error *AOE_NULLABLE err);
-/* Sets *o to the options with which the model in `dir` tokenizes texts: without special and unknown tokens for a static model,
- * the defaults for every other model and if `dir` contains no known model. Reads no weights. Errors: AOE_ENOMEM. */
+/* Sets *o to the options with which the model in `dir` tokenizes texts: for a static model without special tokens and without
+ * unknown tokens; the defaults for every other model, and if `dir` contains no known model. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
 /* Text of a token, borrowed, not NUL-terminated; data NULL and len 0 for an unknown id. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
-AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", "BPE" or "Unigram"; static string */
-
-/* -------------------------------------------------------------------- models */
-
-/* An open model. Immutable; threads may share it. */
-typedef struct aoe_model aoe_model;
-
-typedef struct aoe_model_options {
-    size_t struct_size;  /* set by aoe_model_options_defaults */
-    aoe_dtype dtype;     /* data type of activations; default AOE_DTYPE_AUTO */
-    aoe_pooling pooling; /* default AOE_POOLING_AUTO: from aoe.json, else from 1_Pooling, else the architecture's default */
-    const char *prompt;  /* template that contains {text}; "": none; NULL: from the model directory */
-    size_t max_length;   /* tokens per text; 0: from aoe.json, else sentence_bert_config.json, else the model's positions */
-    int normalize;       /* 1: scale vectors to unit L2 norm; 0: do not; -1: from the model directory */
-    int bidirectional; /* causal models: 1: attend in both directions in the layers from bidirectional_from to the last; 0: from
-                          the model directory, else in no layer */
-    size_t bidirectional_from; /* first such layer, counted from 0 */
-    const char *base;          /* directory of adapters: their base model; NULL: the one that adapter_config.json names */
-} aoe_model_options;
-
-AOE_API void aoe_model_options_defaults(aoe_model_options *o);
-/* Writes the directory of the default model to dir[size], NUL-terminated: the environment variable AOE_MODEL; else the model
- * installed with the program or the library ("default" in PREFIX/share/aoe/models, or the only model there); else the model in
- * the source tree of the program. Errors: AOE_ENOENT (no default model), AOE_EARG (size is too small). */
-AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
-
-/* Opens a Hugging Face or sentence-transformers model directory; dir NULL: the default model. Weights are memory-mapped. A
- * directory of adapters in PEFT's format (adapter_config.json, adapter_model.safetensors) opens as its base model with the
- * adapters merged; its own tokenizer and settings take precedence over those of the base model.
- * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or infinite
- * weights; names the tensor), AOE_EUNSUPPORTED (names the architecture or module), AOE_ENOMEM. */
-AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULLABLE dir,
-                           const aoe_model_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
-
-typedef struct aoe_model_info {
-    const char *architecture; /* "bert", "llama", "static" ...; static string */
-    size_t hidden, layers, heads, intermediate, vocab, positions, token_types;
-    size_t parameters;           /* parameters of the encoder, without pooler and heads */
-    size_t dims;                 /* components of a vector */
-    const char *dense;           /* dense layer after the pooling: "linear" or "tanh"; static string; NULL: none */
-    aoe_pooling pooling;         /* pooling in use, never AUTO */
-    const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
-    size_t max_length;           /* tokens per text after truncation, special tokens included */
-    const char *max_length_from; /* source of max_length; static string */
-    const char *prompt;          /* prompt template, owned by the model; "": none */
-    int normalize;               /* 1 if vectors are scaled to unit L2 norm */
-    aoe_dtype dtype;             /* data type in use, never AUTO */
-    const char *storage; /* stored type: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), "mixed"; static string */
-    const char *tokenizer;           /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
-    double dropout;                  /* hidden_dropout_prob of config.json */
-    size_t kv_heads;                 /* heads of keys and values; fewer than `heads` with grouped-query attention */
-    int causal;                      /* 1 if attention is causal in the layers before bidirectional_from */
-    size_t bidirectional_from;       /* causal models: first layer with attention in both directions; `layers`: none */
-    size_t head_size;                /* RAN: components of a head; otherwise 0 */
-    size_t window, min_window;       /* RAN: tokens of a window, and the minimum for a last window of its own; otherwise 0 */
-    const char *base;                /* adapters: directory of the base model, owned by the model; NULL: no adapters */
-    size_t lora_r;                   /* adapters: rank; otherwise 0 */
-    double lora_alpha, lora_dropout; /* adapters: scaling and dropout; otherwise 0 */
-    const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
-} aoe_model_info;
-
-AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
-/* Writes one line about how the model computes vectors: pooling, data type and CPU tier, each with the reason for the choice.
- * text: [size] bytes, NUL-terminated, truncated if size is too small. */
-AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
-AOE_API size_t aoe_model_dims(const aoe_model *m);
-AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL: no tokenizer */
-
-/* Sizes of an encoder. */
-typedef struct aoe_shape {
-    size_t hidden, layers, heads, intermediate, vocab, positions;
-    size_t kv_heads;          /* heads of keys and values; 0: as many as `heads` */
-    const char *architecture; /* name as in aoe_model_info, borrowed; NULL: "bert" */
-    size_t head_size, window; /* RAN: components of a head, tokens of a window; otherwise 0. `positions` is then the length to
-                                 which longer texts are truncated */
-} aoe_shape;
-/* Sizes of a known encoder: bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini,
- * roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG lists the names. */
-AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
-AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static string */
-
-/* ----------------------------------------------------------------- embedding */
-
-/* An inference session with its own memory for activations. Only one thread may use it at a time. */
-typedef struct aoe_embedder aoe_embedder;
-
-/* Treatment of texts longer than max_length. */
-typedef enum aoe_chunk {
-    AOE_CHUNK_FIRST, /* truncate the text to its first tokens */
-    AOE_CHUNK_MEAN   /* divide the text into chunks of max_length tokens, each with prompt and special tokens; mean of their
-                        vectors */
-} aoe_chunk;
-
-typedef struct aoe_embedder_options {
-    size_t struct_size;   /* set by aoe_embedder_options_defaults */
-    size_t batch_tokens;  /* tokens per batch; default 4096; a longer text forms a batch of its own */
-    aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
-    size_t chunk_overlap; /* tokens that adjacent chunks share; default (size_t)-1: an eighth of a chunk */
-} aoe_embedder_options;
-
-typedef struct aoe_text_info {
-    uint32_t tokens;   /* tokens after truncation, special tokens and prompt included; 0: no known word (static models) */
-    uint32_t chunks;   /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
-    uint8_t truncated; /* 1 if the text was truncated */
-} aoe_text_info;
-
-AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
-AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
-                                aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
-/* Computes the embeddings of n texts. vectors: [n, dims], row-major, owned by the caller. info: [n] or NULL. The function sorts
- * the texts by length and batches them. A text's vector is bit-identical alone, in any batch and for any number of threads. A
- * text without tokens has the zero vector in a static model and is an error in any other model.
- * Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite), AOE_ENOMEM.
- * aoe_embed_failed_text returns the index of the text that failed; the message does not contain it. */
-AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
-                      aoe_error *AOE_NULLABLE err);
-/* Index of the text that made the last aoe_embed fail, or (size_t)-1. */
-AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
-AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */
-
-/* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
-AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
-
-/* ------------------------------------------------------------------ search */
-
-typedef struct aoe_neighbor {
-    size_t index; /* row of the vector; SIZE_MAX if there are fewer than k vectors */
-    double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if there are fewer than k vectors */
-} aoe_neighbor;
-
-/* Exact search: for each of the n_queries queries the k vectors with the largest cosine, in descending order; if cosines are
- * equal, the lower index comes first. queries: [n_queries, dims], vectors: [n, dims], neighbors: [n_queries, k], all row-major
- * and owned by the caller. The cosine with a zero vector is 0. Results do not depend on the number of threads. Copies the
- * vectors: needs 4 n dims bytes of memory and a few MB.
- * Errors: AOE_EARG (dims is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is not finite), AOE_ENOMEM. */
-AOE_API int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
-                        size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
+AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t);       /* "WordPiece", "BPE" or "Unigram"; static string */
+AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL: the model has no tokenizer */
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_train.h: loss functions, LoRA, training, pretraining, memory plans, new models
- * and experiments. docs/training.md and docs/experiments.md are the manuals.
+ * aoe_train.h: training, pretraining, experiments, new models, memory plans, LoRA and loss functions. docs/training.md and
+ * docs/experiments.md are the manuals; docs/objectives.md contains the formulas.
+ *
+ * A training program sets a model, an output directory and a training file (examples/train.c):
+ *
+ *     aoe_train_data data; aoe_train_options o;
+ *     aoe_train_data_defaults(&data, "train.tsv");
+ *     aoe_train_options_defaults(&o);
+ *     o.args.model = "models/bert-mini"; o.args.output = "my-model"; o.data = &data; o.n_data = 1;
+ *     if (aoe_train(ctx, &o, &err)) fprintf(stderr, "%s\n", err.message);
  */
 #ifndef AOE_TRAIN_H
 #define AOE_TRAIN_H
@@ -16,283 +24,301 @@ extern "C" {
 
 /* ------------------------------------------------------------ loss functions */
 
-/* How the angle between complex vectors is scored; docs/objectives.md has both with their gradients. */
+/* Score of the angle between complex vectors. docs/objectives.md contains both formulas and their gradients. */
 typedef enum aoe_angle_form {
-    AOE_ANGLE_REFERENCE, /* | sum_k Re + Im of z_k conj(w_k) | / (|x||y|), as the reference implementation has it */
+    AOE_ANGLE_REFERENCE, /* | sum_k Re + Im of z_k conj(w_k) | / (|x||y|), as in the reference implementation */
     AOE_ANGLE_PHASE      /* -D, D = sum_k m_k |arg(z_k conj w_k)| / sum_k m_k, m_k = |z_k||w_k|, radians */
 } aoe_angle_form;
 
 typedef struct aoe_objective_options {
     size_t struct_size;                    /* set by aoe_objective_options_defaults */
-    double w_cosine, w_ibn, w_angle;       /* weights w1 w2 w3 of equation 8; default 1; 0 turns a term off */
-    double w_cln;                          /* of the contrastive term with negatives; default 1; pairs have none */
+    double w_cosine, w_ibn, w_angle;       /* weights w1, w2, w3 of equation 8; default 1; 0 switches a term off */
+    double w_cln;                          /* triplets: weight of the contrastive term with negatives; default 1 */
     double tau_cosine, tau_ibn, tau_angle; /* temperatures (divisors); default 0.05, 0.05, 1.0 */
-    double hard_negative; /* of triplets: added to the score of a query with its own negative, as SimCSE has it; default 0 */
-    int isp;              /* identical-sentence detection in in-batch negatives; default 1 */
+    double hard_negative;      /* triplets: added to the score of a query with its own negative, as in SimCSE; default 0 */
+    int isp;                   /* 1: identical-sentence detection in in-batch negatives (default); 0: none */
     aoe_angle_form angle_form; /* default AOE_ANGLE_REFERENCE */
-    double ibn_threshold;      /* labels >= this are positive pairs for in-batch negatives; default 1.0 */
+    double ibn_threshold; /* lowest label of a positive pair for in-batch negatives; default 1.0. aoe_train_options: AOE_AUTO
+                             (default): lowest + 0.8 (highest - lowest) label of the file */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
-    double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8), or that of aoe_contrastive */
-    double cosine, ibn, angle; /* each term before its weight; 0 when its weight is 0 */
-    double contrastive;        /* of aoe_contrastive; else 0 */
-    double regression;         /* of AOE_METHOD_SBERT_REGRESSION; else 0 */
-    double classification;     /* of AOE_METHOD_SBERT_CLASSIFICATION; else 0 */
-    double teacher;            /* of distillation (aoe_train), before its weight; part of total; else 0 */
-    size_t ordered_pairs;      /* (i, j) with label_i < label_j: what cosine and angle learn from */
-    size_t positive_pairs;     /* pairs with label >= ibn_threshold; of aoe_contrastive: B */
+    double total;              /* weighted sum of the terms: equation 8, or the total of aoe_contrastive */
+    double cosine, ibn, angle; /* terms before their weights; 0 if the weight is 0 */
+    double contrastive;        /* contrastive term (aoe_contrastive); otherwise 0 */
+    double regression;         /* term of AOE_METHOD_SBERT_REGRESSION; otherwise 0 */
+    double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION; otherwise 0 */
+    double teacher;            /* distillation term before its weight; included in total; otherwise 0 */
+    size_t ordered_pairs;      /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
+    size_t positive_pairs;     /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
-/* Value and gradient of equations 1 to 8. x, y: [B, D] with rows `stride` floats apart; label: [B].
- * group: [2B] identity class of each text, x0 y0 x1 y1 ...: equal numbers are equal texts (NULL: all differ).
- * grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x; both may be NULL.
- * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0, a temperature <= 0), AOE_ENUMERIC, AOE_ENOMEM. */
+/* Value and gradient of equations 1 to 8 of the AnglE paper for B labelled pairs. x, y: [B, D] with rows `stride` floats apart;
+ * label: [B]. group: [2B] identity class of each text in the order x0 y0 x1 y1 ...: equal numbers are equal texts; NULL: all
+ * texts differ. grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x and d total / d y.
+ * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0; a temperature <= 0), AOE_ENUMERIC. */
 AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const float *x, const float *y, size_t stride,
                           const double *label, const uint32_t *AOE_NULLABLE group, size_t B, size_t D,
                           float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *AOE_NULLABLE result,
                           aoe_error *AOE_NULLABLE err);
-/* Value and gradient for B examples of a query and a positive text (arity 2), or of these and a negative (arity 3).
- * v: [arity B, D], q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: the same shape, overwritten with d total / d v, or NULL.
- * With C(t) the mean over queries of the cross entropy of q_i's positive among the candidates t, scores cos / tau_ibn:
- *     arity 2: total = w_ibn contrastive, contrastive = C(p); no other weight counts
- *     (hard_negative is added to the score of q_i and n_i)
- *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2,
- *              cosine and angle those of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
+/* Value and gradient of the contrastive loss for B examples. arity: texts per example, 2 (query, positive) or 3 (query,
+ * positive, negative). v: [arity B, D] vectors in the order q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: [arity B, D],
+ * overwritten with d total / d v. C(t) is the mean over queries of the cross entropy of q_i's positive among the candidates t,
+ * with scores cos / tau_ibn, where hard_negative is added to the score of q_i and n_i:
+ *     arity 2: total = w_ibn contrastive, contrastive = C(p); the other weights are ignored
+ *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2;
+ *              cosine and angle are the terms of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
  * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: as aoe_objective; AOE_EARG for another arity. */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
                             float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
-/* The angle score of one pair, before the temperature. x, y: [D], D even (else NaN). */
+/* The angle score of one pair, before the temperature. x, y: [D]; NaN if D is odd. */
 AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form);
 
 /* ---------------------------------------------------------------------- LoRA */
 
-/* Low-rank adapters (LoRA, Hu et al. 2021), trained beside weights that stay as they are; docs/lora.md. Where training starts
- * from a directory of adapters, they go on: r, alpha and targets are theirs and not to be given. */
+/* Low-rank adapters (LoRA, Hu et al. 2021), which are trained while all other weights are frozen; docs/lora.md. If the model is
+ * a directory of adapters, training continues these: their r, alpha and targets cannot be changed. */
 typedef struct aoe_lora {
     size_t struct_size;  /* set by aoe_lora_defaults */
-    size_t r;            /* rank; 0: no new adapters */
-    double alpha;        /* their product is multiplied by alpha / r; NaN: 32 */
-    double dropout;      /* on what an adapter sees; NaN: 0.1, or of saved adapters theirs */
-    const char *targets; /* "q_proj,v_proj": linear layers by name, or its end behind a dot; NULL: all of the layers' */
-    int load_8bit;       /* 1: the weights beside the adapters are held as int8 rows, as aoe_convert stores them */
+    size_t r;            /* rank of new adapters; 0 (default): no new adapters */
+    double alpha;        /* the output of an adapter is scaled by alpha / r; AOE_AUTO (default): 32 for new adapters */
+    double dropout;      /* dropout on the input of an adapter; AOE_AUTO (default): 0.1, or the value saved with the adapters */
+    const char *targets; /* names of linear layers, or their last parts, for example "q_proj,v_proj"; NULL (default): all linear
+                            layers */
+    int load_8bit;       /* 1: keep the frozen weights in memory as int8 rows, as aoe_convert stores them; default 0 */
 } aoe_lora;
+
 AOE_API void aoe_lora_defaults(aoe_lora *l);
 
-/* --------------------------------------------------------------- memory plan */
+/* --------------------------------------------------------------- memory plans */
 
-/* How weights are stored; computing is the same for all (docs/model-directories.md). */
+/* Stored type of weights. It does not affect the data type of computations (docs/model-directories.md). */
 typedef enum aoe_storage {
     AOE_STORAGE_F32,
-    AOE_STORAGE_BF16, /* rounded to the nearest; read by other programs too */
-    AOE_STORAGE_INT8  /* matrices: int8 and a float32 scale a row, max|row| / 127; vectors float32; read by aoe alone */
+    AOE_STORAGE_BF16, /* rounded to nearest; other programs can read it */
+    AOE_STORAGE_INT8  /* matrices as int8 with one float32 scale per row, max|row| / 127, and float32 vectors; only aoe reads it
+                       */
 } aoe_storage;
 
-/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. The
- * texts of a training file, and a teacher's vectors of them, come on top, and with an evaluation what `evaluation` says. */
+/* Bytes that the embedder and the trainer allocate for a batch of n_texts texts of `length` tokens. Training also needs memory
+ * for the texts of the training files and the vectors of a teacher; an evaluation during training adds `evaluation`. */
 typedef struct aoe_memory_plan {
-    aoe_dtype dtype; /* of activations and packed copies: the one the model was opened for */
+    aoe_dtype dtype; /* data type of activations and packed copies: that of the open model */
     /* inference */
-    size_t weights;     /* as stored (mapped) */
-    size_t packed;      /* copies laid out for the kernels */
-    size_t activations; /* of one batch */
-    /* training of n_texts / 2 pairs (with aoe_train_options.cache_chunk: plan for the texts of a chunk) */
-    size_t frozen;             /* with adapters: the weights beside them, in the file or converted; else 0 */
-    size_t parameters;         /* float32 values of what is trained */
-    size_t gradients;          /* float32 */
-    size_t moments;            /* AdamW's two, float32 */
-    size_t training_packed;    /* bf16 copies of the linear weights, refreshed by every step; 0 in float32 */
-    size_t kept;               /* activations kept from forward to backward */
-    size_t kept_recompute;     /* the same with aoe_train_options.recompute */
-    size_t working;            /* gradients of activations and scratch, of one layer at a time */
-    size_t objectives;         /* the batch's vectors in the objectives, and the scores of in-batch negatives */
-    size_t training;           /* the sum, without recompute */
-    size_t training_recompute; /* the sum, with it */
-    size_t evaluation;         /* with a dev set: the best parameters so far, and an embedder */
+    size_t weights;     /* memory-mapped weights */
+    size_t packed;      /* copies of weights in the layout of the kernels */
+    size_t activations; /* activations of one batch */
+    /* training of n_texts / 2 pairs; with aoe_train_options.cache_chunk, plan for the texts of a chunk */
+    size_t frozen;             /* frozen weights, memory-mapped or converted (adapters); otherwise 0 */
+    size_t parameters;         /* float32 values of the trained parameters */
+    size_t gradients;          /* float32 gradients */
+    size_t moments;            /* the two float32 moments of AdamW */
+    size_t training_packed;    /* bf16 copies of the linear weights, updated in each step; 0 in float32 */
+    size_t kept;               /* activations kept from the forward to the backward pass */
+    size_t kept_recompute;     /* activations kept with aoe_training_args.recompute */
+    size_t working;            /* gradients of activations and buffers for one layer at a time */
+    size_t objectives;         /* vectors of the batch in the loss functions, and scores of in-batch negatives */
+    size_t training;           /* sum for training without recompute */
+    size_t training_recompute; /* sum for training with recompute */
+    size_t evaluation;         /* additional memory with a dev set: the best parameters and an embedder */
 } aoe_memory_plan;
 
 typedef struct aoe_plan_options {
-    size_t struct_size; /* set by aoe_plan_options_defaults */
-    size_t n_texts, length;
-    aoe_lora lora;       /* of training; r 0: of adapters that go on theirs, else all weights are trained */
-    aoe_dtype dtype;     /* of a shape: as in aoe_model_options */
-    aoe_storage storage; /* of a shape: how its weights are stored */
+    size_t struct_size;  /* set by aoe_plan_options_defaults */
+    size_t n_texts;      /* texts in a batch; default 64 */
+    size_t length;       /* tokens per text; default 32 */
+    aoe_lora lora;       /* adapters to train; r 0: the adapters of the model if it has any, else all weights are trained */
+    aoe_dtype dtype;     /* aoe_shape_plan: data type, as in aoe_model_options */
+    aoe_storage storage; /* aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
 } aoe_plan_options;
 
-/* 64 texts of 32 tokens, no adapters, weights of a shape stored as bf16. */
 AOE_API void aoe_plan_options_defaults(aoe_plan_options *o);
+/* Plans the memory for an open model. */
 AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
                            aoe_error *AOE_NULLABLE err);
-/* The same for a model that need not exist. */
+/* Plans the memory for a model of the given sizes, which need not exist. */
 AOE_API int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
                            aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------------ training */
 
 typedef enum aoe_train_event_kind {
-    AOE_TRAIN_START,      /* plan is known: steps, pairs, ibn_threshold */
-    AOE_TRAIN_STEP,       /* an optimiser step was taken */
-    AOE_TRAIN_EVAL,       /* dev score is known */
-    AOE_TRAIN_CHECKPOINT, /* a checkpoint is complete on disk: path */
+    AOE_TRAIN_START,      /* training starts: steps, pairs and ibn_threshold are set */
+    AOE_TRAIN_STEP,       /* an optimizer step is complete */
+    AOE_TRAIN_EVAL,       /* an evaluation on the dev set is complete */
+    AOE_TRAIN_CHECKPOINT, /* a checkpoint is complete on disk: path is set */
     AOE_TRAIN_DONE        /* the model is in the output directory */
 } aoe_train_event_kind;
 
 typedef struct aoe_train_event {
     aoe_train_event_kind kind;
-    size_t step, steps;                         /* done so far; of the whole run (with max_minutes as its pace has it) */
-    double epoch;                               /* step in epochs */
-    aoe_objective_result loss;                  /* STEP: mean over the step's batches; EVAL of pretraining: held out */
-    double accuracy;                            /* STEP, EVAL of pretraining: of masked words; else NaN */
-    double lr, grad_norm;                       /* STEP: rate used; norm before clipping */
-    double tokens_per_second, pairs_per_second; /* since the last event of this kind; in pretraining a pair is a sequence */
-    double seconds, seconds_left;
-    double score, best_score; /* EVAL, DONE: dev score, best so far (NaN without dev) */
-    size_t best_step;
-    size_t pairs;         /* START: training pairs */
-    double ibn_threshold; /* START: in use */
-    const char *path;     /* CHECKPOINT: directory; else NULL */
+    size_t step, steps;        /* completed steps; steps of the whole run (with max_minutes an estimate) */
+    double epoch;              /* completed steps, in epochs */
+    aoe_objective_result loss; /* STEP: mean over the batches of the step; EVAL in pretraining: held-out loss */
+    double accuracy;           /* STEP, EVAL in pretraining: accuracy on masked tokens; otherwise NaN */
+    double lr, grad_norm;      /* learning rate of the step; gradient norm before clipping */
+    double tokens_per_second,
+        pairs_per_second;         /* since the last event of the same kind; pretraining counts sequences as pairs */
+    double seconds, seconds_left; /* elapsed time; estimated remaining time */
+    double score, best_score;     /* EVAL, DONE: dev score; highest score so far (NaN without a dev set) */
+    size_t best_step;             /* step of best_score */
+    size_t pairs;                 /* START: number of training examples */
+    double ibn_threshold;         /* START: threshold in use */
+    const char *path;             /* CHECKPOINT: directory, borrowed for the call; otherwise NULL */
 } aoe_train_event;
 
-/* Returns 0 to go on; else a checkpoint is written and aoe_train returns AOE_ECANCELLED. */
+/* Returns 0 to continue. Otherwise training writes a checkpoint, and aoe_train returns AOE_ECANCELLED. */
 typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
-/* Scores the model in training; higher is better. */
+/* Sets *score to the score of the model in training; higher is better. Returns 0 or an error code with err. */
 typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
 
-/* What every kind of training has in common. */
+/* Options of fine-tuning and pretraining. */
 typedef struct aoe_training_args {
     size_t struct_size;              /* set by aoe_training_args_defaults */
-    const char *model;               /* directory to start from */
-    const char *output;              /* directory of the result */
-    aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
-    size_t epochs;                   /* 1 */
-    size_t max_steps;                /* 0: epochs decide */
-    double max_minutes;              /* 0: steps decide; else the time does, whatever epochs says: not bit-reproducible */
-    int recompute;                   /* 1: keep less of the forward pass and compute it again; same result */
-    size_t batch_tokens;             /* 4096: of evaluation batches and a teacher's; of pretraining, in the encoder at a time */
-    double lr;                       /* 5e-5, peak */
-    double warmup;                   /* 0.1: below 1 a share of the steps, else steps */
-    double weight_decay;             /* 0.01, on matrices only */
-    double max_grad_norm;            /* 1.0; 0: no clipping */
-    double dropout;                  /* negative: config.json */
-    uint64_t seed;                   /* 42 */
-    size_t save_every;               /* steps between checkpoints; 0: each epoch's end */
-    size_t keep_checkpoints;         /* newest kept; 1 */
-    size_t eval_every;               /* steps between evaluations; 0: each epoch's end */
-    size_t patience;                 /* evaluations without improvement before stopping; 0: never */
-    int resume;                      /* go on from the newest complete checkpoint in output */
-    int force;                       /* replace a model in output */
-    aoe_train_fn event;              /* NULL: none */
-    void *event_user;
+    const char *model;               /* directory of the start model; required */
+    const char *output;              /* directory of the trained model; required */
+    aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
+    size_t epochs;                   /* default 1 */
+    size_t max_steps;                /* number of steps, replaces epochs; 0 (default): epochs determine it */
+    double max_minutes;      /* duration, replaces epochs and max_steps; such a run is not bit-reproducible; 0 (default):
+                                no limit */
+    int recompute;           /* 1: recompute activations in the backward pass to save memory; the result is the same */
+    size_t batch_tokens;     /* tokens per batch of evaluations, teachers and the encoder in pretraining; default 4096 */
+    double lr;               /* highest learning rate; default 5e-5 */
+    double warmup;           /* below 1: fraction of the steps; otherwise number of steps; default 0.1 */
+    double weight_decay;     /* on matrices only; default 0.01 */
+    double max_grad_norm;    /* gradient clipping; default 1.0; 0: no clipping */
+    double dropout;          /* dropout probability; AOE_AUTO (default): from config.json */
+    uint64_t seed;           /* default 42 */
+    size_t save_every;       /* steps between checkpoints; 0 (default): at the end of each epoch */
+    size_t keep_checkpoints; /* number of checkpoints kept on disk; default 1 */
+    size_t eval_every;       /* steps between evaluations; 0 (default): at the end of each epoch */
+    size_t patience;         /* evaluations without improvement after which training stops; 0 (default): never */
+    int resume;              /* 1: continue from the newest complete checkpoint in output */
+    int force;               /* 1: replace a model in output */
+    aoe_train_fn event;      /* receives events; NULL (default): none */
+    void *event_user;        /* first argument of event */
 } aoe_training_args;
 
 AOE_API void aoe_training_args_defaults(aoe_training_args *o);
 
-/* What of a teacher's vectors is learned; docs/objectives.md has the formulas. */
+/* Loss of distillation from a teacher model; docs/objectives.md contains the formulas. */
 typedef enum aoe_distill {
-    AOE_DISTILL_COSINE, /* the cosine of x and y, query and positive, query and negative: mean squared difference */
-    AOE_DISTILL_KL      /* the softmax over components: Kullback-Leibler divergence; both models of the same width */
+    AOE_DISTILL_COSINE, /* squared difference of the cosines of student and teacher for each pair of texts of an example */
+    AOE_DISTILL_KL      /* KL divergence of the softmax over components; both models must have the same dimensions */
 } aoe_distill;
 
-/* A training file. By the default method pairs get the cosine, in-batch negatives and angle objectives; positives and triplets
- * the contrastive one, triplets with cosine and angle (docs/objectives.md). */
+/* A training file. The default method trains pairs with the cosine, in-batch negatives and angle losses, positives with the
+ * contrastive loss, and triplets with the contrastive, cosine and angle losses (docs/objectives.md). */
 typedef struct aoe_train_data {
     const char *path;
-    aoe_example_kind kind;
-    aoe_table_options table;
-    double weight;          /* 1: every example once an epoch; 2 twice, 0.5 a random half */
-    const char *prompt;     /* template for the texts (of positives and triplets: the query); NULL: the model's, "": none */
-    const char *doc_prompt; /* for what is not the query; NULL: as prompt */
-    double ibn_threshold;   /* of pairs; NaN: the objective's */
+    aoe_example_kind kind;   /* kind of the examples; default AOE_EXAMPLES_AUTO */
+    aoe_table_options table; /* columns, label_map and format of the file */
+    double weight;           /* passes over the file per epoch: 2: each example twice, 0.5: a random half; default 1 */
+    const char *prompt; /* template for the texts (positives and triplets: for the query); "": no prompt; NULL (default): from
+                           the model */
+    const char *doc_prompt; /* template for positives and negatives; NULL (default): same as prompt */
+    double ibn_threshold;   /* pairs: lowest label of a positive pair; AOE_AUTO (default): options.objective.ibn_threshold */
 } aoe_train_data;
+
 AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
 
-/* What is minimised, by the form of a file (docs/objectives.md). Of `objective` below a method takes what it names. */
+/* Training methods; docs/objectives.md. Each uses only the fields of aoe_train_options.objective that are named here. */
 typedef enum aoe_method {
-    AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triplets: aoe_contrastive; with all weights */
-    AOE_METHOD_COSENT,               /* pairs, triplets: the cosine objective alone; tau_cosine */
-    AOE_METHOD_SBERT_CLASSIFICATION, /* pairs: softmax over u, v, |u - v|; labels are classes */
+    AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triplets: aoe_contrastive; all fields */
+    AOE_METHOD_COSENT,               /* pairs, triplets: only the cosine loss; tau_cosine */
+    AOE_METHOD_SBERT_CLASSIFICATION, /* pairs: softmax classifier over u, v, |u - v|; labels are classes */
     AOE_METHOD_SBERT_REGRESSION,     /* pairs: mean squared difference of cosine and label / label_max */
-    AOE_METHOD_SIMCSE_UNSUP,         /* texts, of any file: each with itself under other dropout masks; tau_ibn */
-    AOE_METHOD_SIMCSE_SUP,           /* triplets, positives, and pairs from ibn_threshold on; tau_ibn, hard_negative */
-    AOE_METHOD_CONTRASTIVE,          /* the same: aoe_contrastive without cosine and angle; w_ibn, w_cln as well */
+    AOE_METHOD_SIMCSE_UNSUP,         /* texts of any file: each text with itself under another dropout mask; tau_ibn */
+    AOE_METHOD_SIMCSE_SUP,           /* triplets, positives, pairs with label >= ibn_threshold; tau_ibn, hard_negative */
+    AOE_METHOD_CONTRASTIVE,          /* data of SIMCSE_SUP, without its projection: aoe_contrastive without cosine and angle;
+                                        tau_ibn, hard_negative, w_ibn, w_cln */
     AOE_METHOD_COUNT
 } aoe_method;
-AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; static, NULL for an unknown value */
+
+AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; static string, NULL for an unknown value */
 AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_train_options {
     size_t struct_size; /* set by aoe_train_options_defaults */
     aoe_training_args args;
-    const aoe_train_data *data; /* [n_data]; a batch is of one file, the order of batches random */
+    const aoe_train_data *data; /* [n_data] training files; a batch has examples of one file, and batches are in random order */
     size_t n_data;
-    aoe_method method;               /* AOE_METHOD_ANGLE */
-    aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of a file */
-    double label_max;                /* of regression: the label of a cosine of 1; NaN: the highest of a file */
-    size_t classes;                  /* of classification; 0: the highest label + 1 */
-    int no_projection;               /* 1: SimCSE without its dense layer with tanh behind the pooling */
-    int allow_duplicates;            /* 1: a contrastive batch may have a text twice */
-    size_t batch_size;               /* 32 examples */
-    size_t accumulate;               /* 1 batches a step */
-    size_t cache_chunk;              /* pairs in the encoder at a time, objectives over the whole batch; 0: all */
-    const char *teacher;             /* directory of a model to learn from, with its own tokenizer and settings; NULL: none */
-    double w_teacher;                /* 1: weight of that; above 0, all weights of `objective` may be 0; 0: no teacher */
-    aoe_distill distill;             /* AOE_DISTILL_COSINE */
-    aoe_lora lora;                   /* adapters are trained, and saved, instead of all weights */
-    aoe_dev_fn evaluate;             /* NULL: no dev set; the last model is kept */
-    void *evaluate_user;
-    uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set: resuming with another one is refused; 0: not checked */
-    const char *dev_name;     /* for the record; NULL without dev */
+    aoe_method method;               /* default AOE_METHOD_ANGLE */
+    aoe_objective_options objective; /* weights and temperatures; its ibn_threshold is AOE_AUTO by default */
+    double label_max;                /* SBERT_REGRESSION: label of a cosine of 1; AOE_AUTO (default): highest label of a file */
+    size_t classes;                  /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1 */
+    int no_projection;               /* 1: SIMCSE methods without the dense layer with tanh after the pooling */
+    int allow_duplicates;            /* 1: a text may occur twice in a contrastive batch */
+    size_t batch_size;               /* examples per batch; default 32 */
+    size_t accumulate;               /* batches per step; default 1 */
+    size_t cache_chunk;              /* examples in the encoder at a time, with losses over the whole batch (GradCache); 0
+                                        (default): the whole batch */
+    const char *teacher;             /* model directory of a teacher; NULL (default): no distillation */
+    double w_teacher;                /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all
+                                        weights of `objective` may be 0 */
+    aoe_distill distill;             /* default AOE_DISTILL_COSINE */
+    aoe_lora lora;                   /* adapters to train instead of all weights */
+    aoe_dev_fn evaluate;      /* scores the model on a dev set, and the best model is kept; NULL (default): the last model
+                                 is kept */
+    void *evaluate_user;      /* first argument of evaluate */
+    uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set; resuming with another one is an error; 0 (default):
+                                 not checked */
+    const char *dev_name;     /* name of the dev set in aoe.json; NULL without a dev set */
 } aoe_train_options;
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
-/* Fine-tunes args.model on o->data into args.output. Same seed, same bits, for any number of threads and after resume.
- * Where args.model is a directory of adapters, or o->lora asks for new ones, these alone are trained and saved, in PEFT's
- * layout; the model that they are for stays as it is and where it is.
- * A teacher's vectors of all texts are made once, before the first step; they must be the same when a run is resumed.
- * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
- * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
+/* Fine-tunes args.model on the training files and writes the model to args.output. The same seed gives the same bits for any
+ * number of threads and after resuming. If args.model is a directory of adapters, or options.lora requests new adapters, only
+ * the adapters are trained and saved, in PEFT's format; the base model is neither changed nor copied. The vectors of a teacher
+ * are computed once, before the first step; a resumed run checks that they are unchanged.
+ * Errors: AOE_EFORMAT (training file: file, line and column; labels without an ordered pair if the cosine or angle loss is on),
+ * AOE_EEXIST (args.output contains a model or checkpoints, without force or resume), AOE_ENUMERIC (the loss is not finite),
+ * AOE_ECANCELLED, AOE_EIO and other errors of files. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------- pretraining */
 
 typedef struct aoe_pretrain_options {
     size_t struct_size;       /* set by aoe_pretrain_options_defaults */
-    aoe_training_args args;   /* lr 5e-4; max length: of a sequence, and of texts later on; evaluation: the held-out loss */
-    const char *const *texts; /* [n_texts] .txt (a text a line) or tables with a column `text`, .gz and .zst too */
+    aoe_training_args args;   /* lr: default 5e-4; model_options.max_length: tokens per sequence, also stored in the output; the
+                                 score of an evaluation is the negative held-out loss */
+    const char *const *texts; /* [n_texts] .txt files with one text per line, or tables; also .gz and .zst */
     size_t n_texts;
-    aoe_table_options table; /* columns: "text=NAME" */
-    size_t batch_size;       /* 256 sequences a step; args.batch_tokens of them are in the encoder at a time */
-    int pack;                /* 1: texts are joined up to the maximum length; 0: each is a sequence of its own */
-    double mask_rate;        /* 0.15 of the tokens, in whole words */
-    size_t shuffle;          /* 131072 sequences in the shuffle buffer */
-    double held_out;         /* 0.005 of the texts, chosen by content, for evaluation; 0: none, and the last model is kept */
+    aoe_table_options table; /* columns: "text=NAME" selects the column of the texts; default: column text */
+    size_t batch_size;       /* sequences per step; default 256. The encoder computes args.batch_tokens at a time */
+    int pack;                /* 1 (default): join texts up to the maximum length; 0: one sequence per text */
+    double mask_rate;        /* fraction of tokens that are masked, in whole words; default 0.15 */
+    size_t shuffle;          /* sequences in the shuffle buffer; default 131072 */
+    double held_out;         /* fraction of texts for evaluation, chosen by their content; default 0.005; 0: no evaluation, and
+                                the last model is kept */
 } aoe_pretrain_options;
 
 AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
-/* Masked-language-model pretraining (Devlin et al. 2019, section 3.1; whole words) of args.model into args.output, from
- * random weights (aoe_init) or going on from a checkpoint. The output is that of transformers' BertForMaskedLM; aoe_train
- * starts from it. Events: loss.total is the mean loss of masked tokens in nats, `accuracy` the share of them predicted,
- * score = -loss of the held-out texts. Same seed, same bits, for any number of threads and after resume.
- * Errors: those of aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
+/* Masked-language-model pretraining (Devlin et al. 2019, section 3.1; whole-word masking) of args.model into args.output, from
+ * random weights (aoe_init) or from a pretrained model. The output has the format of transformers' BertForMaskedLM; aoe_train
+ * accepts it as a start model. In events, loss.total is the mean loss of masked tokens in nats, `accuracy` is the fraction of
+ * masked tokens predicted correctly, and score is the negative loss on held-out texts. The same seed gives the same bits for
+ * any number of threads and after resuming. Errors: as aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
 AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* ---------------------------------------------------------------- new models */
 
 typedef struct aoe_init_options {
     size_t struct_size;       /* set by aoe_init_options_defaults */
-    aoe_shape shape;          /* vocab 0: as many as the tokenizer has */
-    const char *const *texts; /* [n_texts] files to train the vocabulary on: .txt or tables, .gz and .zst too */
+    aoe_shape shape;          /* sizes; default "bert-mini"; shape.vocab 0 (default): size of the tokenizer's vocabulary */
+    const char *const *texts; /* [n_texts] files to train a tokenizer on: .txt or tables, also .gz and .zst */
     size_t n_texts;
-    const char *tokenizer_from; /* or a model directory to copy the tokenizer from; NULL: train one */
-    size_t vocab_size;          /* of a trained vocabulary, specials included; default 8000 */
-    int lowercase;              /* default 1 */
-    aoe_pooling pooling; /* stored in the directory; AUTO: last-avg, since a first token with random weights says little, of
-                            causal models last-token, of a RAN cell-mean */
-    double dropout;      /* written to config.json; default 0.1; architectures without dropout have none */
-    uint64_t seed;       /* of the weights: normal, sd 0.02; default 42 */
-    aoe_storage storage; /* default F32 */
-    int force;           /* replace a model that is there */
+    const char *tokenizer_from; /* model directory to copy the tokenizer from; NULL (default): train one on `texts` */
+    size_t vocab_size;          /* vocabulary of a trained tokenizer, special tokens included; default 8000 */
+    int lowercase;              /* 1 (default): a trained tokenizer lowercases texts */
+    aoe_pooling pooling;        /* stored in the output; AUTO (default): last-token for causal models, cell-mean for RAN models,
+                                   otherwise last-avg */
+    double dropout;             /* written to config.json if the architecture has dropout; default 0.1 */
+    uint64_t seed;              /* seed of the weights, which are normal with standard deviation 0.02; default 42 */
+    aoe_storage storage;        /* stored type of the weights; default AOE_STORAGE_F32 */
+    int force;                  /* 1: replace a model in the output directory */
 } aoe_init_options;
 
 typedef struct aoe_init_result {
@@ -300,91 +326,91 @@ typedef struct aoe_init_result {
 } aoe_init_result;
 
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
-/* Writes a complete model directory with random weights, some of which are in memory at a time. result may be NULL.
- * Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
+/* Writes a complete model directory with random weights. Only a part of the weights is in memory at a time.
+ * Errors: AOE_EEXIST (dir contains a model, without force), AOE_EIO and other errors of files. */
 AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *AOE_NULLABLE o,
                      aoe_init_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_convert_options {
     size_t struct_size;  /* set by aoe_convert_options_defaults */
-    aoe_storage storage; /* default F32 */
-    int force;           /* replace a model that is there */
-    int merge;           /* 1: it is an error when `from` holds no adapters */
-    const char *base;    /* as in aoe_model_options */
+    aoe_storage storage; /* stored type of the output; default AOE_STORAGE_F32 */
+    int force;           /* 1: replace a model in the output directory */
+    int merge;           /* 1: fail if `from` contains no adapters */
+    const char *base;    /* base model of a directory of adapters; NULL (default): named by adapter_config.json */
 } aoe_convert_options;
 
 typedef struct aoe_convert_result {
-    const char *from, *to;           /* as aoe_model_info.storage; static */
-    size_t parameters;               /* of the encoder */
-    size_t bytes_from, bytes_stored; /* its weights in the file, scales included */
+    const char *from, *to;           /* stored types of input and output, as aoe_model_info.storage; static strings */
+    size_t parameters;               /* parameters of the encoder */
+    size_t bytes_from, bytes_stored; /* bytes of the weights in the input and output files, scales included */
 } aoe_convert_result;
 
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
-/* Writes the model in `from`, with all its settings and files, into `to` with its weights stored in another form. Adapters
- * are merged into the weights of the model they are for.
- * result may be NULL. f32 keeps every bit of any form; what was read from bf16 or int8 is stored in it with the same bytes
- * again. Errors: AOE_EEXIST and AOE_EARG (`to` holds a model, or is `from`, without force), AOE_ENUMERIC (a value that the form
- * cannot hold), those of aoe_model_open, I/O. */
+/* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
+ * weights of their base model. Converting to f32 is exact; weights that were converted from bf16 or int8 to f32 get the same
+ * bytes when they are converted back. Errors: AOE_EEXIST (`to` contains a model, without force), AOE_EARG (`to` is `from`,
+ * without force), AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of files. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,
                         aoe_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
-/* Writes into `to` a model whose weights are the mean of those in the n directories `from`, as fine-tuning runs from one start
- * leave them (model soups, Wortsman et al. 2022); sums in float64, in the order given, rounded once. Settings, tokenizer and
- * other files are those of from[0]. merge and base of the options are not looked at. Errors: those of aoe_convert, and
- * AOE_EARG: configurations or vocabularies that differ, adapters. */
+/* Writes a model to `to` whose weights are the mean of the weights of the n models in the directories `from` (model soups,
+ * Wortsman et al. 2022); the models must have the same start model. Sums are in float64, in the order of `from`, and rounded
+ * once. Settings, tokenizer and other files are copied from from[0]. options.merge and options.base are ignored.
+ * Errors: as aoe_convert; AOE_EARG (configurations or vocabularies differ; a directory contains adapters). */
 AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to,
                         const aoe_convert_options *AOE_NULLABLE o, aoe_convert_result *AOE_NULLABLE result,
                         aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_word_vectors_options {
     size_t struct_size;  /* set by aoe_word_vectors_options_defaults */
-    aoe_storage storage; /* F32 */
-    int lowercase;       /* 1: texts are lowered first, for vectors of lower-case words */
-    int force;           /* replace a model that is there */
+    aoe_storage storage; /* stored type of the output; default AOE_STORAGE_F32 */
+    int lowercase;       /* 1: lowercase texts before words are looked up; default 0 */
+    int force;           /* 1: replace a model in the output directory */
 } aoe_word_vectors_options;
 
 AOE_API void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o);
 
 typedef struct aoe_word_vectors_result {
-    size_t words, dims; /* words of the file; the unknown one comes on top */
-    size_t skipped;     /* lines: words with spaces in them, or a second time */
+    size_t words;   /* words in the file, without the unknown token that is added */
+    size_t dims;    /* components of a vector */
+    size_t skipped; /* lines that were skipped: words that contain spaces, and repeated words */
 } aoe_word_vectors_result;
 
-/* Word vectors in a text file (a word, then its numbers, a line, as GloVe's; a first line of two counts is passed over; .gz and
- * .zst too) as a static model: the mean of a text's words, looked up as they are written, unknown ones passed over.
- * options NULL: all zeros; result may be NULL. Errors: AOE_EFORMAT with file and line, AOE_EEXIST, AOE_ENOMEM, I/O. */
+/* Converts a text file of word vectors to a static model: the embedding of a text is the mean of the vectors of its words;
+ * unknown words are ignored. Each line of the file has a word and its components, separated by spaces, as GloVe files do; a
+ * first line with two counts, as in word2vec files, is skipped. Files may be compressed (.gz, .zst).
+ * Errors: AOE_EFORMAT with file and line, AOE_EEXIST, AOE_EIO and other errors of files. */
 AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *AOE_NULLABLE o,
                              aoe_word_vectors_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* ----------------------------------------------------------------- whitening */
 
 typedef struct aoe_whiten_options {
-    size_t struct_size; /* set by aoe_whiten_options_defaults */
-    const char *const
-        *texts; /* [n_texts] files of any kind: the lines of .txt, all texts of tables; labels are not looked at */
+    size_t struct_size;       /* set by aoe_whiten_options_defaults */
+    const char *const *texts; /* [n_texts] files: the lines of .txt files, all texts of tables; labels are ignored */
     size_t n_texts;
     aoe_table_options table;         /* columns: "text=NAME"; label_map and allow_empty are ignored */
-    size_t dims;                     /* components kept, those of the largest variance; 0: all that vary */
-    size_t batch_tokens;             /* 4096 */
-    aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
-    int force;                       /* replace a model that is there */
+    size_t dims;                     /* components to keep, those with the largest variance; AOE_AUTO (default): all components
+                                        with a variance above 0 */
+    size_t batch_tokens;             /* tokens per batch; default 4096 */
+    aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
+    int force;                       /* 1: replace a model in the output directory */
 } aoe_whiten_options;
 
 typedef struct aoe_whiten_result {
-    size_t texts; /* whose vectors were looked at */
-    size_t rank;  /* components that vary */
-    size_t dims;  /* kept */
-    double kept;  /* share of the variance in them */
+    size_t texts; /* number of texts */
+    size_t rank;  /* components with a variance above 0 */
+    size_t dims;  /* components that were kept */
+    double kept;  /* fraction of the variance in these components */
 } aoe_whiten_result;
 
 AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
-/* Writes the model in `from` into `to` with a linear layer behind its pooling that makes the vectors of these texts of mean 0
- * and covariance 1 (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x - mean), covariance = U S U^T. Adapters are merged.
- * result may be NULL. Errors: those of aoe_convert and aoe_embed; AOE_EARG (more components than vary; the model has a dense
- * layer already). */
+/* Writes the model in `from` to `to` with a linear layer after the pooling that gives the vectors of the texts mean 0 and
+ * identity covariance (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x - mean), covariance = U S U^T. Adapters are merged.
+ * Errors: as aoe_convert and aoe_embed; AOE_EARG (dims exceeds the rank; the model already has a dense layer). */
 AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *AOE_NULLABLE o,
                        aoe_whiten_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
-/* ------------------------------------------------------------- experiments */
+/* ------------------------------------------------- experiments (experimental) */
 
 /* An experiment trains several configurations with several seeds, evaluates the models, and records every run in a
  * directory (docs/experiments.md). aoe_grid ranks configurations; aoe_compare tests whether they differ from one of them by
@@ -398,20 +424,20 @@ typedef struct aoe_evaluation_file {
     aoe_table_options table; /* from aoe_table_options_defaults */
 } aoe_evaluation_file;
 
-/* A way of training. Not used in `train`: output, seed, resume, force, event, evaluate and what belongs to them; the
- * experiment sets these for each run. */
+/* Training options that are compared with others. The experiment sets args.output, args.seed, args.resume, args.force,
+ * args.event and the fields of the evaluation for each run; the values of these fields in `train` are ignored. */
 typedef struct aoe_configuration {
     const char *name;        /* unique; part of the directory name of each run */
     const char *label;       /* name in messages; NULL: `name` */
-    const char *values;      /* aoe_grid: JSON object that is recorded with each run, {"lr":1e-05}; NULL: {} */
+    const char *values;      /* aoe_grid: JSON object that is recorded with each run, for example {"lr":1e-05}; NULL: {} */
     aoe_train_options train; /* resolved options; train.args.model is required */
-    int untrained;           /* 1: the start model is evaluated once, nothing is trained */
+    int untrained;           /* 1: evaluate the start model once, without training */
 } aoe_configuration;
 
 typedef enum aoe_keep {
-    AOE_KEEP_NONE, /* no trained model stays on disk */
-    AOE_KEEP_BEST, /* the model of the run with the highest score */
-    AOE_KEEP_ALL
+    AOE_KEEP_NONE, /* delete all trained models */
+    AOE_KEEP_BEST, /* keep only the model of the run with the highest score */
+    AOE_KEEP_ALL   /* keep all trained models */
 } aoe_keep;
 
 typedef enum aoe_experiment_event_kind {
@@ -424,94 +450,98 @@ typedef enum aoe_experiment_event_kind {
 
 typedef struct aoe_experiment_event {
     aoe_experiment_event_kind kind;
-    size_t runs, finished, failed; /* of the whole experiment; finished runs of earlier calls included */
-    size_t running;                /* PROGRESS: processes at work */
-    double done;                   /* finished and failed runs, and the finished fractions of the running ones */
-    size_t jobs, threads;          /* runs at a time; threads per run */
+    size_t runs, finished, failed; /* all runs; finished runs, those of earlier calls included; failed runs of this call */
+    size_t running;                /* PROGRESS: number of running processes */
+    double done;                   /* finished and failed runs, plus the completed fractions of running ones */
+    size_t jobs, threads;          /* concurrent runs; threads per run */
     const char *label;             /* name of the run; NULL: the event is not about a run */
     const double *score;           /* FINISHED: [n_scores], NaN where undefined; else NULL */
     size_t n_scores;
-    double seconds;
-    const char *message; /* NOTE, FAILED: one line; else NULL. All pointers are valid during the call */
+    double seconds;      /* FINISHED, FAILED: duration of the run */
+    const char *message; /* NOTE, FAILED: one line; otherwise NULL. All pointers are borrowed for the call */
 } aoe_experiment_event;
 
-/* Returns 0 to continue; otherwise running trainings write a checkpoint, and the function returns AOE_ECANCELLED. */
+/* Returns 0 to continue. Otherwise running trainings write a checkpoint, and the experiment returns AOE_ECANCELLED. */
 typedef int (*aoe_experiment_fn)(void *user, const aoe_experiment_event *event);
 
 typedef struct aoe_experiment_options {
+    size_t struct_size;                      /* set by aoe_experiment_options_defaults */
     const char *output;                      /* directory; required */
     const aoe_configuration *configurations; /* [n_configurations] */
     size_t n_configurations;
-    const aoe_train_options *shared; /* options before the changes of each configuration: a later call in the same directory
-                                        must have equal ones; NULL: not compared */
-    const uint64_t *seeds;           /* [n_seeds] distinct; default {42} */
+    const aoe_train_options *shared; /* options that all configurations have in common; a later call in the same directory must
+                                        have equal ones; NULL (default): not compared */
+    const uint64_t *seeds;           /* [n_seeds] distinct seeds; default {42} */
     size_t n_seeds;
-    const aoe_evaluation_file *dev;   /* pairs on which each run chooses its best model; NULL: the last model is used */
+    const aoe_evaluation_file *dev;   /* dev set on which each run chooses its best model; NULL (default): the last model is
+                                         used */
     const aoe_evaluation_file *files; /* [n_files] evaluation files for the finished models */
     size_t n_files;
-    size_t jobs;             /* runs at a time; default 1 */
-    size_t threads;          /* of all runs together; 0: the CPUs this process may use */
-    size_t memory;           /* bytes of all runs together; a run that does not fit waits. 0: the free memory */
-    aoe_keep keep;           /* default: aoe_grid AOE_KEEP_BEST, aoe_compare AOE_KEEP_NONE */
-    aoe_experiment_fn event; /* NULL: none */
-    void *event_user;
+    size_t jobs;             /* concurrent runs; default 1 */
+    size_t threads;          /* threads of all concurrent runs; AOE_AUTO (default): one per CPU that the process may use */
+    size_t memory;           /* bytes for all concurrent runs; a run that does not fit waits; AOE_AUTO (default): free memory */
+    aoe_keep keep;           /* trained models to keep; default AOE_KEEP_BEST for aoe_grid, AOE_KEEP_NONE for aoe_compare */
+    aoe_experiment_fn event; /* receives events; NULL (default): none */
+    void *event_user;        /* first argument of event */
 } aoe_experiment_options;
 
+AOE_API void aoe_experiment_options_defaults(aoe_experiment_options *o);
+
 typedef struct aoe_grid_options {
-    size_t struct_size;                /* set by the defaults function */
-    aoe_experiment_options experiment; /* at most one evaluation file; without one the score is the best one on `dev` */
+    size_t struct_size;                /* set by aoe_grid_options_defaults */
+    aoe_experiment_options experiment; /* at most one evaluation file; without one, the score is the highest score on `dev` */
 } aoe_grid_options;
 
 typedef struct aoe_grid_row {
-    size_t configuration;
-    const double *score;          /* [n_seeds] in the order of options.seeds; NaN: no score */
-    aoe_t_test_result statistics; /* n, mean and sd of the scores that are defined */
+    size_t configuration;         /* index in options.configurations */
+    const double *score;          /* [n_seeds] scores in the order of options.seeds; NaN: no score */
+    aoe_t_test_result statistics; /* n, mean and sd of the scores that are not NaN */
 } aoe_grid_row;
 
 typedef struct aoe_grid_result {
-    aoe_grid_row *rows; /* [n] one per configuration, highest mean first, configurations without a score last */
-    size_t n;
-    size_t best;                /* row with the highest mean among those with a score for every seed; n: there is none */
-    size_t best_seed;           /* index of the seed with the highest score in that row */
-    const char *best_run_label; /* run with the highest score whose model is on disk; NULL: there is none. The best run may
-                                   belong to another configuration than the best row */
-    size_t best_run_configuration;
+    aoe_grid_row *rows;         /* [n] one per configuration, highest mean first, configurations without a score last */
+    size_t n;                   /* number of rows */
+    size_t best;                /* index of the row with the highest mean among rows with a score for every seed; n: no row */
+    size_t best_seed;           /* index of the seed with the highest score in row `best` */
+    const char *best_run_label; /* the best run: the run with the highest score whose model is on disk; NULL: no run. It may
+                                   belong to another configuration than row `best` */
+    size_t best_run_configuration; /* index in options.configurations */
     uint64_t best_run_seed;
     double best_run_score;
-    const char *best_run_model;    /* its model directory */
-    size_t runs, finished, failed; /* failed: in this call */
+    const char *best_run_model;    /* model directory of the best run */
+    size_t runs, finished, failed; /* as in aoe_experiment_event */
     void *memory;                  /* private */
 } aoe_grid_result;
 
 AOE_API void aoe_grid_options_defaults(aoe_grid_options *o);
-/* Trains every configuration with every seed and ranks the configurations by their mean score. The result is filled
- * once the directory is open, also if runs fail or AOE_ECANCELLED is returned; aoe_grid_result_free it in any case.
- * Errors: AOE_EARG, AOE_EEXIST (the directory is in use or not that of an experiment), those of the input files and of the
- * start models, AOE_ECANCELLED, I/O. A failing run is not an error: result.failed counts it. */
+/* Trains every configuration with every seed and ranks the configurations by their mean score. The result is valid even if runs
+ * fail or AOE_ECANCELLED is returned; free it with aoe_grid_result_free in all cases. A run that fails is not an error:
+ * result.failed counts it. Errors: AOE_EEXIST (another process uses the directory, or it does not belong to an experiment),
+ * AOE_ECANCELLED, the errors of the evaluation files, the start models and the file system. */
 AOE_API int aoe_grid(const aoe_grid_options *AOE_NULLABLE o, aoe_grid_result *result, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_grid_result_free(aoe_grid_result *AOE_NULLABLE r); /* accepts NULL and a zeroed one */
+AOE_API void aoe_grid_result_free(aoe_grid_result *AOE_NULLABLE r); /* accepts a zeroed struct */
 
 typedef struct aoe_compare_options {
-    size_t struct_size;                /* set by the defaults function */
+    size_t struct_size;                /* set by aoe_compare_options_defaults */
     aoe_experiment_options experiment; /* at least two configurations and one evaluation file */
-    size_t against;                    /* index of the configuration that the others are compared with; default 0 */
-    aoe_bootstrap_options bootstrap;
+    size_t against;                    /* index of the baseline, with which the other configurations are compared; default 0 */
+    aoe_bootstrap_options bootstrap;   /* bootstrap intervals */
 } aoe_compare_options;
 
 typedef enum aoe_verdict {
-    AOE_VERDICT_NONE,        /* of the configuration that the others are compared with */
+    AOE_VERDICT_NONE,        /* the row is the baseline */
     AOE_VERDICT_BETTER,      /* p < 0.05, and the interval of the difference is above 0 */
     AOE_VERDICT_WORSE,       /* p < 0.05, and the interval is below 0 */
     AOE_VERDICT_INCONCLUSIVE /* all other cases */
 } aoe_verdict;
 
 typedef struct aoe_compare_row {
-    size_t file, configuration;
-    const double *scores; /* [n_scores] one per seed, NaN: no score; of an untrained configuration one */
+    size_t file, configuration; /* indices in options.files and options.configurations */
+    const double *scores;       /* [n_scores] one per seed, NaN: no score; an untrained configuration has one score */
     size_t n_scores;
-    aoe_t_test_result score;      /* n, mean and sd of the scores that are defined; sd NaN for an untrained configuration */
+    aoe_t_test_result score;      /* n, mean and sd of the scores that are not NaN; sd is NaN for an untrained configuration */
     aoe_interval mean;            /* bootstrap interval of the mean, over pairs and seeds */
-    aoe_t_test_result difference; /* from the configuration `against`, paired by seed; NaN for that configuration itself */
+    aoe_t_test_result difference; /* t test of the difference from the baseline, paired by seed; NaN for the baseline */
     aoe_interval shift;           /* bootstrap interval of the difference */
     aoe_verdict verdict;
 } aoe_compare_row;
@@ -519,16 +549,17 @@ typedef struct aoe_compare_row {
 typedef struct aoe_compare_result {
     aoe_compare_row *rows; /* [n] all configurations of the first evaluation file, then of the next */
     size_t n;
-    size_t runs, finished, failed; /* failed: in this call */
+    size_t runs, finished, failed; /* as in aoe_experiment_event */
     void *memory;                  /* private */
 } aoe_compare_result;
 
 AOE_API void aoe_compare_options_defaults(aoe_compare_options *o);
-/* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from one
- * configuration. The result is filled as by aoe_grid; aoe_compare_result_free it in any case. Errors: those of aoe_grid. */
+/* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from the baseline.
+ * The result is valid as described for aoe_grid; free it with aoe_compare_result_free in all cases. Errors: as aoe_grid. */
 AOE_API int aoe_compare(const aoe_compare_options *AOE_NULLABLE o, aoe_compare_result *result, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_compare_result_free(aoe_compare_result *AOE_NULLABLE r); /* accepts NULL and a zeroed one */
-AOE_API const char *aoe_verdict_name(aoe_verdict v); /* "-", "better", "worse", "inconclusive"; static, NULL if unknown */
+AOE_API void aoe_compare_result_free(aoe_compare_result *AOE_NULLABLE r); /* accepts a zeroed struct */
+AOE_API const char *
+aoe_verdict_name(aoe_verdict v); /* "-", "better", "worse" or "inconclusive"; static string, NULL for an unknown value */
 
 #ifdef __cplusplus
 }

@@ -52,7 +52,6 @@ int cli_parse_direction(void *target, const char *text, aoe_error *err) {
         snprintf(err->message, sizeof err->message, "layer index must be a non-negative integer, not '%s'", text);
         return err->code;
     }
-    o->bidirectional = 1;
     o->bidirectional_from = layer;
     return 0;
 }
@@ -261,7 +260,8 @@ int cli_open_context(aoe_context **ctx, const cli_general *g) {
     aoe_context_options o;
     aoe_error err;
     aoe_context_options_defaults(&o);
-    o.threads = g->threads;
+    if (g->threads)
+        o.threads = g->threads;
     o.log = log_message;
     return aoe_context_create(ctx, &o, &err) ? cli_fail("%s", err.message) : 0;
 }

@@ -138,7 +138,7 @@ static int check_options(const options *o) {
                          "%s: unknown extension; use .tsv, .csv, .jsonl or .txt, optionally followed by .gz or .zst",
                          o->output);
     if (c->to == AOE_EXAMPLES_AUTO &&
-        (c->table.columns || c->table.label_map || c->from != AOE_EXAMPLES_AUTO || !isnan(c->threshold)))
+        (c->table.columns || c->table.label_map || c->from != AOE_EXAMPLES_AUTO || c->threshold != AOE_AUTO))
         return cli_usage("data convert", "--from, --columns, --label-map and --threshold require --to FORM; "
                                          "select columns with --keep and --rename");
     return cli_check_summary("data convert", o->general.json, o->output, "rows");

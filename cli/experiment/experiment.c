@@ -360,8 +360,8 @@ void cli_experiment_fill(cli_experiment *e, aoe_experiment_options *x) {
     x->files = e->files;
     x->n_files = e->n_files;
     x->jobs = e->o.jobs;
-    x->threads = e->o.threads;
-    x->memory = e->o.memory;
+    x->threads = e->o.threads ? e->o.threads : AOE_AUTO;
+    x->memory = e->o.memory ? e->o.memory : AOE_AUTO;
     x->keep = e->o.keep;
     x->event = on_event;
     x->event_user = e;

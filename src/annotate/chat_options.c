@@ -19,7 +19,7 @@ void aoe_chat_options_defaults(aoe_chat_options *o) {
                             .retry_delay = 1,
                             .timeout = 120,
                             .max_tokens = 1024,
-                            .temperature = NAN,
+                            .temperature = AOE_AUTO,
                             .seed = 42};
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "annotate/reply_text.h"
+#include "base/options.h"
 #include "net/secret.h"
 
 #define NAME "the response"
@@ -199,7 +200,7 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
     bad |= json_array_append_new(messages,
                                  json_pack("{s:s,s:o}", "role", "user", "content", json_stringn(prompt.data, prompt.len))) != 0;
     json_t *body = json_pack("{s:s,s:o}", "model", s->model, "messages", messages);
-    if (!isnan(s->temperature))
+    if (!aoei_is_auto(s->temperature))
         bad |= json_object_set_new(body, "temperature", json_real(s->temperature)) != 0;
     if (s->max_tokens)
         bad |= json_object_set_new(body, "max_tokens", json_integer((json_int_t)s->max_tokens)) != 0;

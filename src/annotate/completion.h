@@ -30,7 +30,7 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err);
 typedef struct aoei_chat_settings {
     const char *model;  /* name of the model */
     const char *system; /* system message; NULL or "": none */
-    double temperature; /* sampling temperature; NaN: not sent */
+    double temperature; /* sampling temperature; AOE_AUTO: not sent */
     size_t max_tokens;  /* maximum number of tokens of the response; 0: not sent */
     const char *more;   /* JSON object whose keys replace keys of the body; the value null removes a key; NULL: none */
 } aoei_chat_settings;

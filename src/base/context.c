@@ -15,7 +15,7 @@ float *aoei_worker_scratch(const aoe_context *ctx, size_t worker) {
 void aoe_context_options_defaults(aoe_context_options *o) {
     if (!o)
         return;
-    *o = (aoe_context_options){.struct_size = sizeof *o};
+    *o = (aoe_context_options){.struct_size = sizeof *o, .threads = aoei_pool_default_threads()};
 }
 
 static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_error *err) {

@@ -250,20 +250,21 @@ static int start_workers(aoei_pool *p, aoe_error *err) {
     return code;
 }
 
+size_t aoei_pool_default_threads(void) {
+    const size_t cpus = aoei_cpu_count();
+    return cpus < MAX_THREADS ? cpus : MAX_THREADS;
+}
+
 int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err) {
     *pool = NULL;
-    if (threads > MAX_THREADS)
-        return aoei_fail(err, AOE_EARG, "options.threads = %zu is too large; use at most %d, or 0 for all CPUs", threads,
-                         MAX_THREADS);
-    size_t cpus = aoei_cpu_count();
-    if (threads == 0)
-        threads = cpus < MAX_THREADS ? cpus : MAX_THREADS;
+    if (!threads || threads > MAX_THREADS)
+        return aoei_fail(err, AOE_EARG, "options.threads is %zu, but must be 1 to %d", threads, MAX_THREADS);
     aoei_pool *p = aoei_aligned(sizeof *p);
     if (!p)
         return aoei_fail_nomem(err, sizeof *p);
     memset(p, 0, sizeof *p);
     p->threads = threads;
-    p->may_spin = threads <= cpus;
+    p->may_spin = threads <= aoei_cpu_count();
     init_locks(p);
     int code = 0;
     p->workers = aoei_calloc(threads, sizeof(worker *));

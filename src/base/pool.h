@@ -16,9 +16,11 @@ typedef struct aoei_pool aoei_pool;
 /* task: index in [0, n_tasks). worker: index in [0, aoei_pool_threads), for per-worker scratch buffers. */
 typedef void (*aoei_task_fn)(void *arg, size_t task, size_t worker);
 
-/* Errors: AOE_EARG (more than 1024 threads), AOE_ENOMEM (also if the system cannot create a thread). */
-int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err); /* threads 0: all CPUs that this process may use */
-void aoei_pool_destroy(aoei_pool *pool);                                /* accepts NULL; joins the threads */
+size_t aoei_pool_default_threads(void); /* one per CPU that this process may use, at most 1024 */
+/* Creates a pool of 1 to 1024 threads, the calling one included. Errors: AOE_EARG (another number of threads), AOE_ENOMEM (also
+ * if the system cannot create a thread). */
+int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err);
+void aoei_pool_destroy(aoei_pool *pool); /* accepts NULL; joins the threads */
 size_t aoei_pool_threads(const aoei_pool *pool);
 /* Runs fn for every task and returns when all tasks are done; the calling thread also runs tasks. If pool is NULL, the calling
  * thread runs all tasks with worker index 0. Concurrent calls from several threads are serialized. In a nested call on the same

@@ -393,8 +393,10 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     memset(&g.step, 0, sizeof g.step);
     int code = dir ? AOE_OK : aoei_fail_nomem(err, strlen(whole->dir));
     if (!code && aoei_is_adapter_dir(dir)) {
-        const aoe_model_options o = {
-            .struct_size = sizeof(aoe_model_options), .dtype = v->dtype, .normalize = -1, .base = whole->dir};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = v->dtype;
+        o.base = whole->dir;
         code = aoei_model_open_plain(&g.model, v->ctx, dir, &o, err);
         if (!code)
             code = lay_out(&g, v, err);

@@ -58,6 +58,7 @@ void aoe_whiten_options_defaults(aoe_whiten_options *o) {
     *o = (aoe_whiten_options){.struct_size = sizeof *o};
     aoe_table_options_defaults(&o->table);
     aoe_model_options_defaults(&o->model_options);
+    o->dims = AOE_AUTO;
     o->batch_tokens = 4096;
 }
 
@@ -200,13 +201,13 @@ static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
         total += w->eigenvalue[i] > 0 ? w->eigenvalue[i] : 0;
     }
     r->texts = w->moments.n;
-    r->dims = w->o->dims ? w->o->dims : r->rank;
+    r->dims = w->o->dims == AOE_AUTO ? r->rank : w->o->dims;
     if (r->rank == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the embeddings of all %zu texts are equal; give different texts",
                          w->o->texts[0], w->moments.n);
-    if (r->dims > w->moments.D)
+    if (!r->dims || r->dims > w->moments.D)
         return aoei_fail(err, AOE_EARG,
-                         "options.dims is %zu, but must be at most %zu, the number of components of an embedding", r->dims,
+                         "options.dims is %zu, but must be 1 to %zu, the number of components of an embedding", r->dims,
                          w->moments.D);
     if (r->dims > r->rank)
         return aoei_fail(

@@ -73,7 +73,7 @@ void aoe_data_check_options_defaults(aoe_data_check_options *o) {
     if (!o)
         return;
     *o = (aoe_data_check_options){
-        .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_CASE, .low = NAN, .high = NAN, .longest = 20000};
+        .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_CASE, .low = -INFINITY, .high = INFINITY, .longest = 20000};
     aoe_table_options_defaults(&o->table);
 }
 

@@ -14,7 +14,7 @@ void aoe_data_convert_options_defaults(aoe_data_convert_options *o) {
     if (!o)
         return;
     *o = (aoe_data_convert_options){
-        .struct_size = sizeof *o, .threshold = NAN, .pairing = AOE_PAIRING_ZIP, .negatives = 1, .seed = 42};
+        .struct_size = sizeof *o, .threshold = AOE_AUTO, .pairing = AOE_PAIRING_ZIP, .negatives = 1, .seed = 42};
     aoe_table_options_defaults(&o->table);
 }
 

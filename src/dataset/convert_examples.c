@@ -330,7 +330,7 @@ static void find_threshold(converter *f) {
         lowest = fmin(lowest, e->label[i]);
         highest = fmax(highest, e->label[i]);
     }
-    f->threshold = isnan(f->o->threshold) ? lowest + 0.8 * (highest - lowest) : f->o->threshold;
+    f->threshold = aoei_positive_threshold(f->o->threshold, lowest, highest);
 }
 
 static int open_output(converter *f, aoe_error *err) {

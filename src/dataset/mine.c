@@ -68,10 +68,10 @@ void aoe_mine_options_defaults(aoe_mine_options *o) {
     *o = (aoe_mine_options){.struct_size = sizeof *o,
                             .negatives = 1,
                             .range = 50,
-                            .threshold = NAN,
-                            .margin = NAN,
-                            .min_score = NAN,
-                            .max_score = NAN,
+                            .threshold = AOE_AUTO,
+                            .margin = -INFINITY,
+                            .min_score = -INFINITY,
+                            .max_score = INFINITY,
                             .seed = 42};
     aoe_table_options_defaults(&o->table);
     aoe_table_options_defaults(&o->corpus_table);

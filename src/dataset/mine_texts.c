@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "table/labels.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,13 +64,13 @@ static int read_files(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *
 }
 
 /* Returns the lowest label of a positive pair. */
-static double threshold_of(const aoei_examples *e, double wanted) {
+static double threshold_of(const aoei_examples *e, double option) {
     double lowest = e->label[0], highest = e->label[0];
     for (size_t i = 1; i < e->n; i++) {
         lowest = e->label[i] < lowest ? e->label[i] : lowest;
         highest = e->label[i] > highest ? e->label[i] : highest;
     }
-    return isnan(wanted) ? lowest + 0.8 * (highest - lowest) : wanted;
+    return aoei_positive_threshold(option, lowest, highest);
 }
 
 static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *err) {

@@ -32,12 +32,8 @@ void aoe_data_split_options_defaults(aoe_data_split_options *o) {
     if (!o)
         return;
     static const double ratios[] = {0.8, 0.1, 0.1};
-    *o = (aoe_data_split_options){.struct_size = sizeof *o,
-                                  .equality = AOE_TEXT_EQUAL_CASE,
-                                  .near_duplicates = NAN,
-                                  .ratios = ratios,
-                                  .parts = 3,
-                                  .seed = 42};
+    *o = (aoe_data_split_options){
+        .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_CASE, .ratios = ratios, .parts = 3, .seed = 42};
     aoe_table_options_defaults(&o->table);
 }
 
@@ -89,7 +85,7 @@ static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
         join_texts(s, i);
     if (!rc && s->o->group)
         rc = join_groups(s, err);
-    if (!rc && !isnan(s->o->near_duplicates))
+    if (!rc && s->o->near_duplicates != 0)
         rc = aoei_near_duplicates_join(&s->rows, &s->names.texts, s->class, s->first_row, s->o->near_duplicates, near_pairs,
                                        err);
     if (rc)

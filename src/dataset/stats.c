@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "dataset/records.h"
 #include "dataset/text_equality.h"
+#include "table/labels.h"
 
 enum { MAX_LABELS = 20 /* maximum number of distinct numbers that are listed; more numbers are counted in bins */ };
 
@@ -34,7 +35,8 @@ typedef struct stats {
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
     if (!o)
         return;
-    *o = (aoe_data_stats_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .threshold = NAN, .bins = 10};
+    *o =
+        (aoe_data_stats_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .threshold = AOE_AUTO, .bins = 10};
     aoe_table_options_defaults(&o->table);
 }
 
@@ -146,7 +148,7 @@ static int count_by_threshold(stats *s, aoe_error *err) {
         *(kind == AOEI_LABEL_DROP ? &r->dropped : &r->unknown) += s->rows[i];
     }
     if (lowest <= highest)
-        r->threshold = isnan(s->o->threshold) ? lowest + 0.8 * (highest - lowest) : s->o->threshold;
+        r->threshold = aoei_positive_threshold(s->o->threshold, lowest, highest);
     for (size_t i = 0; i < n; i++)
         if (!isnan(value[i]))
             *(value[i] >= r->threshold ? &r->positive : &r->negative) += s->rows[i];

@@ -28,7 +28,7 @@ typedef struct input {
 void aoe_binary_options_defaults(aoe_binary_options *o) {
     if (!o)
         return;
-    *o = (aoe_binary_options){.struct_size = sizeof *o, .positive_from = NAN};
+    *o = (aoe_binary_options){.struct_size = sizeof *o, .positive_from = AOE_AUTO};
     aoe_table_options_defaults(&o->table);
 }
 
@@ -52,7 +52,7 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     table.allow_empty = 1;
     in->name = aoei_path_label(paths, n, i);
     int rc = in->name ? aoe_pairs_load(&in->pairs, paths[i], &table, err) : aoei_fail_nomem(err, 1);
-    if (!rc && isnan(o->positive_from))
+    if (!rc && aoei_is_auto(o->positive_from))
         rc = check_labels(in->pairs, err);
     if (!rc)
         rc = aoei_pairs_check(e, in->pairs, err);
@@ -70,7 +70,7 @@ static int compute_metrics(aoe_binary_result *r, const input *in, double positiv
     *r = (aoe_binary_result){.name = in->name, .pairs = n, .skipped = in->skipped, .empty = in->empty};
     for (size_t i = 0; i < n; i++) {
         label[i] = aoe_pairs_label(in->pairs, i);
-        positive[i] = label[i] >= (isnan(positive_from) ? 1 : positive_from);
+        positive[i] = label[i] >= (aoei_is_auto(positive_from) ? 1 : positive_from);
     }
     const int rc = aoei_correlate(cosine, label, n, &r->spearman, &r->pearson, err);
     return rc ? rc : aoe_binary(&r->metrics, cosine, positive, n, err);

@@ -24,7 +24,7 @@ void aoe_compare_options_defaults(aoe_compare_options *o) {
     if (!o)
         return;
     *o = (aoe_compare_options){.struct_size = sizeof *o};
-    aoei_experiment_options_defaults(&o->experiment);
+    aoe_experiment_options_defaults(&o->experiment);
     o->experiment.keep = AOE_KEEP_NONE;
     aoe_bootstrap_options_defaults(&o->bootstrap);
 }

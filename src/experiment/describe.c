@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/options.h"
 
 /* Type of an option field: string, size_t, int (also enums) or double. */
 typedef enum kind { TEXT, COUNT, INTEGER, REAL } kind;
@@ -31,7 +32,6 @@ static const field fields[] = {
     FIELD("prompt", TEXT, args.model_options.prompt),
     FIELD("max_length", COUNT, args.model_options.max_length),
     FIELD("normalize", INTEGER, args.model_options.normalize),
-    FIELD("bidirectional", INTEGER, args.model_options.bidirectional),
     FIELD("bidirectional_from", COUNT, args.model_options.bidirectional_from),
     FIELD("epochs", COUNT, args.epochs),
     FIELD("max_steps", COUNT, args.max_steps),
@@ -72,8 +72,12 @@ static const field fields[] = {
     FIELD("lora.load_8bit", INTEGER, lora.load_8bit),
 };
 
+static json_t *integer(json_int_t x) {
+    return x == AOE_AUTO ? json_string("auto") : json_integer(x);
+}
+
 static json_t *real(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
+    return aoei_is_auto(x) ? json_string("auto") : isfinite(x) ? json_real(x) : json_null();
 }
 
 static json_t *field_value(const field *f, const aoe_train_options *o) {
@@ -82,9 +86,9 @@ static json_t *field_value(const field *f, const aoe_train_options *o) {
     case TEXT:
         return aoei_name_json(*(const char *const *)at);
     case COUNT:
-        return json_integer((json_int_t) * (const size_t *)at);
+        return integer((json_int_t) * (const size_t *)at);
     case INTEGER:
-        return json_integer(*(const int *)at);
+        return integer(*(const int *)at);
     case REAL:
         return real(*(const double *)at);
     }

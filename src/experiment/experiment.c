@@ -28,16 +28,23 @@ struct aoei_experiment {
     size_t n, finished, failed;      /* number of all trials, of trials with a record, and of trials that failed */
     size_t best;                     /* index of the trial with the highest score whose model is on disk; n: none */
     size_t memory;                   /* maximum bytes of all running trials; 0: unknown, no limit */
-    size_t threads;                  /* threads per trial */
     aoei_inputs inputs;              /* hashes of the input files */
     aoei_plans *plans;               /* memory plans of the trials; owned */
     aoei_lock lock;                  /* lock of the directory */
     int is_open;                     /* 1: the directory is open, and the existing records were read */
 };
 
-void aoei_experiment_options_defaults(aoe_experiment_options *o) {
+void aoe_experiment_options_defaults(aoe_experiment_options *o) {
     static const uint64_t seed = 42;
-    *o = (aoe_experiment_options){.seeds = &seed, .n_seeds = 1, .jobs = 1, .keep = AOE_KEEP_BEST};
+    if (!o)
+        return;
+    *o = (aoe_experiment_options){.struct_size = sizeof *o,
+                                  .seeds = &seed,
+                                  .n_seeds = 1,
+                                  .jobs = 1,
+                                  .threads = AOE_AUTO,
+                                  .memory = AOE_AUTO,
+                                  .keep = AOE_KEEP_BEST};
 }
 
 /* ---- create */
@@ -60,7 +67,7 @@ static int check_options(const aoe_experiment_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.configurations is empty; give at least one");
     if (!o->jobs || o->jobs > MAX_JOBS)
         return aoei_fail(err, AOE_EARG, "options.jobs must be 1 to %d", MAX_JOBS);
-    if (o->threads && o->threads < o->jobs)
+    if (o->threads != AOE_AUTO && o->threads < o->jobs)
         return aoei_fail(err, AOE_EARG, "options.threads must be at least options.jobs, %zu: each run needs a thread", o->jobs);
     if (o->n_seeds > MAX_RUNS || o->n_configurations > MAX_RUNS / (o->n_seeds ? o->n_seeds : 1))
         return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds", MAX_RUNS);
@@ -164,6 +171,11 @@ const aoei_trial *aoei_experiment_best(const aoei_experiment *e) {
 
 /* ---- events */
 
+static size_t threads_per_trial(const aoei_experiment *e) {
+    const size_t threads = e->o->threads == AOE_AUTO ? aoei_pool_default_threads() : e->o->threads;
+    return threads > e->o->jobs ? threads / e->o->jobs : 1;
+}
+
 static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_event_kind kind) {
     return (aoe_experiment_event){.kind = kind,
                                   .runs = e->n,
@@ -171,7 +183,7 @@ static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_e
                                   .failed = e->failed,
                                   .done = (double)(e->finished + e->failed),
                                   .jobs = e->o->jobs,
-                                  .threads = e->threads};
+                                  .threads = threads_per_trial(e)};
 }
 
 /* Calls the event callback. Returns its result; non-zero stops the experiment. */
@@ -246,8 +258,9 @@ static size_t free_memory(void) {
 }
 
 static int check_memory(aoei_experiment *e, aoe_error *err) {
-    e->memory = e->o->memory ? e->o->memory : free_memory();
-    for (size_t i = 0; e->o->memory && i < e->n; i++)
+    const int limited = e->o->memory != AOE_AUTO;
+    e->memory = limited ? e->o->memory : free_memory();
+    for (size_t i = 0; limited && i < e->n; i++)
         if (e->trial[i].memory > e->o->memory)
             return aoei_fail(err, AOE_EARG,
                              "%s needs about %.1f MiB, more than options.memory; raise it, or use a smaller "
@@ -275,7 +288,7 @@ static int divide_threads(aoei_experiment *e, aoe_error *err) {
 
 static int run_trial(void *user, size_t i, aoei_child *child, aoe_error *err) {
     const aoei_experiment *e = user;
-    return aoei_trial_work(e->o, &e->trial[i], e->threads, child, err);
+    return aoei_trial_work(e->o, &e->trial[i], threads_per_trial(e), child, err);
 }
 
 static void send_result(const aoei_experiment *e, size_t i, double seconds, const char *error) {
@@ -369,8 +382,6 @@ int aoei_experiment_run(aoei_experiment *e, aoe_error *err) {
     int code = check_trials(e, err);
     if (!code)
         code = check_memory(e, err);
-    if (!code)
-        code = divide_threads(e, err);
     if (!code)
         code = open_directory(e, err);
     if (code)

@@ -36,7 +36,4 @@ const aoei_trial *aoei_experiment_trial(const aoei_experiment *e, size_t configu
 /* Returns the trial with the highest score among those whose model is on disk; NULL if there is none. Borrowed. */
 const aoei_trial *aoei_experiment_best(const aoei_experiment *e);
 
-/* Sets the defaults of aoe_experiment_options: seed 42, 1 job, all CPUs, the free memory. */
-void aoei_experiment_options_defaults(aoe_experiment_options *o);
-
 #endif

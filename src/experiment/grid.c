@@ -22,7 +22,7 @@ void aoe_grid_options_defaults(aoe_grid_options *o) {
     if (!o)
         return;
     *o = (aoe_grid_options){.struct_size = sizeof *o};
-    aoei_experiment_options_defaults(&o->experiment);
+    aoe_experiment_options_defaults(&o->experiment);
 }
 
 void aoe_grid_result_free(aoe_grid_result *r) {

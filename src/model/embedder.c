@@ -24,7 +24,7 @@ struct aoe_embedder {
     aoe_model *model;    /* borrowed */
     size_t batch_tokens; /* maximum tokens of a batch; a longer text forms a batch alone */
     aoe_chunk chunk;
-    size_t overlap; /* tokens that neighboring chunks share; (size_t)-1: an eighth of a chunk */
+    size_t overlap; /* tokens that neighboring chunks share; AOE_AUTO: an eighth of a chunk */
     size_t failed;  /* index of the text that failed in the last call, or (size_t)-1 */
     aoei_arena arena;
     aoei_encoder_state state; /* in the arena; activations of the current batch */
@@ -39,7 +39,7 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
         return;
     *o = (aoe_embedder_options){.struct_size = sizeof *o};
     o->batch_tokens = 4096;
-    o->chunk_overlap = (size_t)-1;
+    o->chunk_overlap = AOE_AUTO;
 }
 
 /* Lays out the arena for a batch of n tokens in n_texts texts of at most `longest` tokens. The size increases with each of the
@@ -78,11 +78,11 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o->chunk);
-    if (o->chunk_overlap != (size_t)-1 && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN) /* 0 is the same as no overlap */
+    if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN) /* 0 is the same as no overlap */
         return aoei_fail(err, AOE_EARG,
                          "options.chunk_overlap is %zu, but texts are not split into chunks; set options.chunk to mean",
                          o->chunk_overlap);
-    if (o->chunk_overlap != (size_t)-1 && o->chunk_overlap >= m->settings.max_length)
+    if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap >= m->settings.max_length)
         return aoei_fail(err, AOE_EARG, "options.chunk_overlap is %zu, but must be less than the length of a chunk, %zu tokens",
                          o->chunk_overlap, m->settings.max_length);
     aoe_embedder *created = aoei_calloc(1, sizeof *created);
@@ -160,7 +160,7 @@ static size_t windows_of(size_t own, size_t room, size_t overlap) {
 }
 
 static size_t overlap_in(const aoe_embedder *e, size_t room) {
-    return e->overlap == (size_t)-1 ? room / 8 : e->overlap < room ? e->overlap : room - 1;
+    return e->overlap == AOE_AUTO ? room / 8 : e->overlap < room ? e->overlap : room - 1;
 }
 
 static aoei_ends ends_of(const aoei_token_lists *lists, size_t text) {

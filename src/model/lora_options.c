@@ -9,6 +9,7 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "modeldir/peft.h"
 
 #define DEFAULT_ALPHA   32.0
@@ -17,7 +18,7 @@
 void aoe_lora_defaults(aoe_lora *l) {
     if (!l)
         return;
-    *l = (aoe_lora){.struct_size = sizeof *l, .alpha = (double)NAN, .dropout = (double)NAN};
+    *l = (aoe_lora){.struct_size = sizeof *l, .alpha = AOE_AUTO, .dropout = AOE_AUTO};
 }
 
 /* Splits "a,b" into names in copy, which it changes. *names: aoei_free. */
@@ -56,8 +57,8 @@ static int read_targets(unsigned *targets, const char *list, const aoei_encoder_
 
 int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encoder_config *c, aoe_error *err) {
     *lora = (aoei_lora){.r = wanted->r,
-                        .alpha = isnan(wanted->alpha) ? DEFAULT_ALPHA : wanted->alpha,
-                        .dropout = isnan(wanted->dropout) ? DEFAULT_DROPOUT : wanted->dropout};
+                        .alpha = aoei_is_auto(wanted->alpha) ? DEFAULT_ALPHA : wanted->alpha,
+                        .dropout = aoei_is_auto(wanted->dropout) ? DEFAULT_DROPOUT : wanted->dropout};
     int rc = aoei_peft_check(c, err);
     if (rc)
         return rc;
@@ -72,15 +73,15 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
 
 /* The rank, alpha and targets of saved adapters are fixed. The dropout, which only training uses, may change. */
 static int resume(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
-    if (wanted->r || !isnan(wanted->alpha) || wanted->targets)
+    if (wanted->r || !aoei_is_auto(wanted->alpha) || wanted->targets)
         return aoei_fail(
             err, AOE_EARG,
             "%s contains adapters of rank %zu, whose rank, alpha and targets cannot change; leave out options.lora.r, "
             "options.lora.alpha and options.lora.targets, or merge the adapters first (aoe merge)",
             dir, lora->r);
-    if (!isnan(wanted->dropout) && !(wanted->dropout >= 0 && wanted->dropout < 1))
+    if (!aoei_is_auto(wanted->dropout) && !(wanted->dropout >= 0 && wanted->dropout < 1))
         return aoei_fail(err, AOE_EARG, "options.lora.dropout must be at least 0 and below 1");
-    if (!isnan(wanted->dropout))
+    if (!aoei_is_auto(wanted->dropout))
         lora->dropout = wanted->dropout;
     return 0;
 }
@@ -92,11 +93,11 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
         return resume(&c->lora, f->dir, wanted, err);
     if (wanted->r)
         return aoei_lora_resolve(&c->lora, wanted, c, err);
-    const char *field = wanted->load_8bit         ? "load_8bit"
-                        : wanted->targets         ? "targets"
-                        : !isnan(wanted->alpha)   ? "alpha"
-                        : !isnan(wanted->dropout) ? "dropout"
-                                                  : NULL;
+    const char *field = wanted->load_8bit                ? "load_8bit"
+                        : wanted->targets                ? "targets"
+                        : !aoei_is_auto(wanted->alpha)   ? "alpha"
+                        : !aoei_is_auto(wanted->dropout) ? "dropout"
+                                                         : NULL;
     if (field)
         return aoei_fail(err, AOE_EARG,
                          "%s contains no adapters, which options.lora.%s requires; set options.lora.r to train new adapters, "

@@ -26,8 +26,8 @@
 static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32 && o->dtype != AOE_DTYPE_BF16)
         return aoei_fail(err, AOE_EARG, "dtype %d is unknown; use f32, bf16 or auto", (int)o->dtype);
-    if (o->normalize < -1 || o->normalize > 1)
-        return aoei_fail(err, AOE_EARG, "normalize is %d; use -1 (the directory's), 0 or 1", o->normalize);
+    if (o->normalize != 0 && o->normalize != 1 && o->normalize != AOE_AUTO)
+        return aoei_fail(err, AOE_EARG, "options.normalize is %d; use 0, 1 or AOE_AUTO", o->normalize);
     return 0;
 }
 
@@ -112,7 +112,12 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
 void aoe_model_options_defaults(aoe_model_options *o) {
     if (!o)
         return;
-    *o = (aoe_model_options){.struct_size = sizeof *o, .dtype = AOE_DTYPE_AUTO, .pooling = AOE_POOLING_AUTO, .normalize = -1};
+    *o = (aoe_model_options){.struct_size = sizeof *o,
+                             .dtype = AOE_DTYPE_AUTO,
+                             .pooling = AOE_POOLING_AUTO,
+                             .max_length = AOE_AUTO,
+                             .normalize = AOE_AUTO,
+                             .bidirectional_from = AOE_AUTO};
 }
 
 int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {

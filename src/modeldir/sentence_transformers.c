@@ -298,7 +298,7 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
     }
     if (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, folder[POOLING], averaged, hidden, err)))
         goto done;
-    if (s->normalize < 0)
+    if (s->normalize == AOE_AUTO)
         s->normalize = folder[NORMALIZE] != NULL;
 done:
     json_decref(root);
@@ -330,7 +330,7 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
         }
         normalize |= i > 0;
     }
-    if (!rc && s->normalize < 0 && (normalize || root))
+    if (!rc && s->normalize == AOE_AUTO && (normalize || root))
         s->normalize = normalize;
     json_decref(root);
     aoei_free(path);
@@ -362,17 +362,17 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     json_t *config = NULL;
     char *path = NULL;
     size_t n = 0;
-    int lowercase = -1, rc = load_optional(&config, &path, dir, name, NULL, err);
+    int lowercase = AOE_AUTO, rc = load_optional(&config, &path, dir, name, NULL, err);
     *present = config != NULL;
     if (!rc && config)
         rc = read_length(&n, config, key, most, path, err);
     if (!rc && config)
         rc = aoei_json_bool(config, "do_lower_case", &lowercase, path, err);
-    if (!rc && n && !s->max_length) {
+    if (!rc && n && s->max_length == AOE_AUTO) {
         s->max_length = n;
         s->max_length_from = name;
     }
-    if (!rc && s->lowercase < 0 &&
+    if (!rc && s->lowercase == AOE_AUTO &&
         strcmp(name, "tokenizer_config.json") != 0) /* in tokenizer_config.json it is an option of the tokenizer */
         s->lowercase = lowercase;
     json_decref(config);
@@ -385,7 +385,7 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t most, 
     for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
         rc = read_length_file(s, dir, length_files[i], "max_seq_length", most, &present, err);
     /* since version 5.4 the length is in the tokenizer configuration */
-    if (!rc && !s->max_length && aoei_entry_exists(dir, "modules.json"))
+    if (!rc && s->max_length == AOE_AUTO && aoei_entry_exists(dir, "modules.json"))
         rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", most, &present, err);
     return rc;
 }
@@ -457,7 +457,7 @@ int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, c
     if (!s->settled)
         rc = c->arch->library == AOEI_LIBRARY_MODEL2VEC ? read_static_modules(s, c, dir, err)
                                                         : read_modules(s, dir, c->hidden, err);
-    if (!rc && c->arch->library != AOEI_LIBRARY_MODEL2VEC && (!s->max_length || s->lowercase < 0))
+    if (!rc && c->arch->library != AOEI_LIBRARY_MODEL2VEC && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
         rc = read_lengths(s, dir, c->arch->max_length(c), err);
     if (!rc && !s->prompts)
         rc = read_prompts(s, dir, c->hidden, err);

@@ -42,7 +42,11 @@ int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
 }
 
 void aoei_partial_settings_init(aoei_partial_settings *s) {
-    *s = (aoei_partial_settings){.pooling = AOE_POOLING_AUTO, .normalize = -1, .lowercase = -1};
+    *s = (aoei_partial_settings){.pooling = AOE_POOLING_AUTO,
+                                 .max_length = AOE_AUTO,
+                                 .normalize = AOE_AUTO,
+                                 .lowercase = AOE_AUTO,
+                                 .bidirectional_from = AOE_AUTO};
 }
 
 void aoei_partial_settings_free(aoei_partial_settings *s) {

@@ -28,17 +28,16 @@ typedef struct aoei_settings {
 
 /* The settings stated by the sources read so far. A setting that no source has stated yet keeps the value named below. */
 typedef struct aoei_partial_settings {
-    aoe_pooling pooling;         /* not stated: AOE_POOLING_AUTO */
+    aoe_pooling pooling;         /* AOE_POOLING_AUTO: not stated */
     const char *pooling_from;    /* static file name */
-    size_t max_length;           /* tokens; not stated: 0 */
+    size_t max_length;           /* tokens per text; AOE_AUTO: not stated */
     const char *max_length_from; /* static file name */
-    char *prompt;                /* owned; not stated: NULL; no prompt: "" */
-    json_t *prompts;             /* owned; named templates; not stated: NULL */
-    int normalize;               /* not stated: -1 */
-    int lowercase;               /* not stated: -1 */
-    int bidirectional;           /* not stated: 0 */
-    size_t bidirectional_from;   /* index of a layer */
-    char *dense;                 /* owned; folder of the dense layer; not stated: NULL */
+    char *prompt;                /* owned; "": no prompt; NULL: not stated */
+    json_t *prompts;             /* owned; named templates; NULL: not stated */
+    int normalize;               /* 0 or 1; AOE_AUTO: not stated */
+    int lowercase;               /* 0 or 1; AOE_AUTO: not stated */
+    size_t bidirectional_from;   /* index of a layer; AOE_AUTO: not stated */
+    char *dense;                 /* owned; folder of the dense layer; NULL: not stated */
     int settled;                 /* 1: aoe.json states pooling and normalization, so modules.json is not read */
 } aoei_partial_settings;
 

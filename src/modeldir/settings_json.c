@@ -55,7 +55,7 @@ static int read_own_max_length(aoei_partial_settings *s, json_t *root, const aoe
                                aoe_error *err) {
     size_t n = SIZE_MAX, most = c->arch->max_length(c);
     int rc = aoei_json_size(root, "max_length", &n, file, err);
-    if (rc || s->max_length || n == SIZE_MAX)
+    if (rc || s->max_length != AOE_AUTO || n == SIZE_MAX)
         return rc;
     if (n < 1 || n > most)
         return aoei_fail(err, AOE_EFORMAT, "%s: \"max_length\" is %zu, the model has %zu positions; correct the value", file, n,
@@ -75,10 +75,8 @@ static int read_own_direction(aoei_partial_settings *s, json_t *root, const aoei
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: \"bidirectional_from\" is %zu, which the model's %zu %s layers do not go with; correct the value",
                          file, from, c->layers, c->arch->model_type);
-    if (!s->bidirectional) {
-        s->bidirectional = 1;
+    if (s->bidirectional_from == AOE_AUTO)
         s->bidirectional_from = from;
-    }
     return 0;
 }
 
@@ -98,7 +96,7 @@ static int read_own_dense(aoei_partial_settings *s, json_t *root, const char *fi
 static int read_own_fields(aoei_partial_settings *s, json_t **record, json_t *root, const aoei_encoder_config *c,
                            const char *file, aoe_error *err) {
     size_t version = 0;
-    int rc, normalize = -1, lowercase = -1;
+    int rc, normalize = AOE_AUTO, lowercase = AOE_AUTO;
     json_t *training = json_object_get(root, "training");
     if (!json_is_object(root))
         return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; remove the file or write it again", file);
@@ -115,8 +113,8 @@ static int read_own_fields(aoei_partial_settings *s, json_t **record, json_t *ro
         return rc;
     if (training && !json_is_object(training))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"training\" is not an object; remove it", file);
-    s->settled = json_is_string(json_object_get(root, "pooling")) && normalize >= 0;
-    if (s->normalize < 0)
+    s->settled = json_is_string(json_object_get(root, "pooling")) && normalize != AOE_AUTO;
+    if (s->normalize == AOE_AUTO)
         s->normalize = normalize;
     s->lowercase = lowercase;
     *record = json_incref(training);

@@ -15,20 +15,21 @@ static int take_options(aoei_partial_settings *s, const aoei_encoder_config *c, 
     size_t most = c->arch->max_length(c);
     if (o->pooling < AOE_POOLING_AUTO || o->pooling >= AOE_POOLING_COUNT)
         return aoei_fail(err, AOE_EARG, "pooling %d is unknown; use a value of aoe_pooling", (int)o->pooling);
-    if (o->max_length > most)
+    if (!o->max_length)
+        return aoei_fail(err, AOE_EARG, "options.max_length must be at least 1");
+    if (o->max_length != AOE_AUTO && o->max_length > most)
         return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be at most %zu, the positions of the model",
                          o->max_length, most);
     if (o->prompt && *o->prompt && !strstr(o->prompt, AOEI_PLACEHOLDER))
         return aoei_fail(err, AOE_EARG, "options.prompt '%s' has no {text}; write {text} where the text is to be inserted",
                          o->prompt);
-    if (o->bidirectional && !c->causal)
+    if (o->bidirectional_from != AOE_AUTO && !c->causal)
         return aoei_fail(err, AOE_EARG,
                          "a %s model attends in both directions in all layers; leave out options.bidirectional_from",
                          c->arch->model_type);
-    if (o->bidirectional && o->bidirectional_from > c->layers)
+    if (o->bidirectional_from != AOE_AUTO && o->bidirectional_from > c->layers)
         return aoei_fail(err, AOE_EARG, "options.bidirectional_from is %zu, but must be at most %zu, the number of layers",
                          o->bidirectional_from, c->layers);
-    s->bidirectional = o->bidirectional;
     s->bidirectional_from = o->bidirectional_from;
     s->pooling = o->pooling;
     s->pooling_from = s->max_length_from = "option";
@@ -68,16 +69,16 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .pooling_from = st.pooling != AOE_POOLING_AUTO   ? st.pooling_from
                         : c->pooling != AOE_POOLING_AUTO ? "config.json"
                                                          : "default",
-        .max_length = st.max_length             ? st.max_length
+        .max_length = st.max_length != AOE_AUTO ? st.max_length
                       : c->arch->default_length ? c->arch->default_length
                                                 : c->arch->max_length(c),
-        .max_length_from = st.max_length ? st.max_length_from : "default",
+        .max_length_from = st.max_length != AOE_AUTO ? st.max_length_from : "default",
         .prompt = st.prompt,
         .prompts = st.prompts,
         .dense = st.dense,
-        .normalize = st.normalize > 0,
-        .lowercase = st.lowercase > 0,
-        .bidirectional = st.bidirectional,
+        .normalize = st.normalize == 1,
+        .lowercase = st.lowercase == 1,
+        .bidirectional = st.bidirectional_from != AOE_AUTO,
         .bidirectional_from = st.bidirectional_from,
     };
     return 0;

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/options.h"
 
 enum { MAX_DIGITS = 400 }; /* maximum characters of a number; the exact decimal form of any double near 1 has fewer */
 
@@ -139,4 +140,8 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
     if (kind == AOEI_LABEL_VALUE)
         *value = number;
     return kind;
+}
+
+double aoei_positive_threshold(double option, double lowest, double highest) {
+    return aoei_is_auto(option) ? lowest + 0.8 * (highest - lowest) : option;
 }

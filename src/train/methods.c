@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
+#include "table/labels.h"
 #include "table/texts.h"
 #include "modeldir/dense_module.h"
 #include "model/extra_layers.h"
@@ -84,11 +86,11 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
         return code;
     if (o->method < 0 || o->method >= AOE_METHOD_COUNT)
         return aoei_fail(err, AOE_EARG, "method %d is unknown; use a value of aoe_method", (int)o->method);
-    if (!isnan(o->label_max) && !(o->label_max > 0 && isfinite(o->label_max)))
+    if (!aoei_is_auto(o->label_max) && !(o->label_max > 0 && isfinite(o->label_max)))
         return aoei_fail(err, AOE_EARG,
                          "options.label_max is %g; give a finite number above 0, the label that means a cosine of 1",
                          o->label_max);
-    if (o->classes == 1 || o->classes > MAX_CLASSES)
+    if (o->classes != AOE_AUTO && (o->classes < 2 || o->classes > MAX_CLASSES))
         return aoei_fail(err, AOE_EARG, "options.classes is %zu; give 2 to %d", o->classes, MAX_CLASSES);
     if (o->method == AOE_METHOD_SIMCSE_UNSUP && has_teacher && !o->no_projection)
         return aoei_fail(err, AOE_EARG,
@@ -137,8 +139,8 @@ static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_
 /* Returns the lowest label of a positive pair: the threshold of the file or, if it is not set, of the run; if neither is set,
  * lowest + 0.8 * (highest - lowest). */
 static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
-    const double threshold = isnan(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
-    return isnan(threshold) ? lowest + 0.8 * (highest - lowest) : threshold;
+    const double option = aoei_is_auto(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
+    return aoei_positive_threshold(option, lowest, highest);
 }
 
 static int keep_positives(aoei_examples *e, aoei_file_loss *file_loss, const aoe_objective_options *j,
@@ -233,7 +235,7 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
 static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
                            aoe_error *err) {
     file_loss->loss = AOEI_STEP_REGRESSION;
-    file_loss->label_scale = isnan(o->label_max) ? d->highest : o->label_max;
+    file_loss->label_scale = aoei_is_auto(o->label_max) ? d->highest : o->label_max;
     if (!(file_loss->label_scale > 0))
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: the highest label is %g; set options.label_max to the label that means a cosine of 1", path,
@@ -248,14 +250,14 @@ static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o
 static int classification_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
                                aoe_error *err) {
     file_loss->loss = AOEI_STEP_CLASSES;
-    const double max_classes = o->classes ? (double)o->classes : MAX_CLASSES;
+    const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : MAX_CLASSES;
     for (size_t i = 0; i < d->n; i++)
         if (!(d->labels[i] >= 0 && d->labels[i] < max_classes && !(d->labels[i] > floor(d->labels[i]))))
             return aoei_fail(
                 err, AOE_EFORMAT,
                 "%s: label %g is not a class: options.method sbert-classification expects integers from 0%s; map label "
                 "names with options.label_map, or choose sbert-regression for scores",
-                path, d->labels[i], o->classes ? " to options.classes - 1" : "");
+                path, d->labels[i], o->classes != AOE_AUTO ? " to options.classes - 1" : "");
     return AOE_OK;
 }
 
@@ -283,7 +285,7 @@ int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, 
     const size_t dims = aoe_model_dims(m);
     const uint64_t seed = o->args.seed;
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION) {
-        const size_t classes = o->classes ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;
+        const size_t classes = o->classes != AOE_AUTO ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;
         return aoei_model_add_head(m, classes, 3 * dims, seed, err);
     }
     if (o->method == AOE_METHOD_SIMCSE_UNSUP && !o->no_projection)

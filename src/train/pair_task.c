@@ -47,11 +47,12 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     *o = (aoe_train_options){.struct_size = sizeof *o};
     aoe_training_args_defaults(&o->args);
     aoe_objective_options_defaults(&o->objective);
-    o->objective.ibn_threshold = (double)NAN;
+    o->objective.ibn_threshold = AOE_AUTO;
     o->batch_size = 32;
     o->accumulate = 1;
     o->w_teacher = 1;
-    o->label_max = (double)NAN;
+    o->label_max = AOE_AUTO;
+    o->classes = AOE_AUTO;
     aoe_lora_defaults(&o->lora);
 }
 
@@ -61,7 +62,7 @@ void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
     memset(d, 0, sizeof *d);
     d->path = path;
     d->weight = 1;
-    d->ibn_threshold = (double)NAN;
+    d->ibn_threshold = AOE_AUTO;
 }
 
 static int has_teacher(const aoe_train_options *o) {
@@ -252,7 +253,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "tau_angle", json_real(j->tau_angle));
     bad |= json_object_set_new(r, "hard_negative", json_real(j->hard_negative));
     bad |= json_object_set_new(r, "no_projection", json_boolean(o->no_projection));
-    bad |= json_object_set_new(r, "classes", json_integer((json_int_t)o->classes));
+    bad |= json_object_set_new(r, "classes", o->classes != AOE_AUTO ? json_integer((json_int_t)o->classes) : json_null());
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));

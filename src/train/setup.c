@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/path.h"
 #include "modeldir/peft.h"
 #include "train/checkpoint.h"
@@ -37,7 +38,7 @@ void aoe_training_args_defaults(aoe_training_args *o) {
     o->warmup = 0.1;
     o->weight_decay = 0.01;
     o->max_grad_norm = 1.0;
-    o->dropout = -1;
+    o->dropout = AOE_AUTO;
     o->seed = 42;
     o->keep_checkpoints = 1;
 }
@@ -64,8 +65,8 @@ static int check_options(const aoe_training_args *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.warmup and options.max_grad_norm must be finite and non-negative");
     if (o->epochs > MAX_STEPS || o->max_steps > MAX_STEPS)
         return aoei_fail(err, AOE_EARG, "options.epochs and options.max_steps must be at most %d", MAX_STEPS);
-    if (!(o->dropout < 1))
-        return aoei_fail(err, AOE_EARG, "options.dropout must be below 1");
+    if (!aoei_is_auto(o->dropout) && !(o->dropout >= 0 && o->dropout < 1))
+        return aoei_fail(err, AOE_EARG, "options.dropout must be at least 0 and below 1");
     if (!o->batch_tokens)
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     return AOE_OK;
@@ -272,8 +273,8 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
         code = task->load(task, t, err);
     }
     if (!code) {
-        t->hidden_dropout = o->dropout >= 0 ? o->dropout : t->base->config.hidden_dropout;
-        t->attention_dropout = o->dropout >= 0 ? o->dropout : t->base->config.attention_dropout;
+        t->hidden_dropout = aoei_is_auto(o->dropout) ? t->base->config.hidden_dropout : o->dropout;
+        t->attention_dropout = aoei_is_auto(o->dropout) ? t->base->config.attention_dropout : o->dropout;
         plan_steps(t);
     }
     if (!code)
