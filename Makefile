@@ -159,8 +159,8 @@ $(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
 $(BUILD)/tests/null_arguments.inc: tests/api/null_arguments.awk $(HEADERS)
 	@mkdir -p $(@D)
 	@awk -f $< $(HEADERS) > $@
-$(BUILD)/tests/unit/null_arguments_test.o: $(BUILD)/tests/null_arguments.inc
-$(BUILD)/tests/unit/null_arguments_test.o: CFLAGS_ALL += -I$(BUILD)/tests
+$(BUILD)/tests/unit/null_arguments_test.o $(BUILD)/tests/unit/null_options_test.o: $(BUILD)/tests/null_arguments.inc
+$(BUILD)/tests/unit/null_arguments_test.o $(BUILD)/tests/unit/null_options_test.o: CFLAGS_ALL += -I$(BUILD)/tests
 
 $(BUILD)/check/programs.inc: $(wildcard tests/kernels/*_test.c)
 	@mkdir -p $(@D)

@@ -135,7 +135,8 @@ static int bench_tier(memory *m, size_t threads, aoei_tier tier, const char *onl
     aoe_error err;
     aoe_context_options o;
     aoe_context_options_defaults(&o);
-    o.threads = threads;
+    if (threads)
+        o.threads = threads;
     setenv("AOE_CPU", aoei_tier_name(tier), 1);
     if (aoe_context_create(&ctx, &o, &err)) {
         fprintf(stderr, "gemm_bench: %s\n", err.message);

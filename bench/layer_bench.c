@@ -284,7 +284,9 @@ int main(int argc, char **argv) {
     aoe_error err;
     aoe_context_options o;
     aoe_context_options_defaults(&o);
-    o.threads = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+    const size_t threads = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+    if (threads)
+        o.threads = threads;
     int code = aoe_context_create(&f.ctx, &o, &err);
     for (int type = AOEI_F32; type <= AOEI_BF16 && !code; type++) {
         f.type = (aoei_dtype)type;

@@ -127,7 +127,7 @@ typedef struct aoe_memory_plan {
 typedef struct aoe_plan_options {
     size_t struct_size;  /* set by aoe_plan_options_defaults */
     size_t n_texts;      /* texts in a batch; default 64 */
-    size_t length;       /* tokens per text; default 32 */
+    size_t length;       /* tokens per text; AOE_AUTO (default): the maximum length of the model */
     aoe_lora lora;       /* adapters to train; r 0: the adapters of the model if it has any, else all weights are trained */
     aoe_dtype dtype;     /* aoe_shape_plan: data type, as in aoe_model_options */
     aoe_storage storage; /* aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */

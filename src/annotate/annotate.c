@@ -94,7 +94,11 @@ static int check_options(const aoe_annotate_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "triplets need both options.positives and options.negatives");
     if (!isfinite(o->positive_label) || !isfinite(o->negative_label))
         return aoei_fail(err, AOE_EARG, "options.positive_label and options.negative_label must be finite numbers");
-    int rc = aoei_prompt_check(prompt_of(o, POSITIVE), 0, "options.positive_prompt", err);
+    if (!o->files || !o->n_files)
+        return aoei_fail(err, AOE_EARG, "options.files is empty; give at least one file of texts");
+    int rc = aoei_check_output(&o->chat, o->name, o->write, err);
+    if (!rc)
+        rc = aoei_prompt_check(prompt_of(o, POSITIVE), 0, "options.positive_prompt", err);
     return rc ? rc : aoei_prompt_check(prompt_of(o, NEGATIVE), 0, "options.negative_prompt", err);
 }
 

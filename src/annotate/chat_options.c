@@ -36,3 +36,9 @@ int aoei_check_tsv_text(aoe_text text, const char *output, const char *file, siz
                 file, line);
     return 0;
 }
+
+int aoei_check_output(const aoe_chat_options *chat, const char *name, aoe_write_fn write, aoe_error *err) {
+    if (chat->dry_run || (name && write))
+        return 0;
+    return aoei_fail(err, AOE_EARG, "options.%s is missing", name ? "write" : "name");
+}

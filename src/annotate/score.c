@@ -343,6 +343,8 @@ static void destroy(job *j) {
 /* Rejects pipes, because the table is read twice. */
 static int check_file(const char *path, aoe_error *err) {
     struct stat st;
+    if (!path)
+        return aoei_fail(err, AOE_EARG, "options.file is missing");
     if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
         return aoei_fail(err, AOE_EARG, "%s: the table is read twice; use a regular file, not a pipe or standard input", path);
     return 0;
@@ -353,7 +355,9 @@ int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *e
     aoe_score_result own;
     job j = {.o = o, .result = result ? result : &own};
     *j.result = (aoe_score_result){.mean = NAN};
-    int rc = aoei_prompt_check(prompt_of(o), 1, "options.prompt", err);
+    int rc = aoei_check_output(&o->chat, o->name, o->write, err);
+    if (!rc)
+        rc = aoei_prompt_check(prompt_of(o), 1, "options.prompt", err);
     if (!rc)
         rc = check_file(o->file, err);
     if (!rc)

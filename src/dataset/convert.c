@@ -6,6 +6,7 @@
 #include "aoe.h"
 #include "aoe_data.h"
 #include "base/check.h"
+#include "base/error.h"
 #include "base/options.h"
 #include "dataset/convert_examples.h"
 #include "dataset/convert_rows.h"
@@ -21,6 +22,8 @@ void aoe_data_convert_options_defaults(aoe_data_convert_options *o) {
 int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
     AOEI_CHECK(err, path);
     AOEI_OPTIONS(aoe_data_convert_options, o, err);
+    if (!o->name || !o->write)
+        return aoei_fail(err, AOE_EARG, "options.%s is missing", o->name ? "write" : "name");
     aoe_data_convert_result own;
     result = result ? result : &own;
     *result = (aoe_data_convert_result){0};

@@ -131,6 +131,8 @@ static void dedup_free(dedup *d) {
 int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_dedup_result *result, aoe_error *err) {
     AOEI_CHECK(err, path);
     AOEI_OPTIONS(aoe_data_dedup_options, o, err);
+    if (!o->write)
+        return aoei_fail(err, AOE_EARG, "options.write is missing");
     dedup d = {.o = o};
     aoe_data_dedup_result own;
     result = result ? result : &own;

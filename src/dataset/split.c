@@ -164,6 +164,8 @@ int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_s
                    aoe_error *err) {
     AOEI_CHECK(err, path, part);
     AOEI_OPTIONS(aoe_data_split_options, o, err);
+    if (!o->ratios || !o->parts || !o->write)
+        return aoei_fail(err, AOE_EARG, "options.%s is missing", o->ratios && o->parts ? "write" : "ratios");
     split s = {.o = o};
     aoe_data_split_result own;
     result = result ? result : &own;

@@ -166,7 +166,7 @@ void aoe_plan_options_defaults(aoe_plan_options *o) {
         return;
     *o = (aoe_plan_options){.struct_size = sizeof *o};
     o->n_texts = 64;
-    o->length = 32;
+    o->length = AOE_AUTO;
     o->storage = AOE_STORAGE_BF16;
     aoe_lora_defaults(&o->lora);
 }
@@ -174,6 +174,10 @@ void aoe_plan_options_defaults(aoe_plan_options *o) {
 int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
     AOEI_CHECK(err, m, plan);
     AOEI_OPTIONS(aoe_plan_options, o, err);
+    aoe_plan_options resolved = *o;
+    if (o->length == AOE_AUTO)
+        resolved.length = m->settings.max_length;
+    o = &resolved;
     size_t n_tokens;
     encoder_bytes inference = {0};
     aoe_model planned = *m; /* a shallow copy; all pointers are borrowed from *m */
@@ -193,7 +197,8 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
 int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
     AOEI_CHECK(err, ctx, s, plan);
     AOEI_OPTIONS(aoe_plan_options, o, err);
-    aoe_model m = {.ctx = ctx, .type = aoei_context_type(ctx, o->dtype), .settings = {.max_length = o->length}};
+    const size_t length = o->length == AOE_AUTO ? s->positions : o->length;
+    aoe_model m = {.ctx = ctx, .type = aoei_context_type(ctx, o->dtype), .settings = {.max_length = length}};
     size_t in_file;
     const int rc = aoei_shape_checked(&m.config, s, err);
     if (rc)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # null_arguments.awk HEADER... writes C test cases for every function that the public headers declare. Each case calls the
 # function with one pointer argument set to NULL. Arguments marked AOE_NULLABLE are tested only in functions that have no
-# other pointer argument. The script fails on a declaration that it cannot parse.
+# other pointer argument. The script also writes the name of every function with an options argument. It fails on a
+# declaration that it cannot parse.
 
 function fail(what) {
     print FILENAME ": cannot parse: " what > "/dev/stderr"
@@ -42,6 +43,7 @@ function declare(text,    name, result, list, n, i, j, type, call, pointers, arg
         kind[i] = type
         pointer[i] = type ~ /\*$/ || type ~ /_fn$/
         pointers += pointer[i]
+        if (nullable[i] && type ~ /_options\*$/) printf "TAKES_OPTIONS(%s)\n", name
     }
     for (i = 1; i <= n; i++) {
         if (!pointer[i] || (nullable[i] && pointers > 1)) continue
@@ -59,7 +61,7 @@ function declare(text,    name, result, list, n, i, j, type, call, pointers, arg
 }
 
 {
-    gsub(/\/\*[^*]*\*\//, "")
+    gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "")
     if (comment) { if (!/\*\//) next; sub(/.*\*\//, ""); comment = 0 }
     if (/\/\*/) { sub(/\/\*.*/, ""); comment = 1 }
     if (/^#/) next

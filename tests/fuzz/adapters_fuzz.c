@@ -37,8 +37,10 @@ static void check(const aoe_model *m) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t file = size ? data[0] % 2 : 0;
-    const aoe_model_options o = {
-        .struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1, .base = base};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
+    o.base = base;
     aoe_model *m;
     aoe_error err = {0};
     free(test_write(adapters, files[file], data + (size ? 1 : 0), size ? size - 1 : 0));

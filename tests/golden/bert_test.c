@@ -64,7 +64,9 @@ static int layout(golden *g, aoei_arena *arena) {
 
 static void golden_open(golden *g, aoei_tier tier, size_t threads, aoe_dtype dtype) {
     aoe_error err = {0};
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = dtype, .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = dtype;
     aoei_arena plan;
     memset(g, 0, sizeof *g);
     g->ctx = test_context(tier, threads);

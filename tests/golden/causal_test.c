@@ -38,7 +38,9 @@ typedef struct golden {
 } golden;
 
 static void golden_open(golden *g, aoei_tier tier, aoe_dtype dtype, int plain) {
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = dtype, .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = dtype;
     aoe_error err = {0};
     g->ctx = test_context(tier, 2);
     if ((plain ? aoei_model_open_plain : aoe_model_open)(&g->model, g->ctx, GOLDEN, &o, &err) ||

@@ -47,7 +47,9 @@ static void test_logits(void **state) {
     for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
         aoe_model *m;
         aoe_error err = {0};
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = AOE_DTYPE_F32;
         aoe_context *ctx = test_context((aoei_tier)tier, 2);
         if (aoe_model_open(&m, ctx, dir, &o, &err))
             fail_msg("%s", err.message);
@@ -95,7 +97,9 @@ static void test_greedy(void **state) {
     int32_t *start = ids_of(json_object_get(reference, "ids"), &prompt);
     aoe_model *m;
     aoe_error err = {0};
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
     aoe_context *ctx = test_context(test_best_tier(), 2);
     if (aoe_model_open(&m, ctx, dir, &o, &err))
         fail_msg("%s", err.message);

@@ -53,7 +53,9 @@ static vectors embed(aoe_model *m) {
 }
 
 static aoe_model *open_as(const char *dir, aoe_dtype dtype, const aoei_open_mode *p) {
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = dtype, .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = dtype;
     aoe_model *m;
     aoe_error err = {0};
     if (aoei_model_open_for(&m, test_model_context, dir, &o, p, &err))
@@ -203,8 +205,10 @@ static void accepts_any_storage_type(void **state) {
         for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
             for (int packed = 0; packed < 2; packed++) {
                 const aoei_open_mode *p = packed ? &inference : &unmerged;
-                aoe_model_options o = {
-                    .struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
+                aoe_model_options o;
+                aoe_model_options_defaults(&o);
+                o.dtype = (aoe_dtype)dtype;
+                o.base = narrow;
                 aoe_model *a, *b;
                 assert_int_equal(aoei_model_open_for(&a, test_model_context, adapters, &o, p, NULL), 0);
                 o.base = wide;
@@ -224,8 +228,10 @@ static void accepts_any_storage_type(void **state) {
         aoe_convert_options o = {
             .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .merge = 1, .base = narrow};
         assert_int_equal(aoe_convert(test_model_context, adapters, merged, &o, NULL, NULL), 0);
-        aoe_model_options with = {
-            .struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1, .base = narrow};
+        aoe_model_options with;
+        aoe_model_options_defaults(&with);
+        with.dtype = AOE_DTYPE_F32;
+        with.base = narrow;
         aoe_model *m;
         assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &with, NULL), 0);
         const vectors x = embed(m), y = embed_as(merged, AOE_DTYPE_F32, &inference);
@@ -248,8 +254,10 @@ static void quantizes_frozen_weights(void **state) {
     assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_int8, NULL, NULL), 0);
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
         aoe_model *a = open_as(adapters, (aoe_dtype)dtype, &eight), *b;
-        const aoe_model_options o = {
-            .struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = (aoe_dtype)dtype;
+        o.base = narrow;
         assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &unmerged, NULL), 0);
         for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) { /* all but the gate projection, which BERT does not have */
             const size_t slot = aoei_layer_slot(1, aoei_adapter_kind(kind));
@@ -295,12 +303,13 @@ static void finds_tokenizer_and_base(void **state) {
     assert_int_equal(rename(base, elsewhere), 0);
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "is not a directory here; set options.base");
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options),
-                                 .dtype = AOE_DTYPE_F32,
-                                 .normalize = 0,
-                                 .base = elsewhere,
-                                 .pooling = AOE_POOLING_LAST_AVG,
-                                 .max_length = 32};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
+    o.normalize = 0;
+    o.base = elsewhere;
+    o.pooling = AOE_POOLING_LAST_AVG;
+    o.max_length = 32;
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &o, &err), 0);
     const vectors again = embed(m);
     assert_true(equal(&v, &again));

@@ -120,7 +120,9 @@ static void saves_and_opens(void **state) {
 static void keeps_bf16_as_stored(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
-    const aoe_model_options bf16 = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_BF16, .normalize = -1};
+    aoe_model_options bf16;
+    aoe_model_options_defaults(&bf16);
+    bf16.dtype = AOE_DTYPE_BF16;
     for (size_t kind = 0; kind < KINDS; kind++) {
         char *from = test_path(test_dir, "from"), *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide");
         tiny_model o = tiny_kind(kind);
@@ -141,7 +143,9 @@ static void keeps_bf16_as_stored(void **state) {
         const vectors a = embed(m), b = embed_dir(ctx, wide, &bf16);
         assert_true(equal(&a, &b));
         aoe_model_close(m);
-        const aoe_model_options f32 = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+        aoe_model_options f32;
+        aoe_model_options_defaults(&f32);
+        f32.dtype = AOE_DTYPE_F32;
         const vectors x = embed_dir(ctx, narrow, &f32), y = embed_dir(ctx, wide, &f32);
         assert_true(equal(&x, &y));
         test_dir_remove(from);
@@ -153,12 +157,12 @@ static void keeps_bf16_as_stored(void **state) {
 
 /* Returns options with bidirectional attention in layers `layer` and above. */
 static aoe_model_options bidirectional_options(size_t layer) {
-    return (aoe_model_options){.struct_size = sizeof(aoe_model_options),
-                               .dtype = AOE_DTYPE_F32,
-                               .pooling = AOE_POOLING_LAST_AVG,
-                               .normalize = -1,
-                               .bidirectional = 1,
-                               .bidirectional_from = layer};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
+    o.pooling = AOE_POOLING_LAST_AVG;
+    o.bidirectional_from = layer;
+    return o;
 }
 
 /* Bidirectional attention changes vectors and is saved in aoe.json; options override the saved value. */
@@ -168,10 +172,7 @@ static void saves_the_attention_direction(void **state) {
     char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to");
     const tiny_model o = tiny_kind(1);
     const aoe_model_options all = bidirectional_options(0), last = bidirectional_options(1), none = bidirectional_options(2),
-                            plain = {.struct_size = sizeof(aoe_model_options),
-                                     .dtype = AOE_DTYPE_F32,
-                                     .pooling = AOE_POOLING_LAST_AVG,
-                                     .normalize = -1};
+                            plain = bidirectional_options(AOE_AUTO);
     aoe_error err = {0};
     aoe_model_info info;
     tiny_model_write(from, &o);

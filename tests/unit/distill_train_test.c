@@ -81,7 +81,9 @@ static double teacher_loss(const train_run *r, size_t first, size_t n) {
 /* Computes the cosine of each pair with the model in dir. */
 static void cosines(const char *dir, const aoe_pairs *pairs, double *cosine) {
     aoe_context *ctx = tiny_context(1);
-    const aoe_model_options options = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_model_options options;
+    aoe_model_options_defaults(&options);
+    options.dtype = AOE_DTYPE_F32;
     aoe_model *m;
     aoe_embedder *e;
     float v[2][64];

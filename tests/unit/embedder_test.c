@@ -113,8 +113,9 @@ static void test_bits_depend_on_text_only(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
     for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
-        const aoe_model_options o = {
-            .struct_size = sizeof(aoe_model_options), .dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
         float want[TEXTS * D];
         for (size_t threads = 1; threads <= 3; threads++)
             for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++) {
@@ -157,10 +158,11 @@ static void test_values(void **state) {
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
             for (int normalize = 0; normalize < 2; normalize++) {
                 const aoe_dtype dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
-                const aoe_model_options o = {.struct_size = sizeof(aoe_model_options),
-                                             .dtype = dtype,
-                                             .pooling = (aoe_pooling)pooling,
-                                             .normalize = normalize};
+                aoe_model_options o;
+                aoe_model_options_defaults(&o);
+                o.dtype = dtype;
+                o.pooling = (aoe_pooling)pooling;
+                o.normalize = normalize;
                 session s = session_create(test_context((aoei_tier)(tier / 2), 2), model_dir, &o, 64);
                 float got[TEXTS * D];
                 double want[TEXTS * D];
@@ -180,8 +182,9 @@ static void test_view(void **state) {
     shape.seed = 8;
     tiny_model_write(path, &shape);
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
-        const aoe_model_options o = {
-            .struct_size = sizeof(aoe_model_options), .dtype = k % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = k % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
         aoe_context *ctx = test_context((aoei_tier)(k / 2), 2);
         session s = session_create(ctx, path, &o, 0);
         float want[TEXTS * D], got[TEXTS * D];
@@ -216,13 +219,14 @@ static void test_truncation(void **state) {
         size_t max_length;
         uint32_t tokens[4];
         uint8_t truncated[4];
-    } cases[] = {{0, {4, 32, 6, 2}, {0, 1, 0, 0}},
+    } cases[] = {{AOE_AUTO, {4, 32, 6, 2}, {0, 1, 0, 0}},
                  {6, {4, 6, 6, 2}, {0, 1, 0, 0}},
                  {5, {4, 5, 5, 2}, {0, 1, 1, 0}},
                  {3, {3, 3, 3, 2}, {1, 1, 1, 0}}};
     for (size_t k = 0; k < 4; k++) {
-        const aoe_model_options o = {
-            .struct_size = sizeof(aoe_model_options), .max_length = cases[k].max_length, .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.max_length = cases[k].max_length;
         session s = session_create(tiny_context(1), model_dir, &o, 0);
         float v[4 * D], shorter[D];
         aoe_text_info info[4];
@@ -243,7 +247,9 @@ static void test_truncation(void **state) {
 
 static void test_prompt(void **state) {
     (void)state;
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .prompt = "old {text} runs", .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.prompt = "old {text} runs";
     session with = session_create(tiny_context(1), model_dir, &o, 0),
             without = session_create(tiny_context(1), model_dir, NULL, 0);
     const aoe_text bare = aoe_text_of("the cat"), written = aoe_text_of("old the cat runs");

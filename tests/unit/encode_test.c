@@ -66,8 +66,10 @@ static void test_lists(void **state) {
     aoe_text *texts = make_texts();
     for (size_t threads = 1; threads <= 3; threads++) {
         aoe_context *ctx = tiny_context(threads);
-        const aoe_model_options o = {
-            .struct_size = sizeof(aoe_model_options), .normalize = -1, .max_length = 9, .prompt = "the {text} cat"};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.max_length = 9;
+        o.prompt = "the {text} cat";
         aoe_model *m = open_model(ctx, &o);
         const aoe_encode_options e = {.struct_size = sizeof(aoe_encode_options), .max_length = 9, .prompt = "the {text} cat"};
         aoei_token_lists lists;
@@ -147,7 +149,9 @@ static void test_lowercase(void **state) {
         aoe_model *m;
         aoei_token_lists l;
         aoe_error err = {0};
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .normalize = -1, .prompt = "OLD {text}"};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.prompt = "OLD {text}";
         assert_int_equal(aoe_model_open(&m, ctx, path, &o, NULL), 0);
         assert_int_equal(m->settings.lowercase, lower);
         assert_int_equal(aoei_encode_texts(m, texts, 2, &l, NULL, NULL), 0);

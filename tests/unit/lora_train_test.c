@@ -182,8 +182,10 @@ static void rejects_changed_options(void **state) {
  * NULL for the recorded one. */
 static void probe(const char *dir, const char *base, float *v) {
     aoe_context *ctx = tiny_context(1);
-    const aoe_model_options o = {
-        .struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1, .base = base};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
+    o.base = base;
     const aoe_text text = aoe_text_of("the old cat");
     aoe_model *m = NULL;
     aoe_embedder *e = NULL;

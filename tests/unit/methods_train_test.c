@@ -205,7 +205,9 @@ static void write_models(const train_run *r, char *paths[4]) {
 /* Computes the vector v of a fixed text with the model in the output. */
 static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     const aoe_text text = aoe_text_of("the old cat");
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     aoe_embedder *e;
@@ -365,7 +367,7 @@ static void label_scales(void **state) {
         train_run r;
         begin(&r, AOE_METHOD_SBERT_REGRESSION, 0);
         use_data(&r, "equal.tsv", text);
-        r.o.label_max = i ? 10 : (double)NAN;
+        r.o.label_max = i ? 10 : AOE_AUTO;
         r.o.args.dropout = 0;
         r.o.args.max_steps = 1;
         train_run_ok(&r, 1);

@@ -118,7 +118,9 @@ static void clear(outcome *o) {
 static int mine_with(outcome *out, aoe_context *ctx, const char *model_dir, aoe_mine_options *o) {
     aoe_model *m;
     aoe_embedder *e;
-    const aoe_model_options options = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_model_options options;
+    aoe_model_options_defaults(&options);
+    options.dtype = AOE_DTYPE_F32;
     const size_t most = out->most;
     const int stop_stage = out->stop_stage;
     clear(out);
@@ -265,7 +267,7 @@ static void test_pairs(void **state) {
     expect("a.tsv", pairs, o, "w00|w01|w03 w10|w11|w03 w20|w03|w11 w30|w31|w11", 0);
     o.threshold = 5.5;
     expect_failure("a.tsv", pairs, o, AOE_EFORMAT, "threshold");
-    o.threshold = NAN;
+    o.threshold = AOE_AUTO;
     static const char words[] =
         "premise\thypothesis\tlabel\nw00\tw01\tentailment\nw00\tw02\tneutral\nw00\tw03\tcontradiction\n";
     assert_int_equal(mine_text(&out, "a.tsv", words, o), 0);
@@ -496,7 +498,9 @@ static void test_large(void **state) {
     (void)state;
     enum { N = 5000 };
     static outcome out, again;
-    const aoe_model_options options = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_model_options options;
+    aoe_model_options_defaults(&options);
+    options.dtype = AOE_DTYPE_F32;
     aoe_mine_options o = defaults();
     row *rows = malloc(N * sizeof *rows);
     char *text = malloc(N * 512), *path;

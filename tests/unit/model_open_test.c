@@ -71,7 +71,9 @@ static void packs_for_inference_only(void **state) {
     aoe_model *m;
     test_model_write(dir, NULL);
     for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = (aoe_dtype)dtype;
         const aoei_dtype type = aoei_context_type(test_model_context, o.dtype);
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
         assert_int_equal(m->type, type);
@@ -127,7 +129,9 @@ static void reports_model_info(void **state) {
     assert_int_equal(aoe_model_dims(m), 8);
     aoe_model_close(m);
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = (aoe_dtype)dtype;
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
         aoe_model_get_info(m, &info);
         assert_int_equal(info.dtype, dtype);
@@ -261,13 +265,19 @@ static void checks_the_options(void **state) {
         int code;
         const char *fragment;
     } cases[] = {
-#define SIZE .struct_size = sizeof(aoe_model_options)
-        {{SIZE, .dtype = (aoe_dtype)9, .normalize = -1}, AOE_EARG, "dtype 9 is unknown"},
-        {{SIZE, .pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 10 is unknown"},
-        {{SIZE, .max_length = 11, .normalize = -1}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
-        {{SIZE, .prompt = "no place", .normalize = -1}, AOE_EARG, "prompt 'no place' has no {text}"},
-        {{SIZE, .normalize = 2}, AOE_EARG, "normalize is 2"},
-#undef SIZE
+#define OTHERS .struct_size = sizeof(aoe_model_options), .bidirectional_from = AOE_AUTO
+        {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO}, AOE_EARG, "dtype 9 is unknown"},
+        {{OTHERS, .pooling = AOE_POOLING_COUNT, .max_length = AOE_AUTO, .normalize = AOE_AUTO},
+         AOE_EARG,
+         "pooling 10 is unknown"},
+        {{OTHERS, .max_length = 11, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
+        {{OTHERS, .max_length = 0, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length must be at least 1"},
+        {{OTHERS, .prompt = "no place", .max_length = AOE_AUTO, .normalize = AOE_AUTO},
+         AOE_EARG,
+         "prompt 'no place' has no {text}"},
+        {{OTHERS, .max_length = AOE_AUTO, .normalize = 2}, AOE_EARG, "options.normalize is 2; use 0, 1 or AOE_AUTO"},
+        {{OTHERS, .max_length = AOE_AUTO, .normalize = -1}, AOE_EARG, "options.normalize is -1; use 0, 1 or AOE_AUTO"},
+#undef OTHERS
     };
     char *dir = test_dir_create();
     test_model_write(dir, NULL);
@@ -376,7 +386,9 @@ static void plans_memory(void **state) {
     aoe_memory_plan p, larger, plans[3];
     test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_F16});
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.dtype = (aoe_dtype)dtype;
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
         check_plan(m, 2, 1);
         check_plan(m, 4, 10);

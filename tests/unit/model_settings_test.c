@@ -379,7 +379,7 @@ static void options_do_not_replace_module_checks(void **state) {
                 aoe_model_options o;
                 aoe_model_options_defaults(&o);
                 o.pooling = (aoe_pooling)pooling;
-                o.normalize = normalize;
+                o.normalize = normalize < 0 ? AOE_AUTO : normalize;
                 put(dir, "modules.json", dense[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, &err), AOE_EUNSUPPORTED);
                 FRAGMENT(err, "2_Dense/config.json: this Dense module is not supported");

@@ -229,7 +229,9 @@ static void bits_do_not_depend_on_batch_or_threads(void **state) {
 /* With AOE_DTYPE_BF16, rows are rounded to bf16, but their mean is not. */
 static void computes_in_bf16(void **state) {
     (void)state;
-    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_BF16, .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_BF16;
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
     aoe_model *m = open_model(test_model_context, dir, &o);
@@ -259,10 +261,10 @@ static void truncates_after_dropping(void **state) {
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
     for (size_t i = 0; i < sizeof truncations / sizeof *truncations; i++) {
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options),
-                                     .max_length = truncations[i].max_length,
-                                     .prompt = truncations[i].prompt,
-                                     .normalize = -1};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.max_length = truncations[i].max_length;
+        o.prompt = truncations[i].prompt;
         aoe_model *m = open_model(test_model_context, dir, &o);
         const aoe_text text = aoe_text_of(truncations[i].text);
         aoei_token_lists l;
@@ -305,16 +307,18 @@ static void normalizes_as_specified(void **state) {
         const char *config, *modules, *own;
         int option, want;
     } sources[] = {
-        {NULL, plain, NULL, -1, 0},
-        {NULL, unit, NULL, -1, 1},
+        {NULL, plain, NULL, AOE_AUTO, 0},
+        {NULL, unit, NULL, AOE_AUTO, 1},
         {NULL, unit, NULL, 0, 0},
-        {model2vec_json, plain, NULL, -1, 1},
-        {model2vec_json, NULL, "{\"format_version\": 1, \"normalize\": false}", -1, 0},
+        {model2vec_json, plain, NULL, AOE_AUTO, 1},
+        {model2vec_json, NULL, "{\"format_version\": 1, \"normalize\": false}", AOE_AUTO, 0},
         {model2vec_json, NULL, "{\"format_version\": 1, \"normalize\": false}", 1, 1},
     };
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         char *dir = test_dir_create();
-        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .normalize = sources[i].option};
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.normalize = sources[i].option;
         write_model(dir, &(spec){.config = sources[i].config});
         if (sources[i].modules)
             free(test_write_text(dir, "modules.json", sources[i].modules));

@@ -75,7 +75,9 @@ static void whiten(const char *from, const aoe_whiten_options *o, aoe_whiten_res
 /* Computes the vectors of the texts, v[TEXTS, dims]. Returns dims. */
 static size_t embed(const char *model, const aoe_model_options *options, float *v) {
     aoe_context *ctx = tiny_context(1);
-    aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
     aoe_model *m;
     aoe_embedder *e;
     aoe_error err = {0};
@@ -159,7 +161,7 @@ static void whitens(void **state) {
             aoe_whiten_result r;
             o.model_options.pooling = (aoe_pooling)pooling;
             o.model_options.prompt = some ? "the {text} house" : NULL;
-            o.dims = some ? 3 : 0;
+            o.dims = some ? 3 : AOE_AUTO;
             whiten(bert, &o, &r, 2);
             assert_int_equal(r.texts, TEXTS);
             assert_int_equal(r.dims, some ? 3 : r.rank);

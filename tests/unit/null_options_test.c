@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ * Calls every function of the public API that takes options with NULL options, which mean the defaults. A function succeeds,
+ * or returns AOE_EARG with the name of an option that has no default. The list of functions is generated from the headers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "aoe.h"
+#include "aoe_annotate.h"
+#include "aoe_data.h"
+#include "aoe_eval.h"
+#include "aoe_train.h"
+
+static void ignore_sts(void *user, const aoe_sts_result *result) {
+    (void)user;
+    (void)result;
+}
+
+static void ignore_suite(void *user, const aoe_suite_result *result) {
+    (void)user;
+    (void)result;
+}
+
+static void ignore_binary(void *user, const aoe_binary_result *result) {
+    (void)user;
+    (void)result;
+}
+
+static void ignore_triplets(void *user, const aoe_triplet_result *result) {
+    (void)user;
+    (void)result;
+}
+
+static void ignore_retrieval(void *user, const aoe_retrieval_result *result) {
+    (void)user;
+    (void)result;
+}
+
+static int ignore_text(void *user, aoe_text text, aoe_error *err) {
+    (void)user;
+    (void)text;
+    (void)err;
+    return 0;
+}
+
+static const char *called[64]; /* names of the functions that were called */
+static size_t n_called;
+
+/* CALL(function, arguments): the call must succeed. MISSING(function, option, arguments): it must name the missing option. */
+#define CALL(function, arguments)                                                                                              \
+    do {                                                                                                                       \
+        aoe_error err = {0};                                                                                                   \
+        called[n_called++] = #function;                                                                                        \
+        if (function arguments)                                                                                                \
+            fail_msg("%s with NULL options: expected success, found: %s", #function, err.message);                             \
+    } while (0)
+#define MISSING(function, option, arguments)                                                                                   \
+    do {                                                                                                                       \
+        aoe_error err = {0};                                                                                                   \
+        called[n_called++] = #function;                                                                                        \
+        const int code = function arguments;                                                                                   \
+        if (code != AOE_EARG || !strstr(err.message, "options." option))                                                       \
+            fail_msg("%s with NULL options: expected an error about options.%s, found code %d: %s", #function, option, code,   \
+                     err.message);                                                                                             \
+    } while (0)
+
+/* dir: a model directory; path: a table of pairs. */
+static void call_model_functions(const char *dir, const char *path) {
+    aoe_context *ctx;
+    aoe_model *m;
+    aoe_embedder *e;
+    aoe_tokenizer *t;
+    aoe_ids ids = {0};
+    aoe_memory_plan plan;
+    aoe_shape shape;
+    aoe_dev_set *dev;
+    aoe_mine_result mined;
+    CALL(aoe_context_create, (&ctx, NULL, &err));
+    CALL(aoe_model_open, (&m, ctx, dir, NULL, &err));
+    CALL(aoe_embedder_create, (&e, m, NULL, &err));
+    assert_int_equal(aoe_tokenizer_open(&t, dir, NULL), 0);
+    CALL(aoe_tokenizer_encode, (t, aoe_text_of("a"), NULL, &ids, &err));
+    CALL(aoe_model_plan, (m, NULL, &plan, &err));
+    assert_int_equal(aoe_shape_named(&shape, "bert-tiny", NULL), 0);
+    CALL(aoe_shape_plan, (ctx, &shape, NULL, &plan, &err));
+    CALL(aoe_dev_set_load, (&dev, ctx, path, NULL, &err));
+    CALL(aoe_eval_sts, (e, &path, 1, NULL, ignore_sts, NULL, &err));
+    CALL(aoe_eval_binary, (e, &path, 1, NULL, ignore_binary, NULL, &err));
+    MISSING(aoe_mine, "n_files", (e, NULL, &mined, &err));
+    aoe_dev_set_free(dev);
+    aoe_ids_free(&ids);
+    aoe_tokenizer_close(t);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
+/* Evaluates inputs other than pairs. */
+static void call_evaluations(const char *dir) {
+    aoe_model *m;
+    aoe_embedder *e;
+    char *triplets = test_write_text(dir, "triplets.tsv", "query\tpositive\tnegative\na\tb\tc\n");
+    char *groups = test_write_text(dir, "groups.tsv", "group\ttext\n1\ta\n1\tb\n2\tc\n2\ta b\n");
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    CALL(aoe_eval_triplets, (e, (const char *const *)&triplets, 1, NULL, ignore_triplets, NULL, &err));
+    CALL(aoe_eval_retrieval, (e, (const char *const *)&groups, 1, NULL, ignore_retrieval, NULL, &err));
+    aoe_error err = {0};
+    called[n_called++] = "aoe_eval_suite"; /* dir contains no set, which is an error for any options */
+    assert_int_equal(aoe_eval_suite(e, &dir, 1, NULL, ignore_suite, NULL, &err), AOE_ENOENT);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    free(triplets);
+    free(groups);
+}
+
+static void call_data_functions(const char *path) {
+    aoe_pairs *pairs;
+    aoe_data_stats_result stats;
+    aoe_data_check_result found;
+    aoe_data_split_part part[2];
+    aoe_github_result issues;
+    CALL(aoe_pairs_load, (&pairs, path, NULL, &err));
+    aoe_pairs_free(pairs);
+    CALL(aoe_texts_read, (path, NULL, ignore_text, NULL, &err));
+    CALL(aoe_sts_check, (&path, 1, NULL, &err));
+    CALL(aoe_data_stats, (path, NULL, &stats, &err));
+    assert_int_equal(stats.rows, 3);
+    aoe_data_stats_free(&stats);
+    CALL(aoe_data_check, (&path, 1, NULL, &found, &err));
+    assert_int_equal(found.rows, 3);
+    MISSING(aoe_data_convert, "name", (path, NULL, NULL, &err));
+    MISSING(aoe_data_split, "write", (path, NULL, part, NULL, &err));
+    MISSING(aoe_data_dedup, "write", (path, NULL, NULL, &err));
+    MISSING(aoe_github_issues, "cache", (NULL, &issues, &err));
+    MISSING(aoe_annotate, "files", (NULL, NULL, &err));
+    MISSING(aoe_score, "name", (NULL, NULL, &err));
+}
+
+static void call_training_functions(const char *dir) {
+    aoe_grid_result grid;
+    aoe_compare_result compared;
+    aoe_interval interval;
+    const float v[8] = {1, 2, 3, 4, 5, 6, 7, 9};
+    const double label[2] = {0, 1}, score[3] = {1, 2, 3};
+    const char *from[2] = {dir, dir};
+    char *to = test_path(dir, "to"), *vectors = test_write_text(dir, "vectors.txt", "the 1 2\ncat 3 4\n");
+    CALL(aoe_objective, (NULL, v, v + 4, 2, label, NULL, 2, 2, NULL, NULL, NULL, &err));
+    CALL(aoe_contrastive, (NULL, v, 2, 2, 2, NULL, NULL, &err));
+    CALL(aoe_bootstrap_spearman, (score, 3, score, NULL, 1, NULL, &interval, &err));
+    MISSING(aoe_train, "model", (test_model_context, NULL, &err));
+    MISSING(aoe_pretrain, "model", (test_model_context, NULL, &err));
+    MISSING(aoe_init, "texts", (test_model_context, to, NULL, NULL, &err));
+    MISSING(aoe_whiten, "texts", (test_model_context, dir, to, NULL, NULL, &err));
+    MISSING(aoe_grid, "output", (NULL, &grid, &err));
+    MISSING(aoe_compare, "output", (NULL, &compared, &err));
+    CALL(aoe_convert, (test_model_context, dir, to, NULL, NULL, &err));
+    test_dir_remove(to);
+    to = test_path(dir, "to");
+    CALL(aoe_average, (test_model_context, from, 2, to, NULL, NULL, &err));
+    test_dir_remove(to);
+    to = test_path(dir, "to");
+    CALL(aoe_word_vectors, (test_model_context, vectors, to, NULL, NULL, &err));
+    test_dir_remove(to);
+    free(vectors);
+}
+
+static int was_called(const char *function) {
+    size_t i = 0;
+    while (i < n_called && strcmp(called[i], function) != 0)
+        i++;
+    return i < n_called || !strcmp(function, "aoe_bench"); /* the default of aoe_bench, BERT-base, is too slow for a test */
+}
+
+static void null_options(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    test_model_write(dir, NULL);
+    char *path = test_write_text(dir, "pairs.tsv", "text1\ttext2\tlabel\nthe\tcat\t1\nthe cat\ta\t0\ncat\truns\t1\n");
+    call_model_functions(dir, path);
+    call_evaluations(dir);
+    call_data_functions(path);
+    call_training_functions(dir);
+#define REJECTS(function, argument, arguments, without_error)
+#define SURVIVES(function, arguments)
+#define TAKES_OPTIONS(function)                                                                                                \
+    if (!was_called(#function))                                                                                                \
+        fail_msg("%s takes options, but this test does not call it", #function);
+#include "null_arguments.inc"
+    free(path);
+    test_dir_remove(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(null_options)};
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
+}
