@@ -39,13 +39,11 @@ static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error
     if (!o->tokenizer_from && !o->n_texts)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: the model needs a tokenizer: give texts to train a vocabulary on, or a model directory to copy it from", dir);
+            "%s: the model needs a tokenizer; set options.texts to train one, or options.tokenizer_from to copy one", dir);
     if (o->tokenizer_from && o->n_texts)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: there are two sources of the tokenizer: give texts to train a vocabulary on or a model directory to "
-            "copy it from, not both",
-            dir);
+            "%s: there are two sources of the tokenizer; set either options.texts or options.tokenizer_from, not both", dir);
     return aoei_check_new_model(dir, o->storage, o->force, err);
 }
 

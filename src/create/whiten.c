@@ -206,9 +206,8 @@ static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
         return aoei_fail(err, AOE_EFORMAT, "%s: the embeddings of all %zu texts are equal; give different texts",
                          w->o->texts[0], w->moments.n);
     if (!r->dims || r->dims > w->moments.D)
-        return aoei_fail(err, AOE_EARG,
-                         "options.dims is %zu, but must be 1 to %zu, the number of components of an embedding", r->dims,
-                         w->moments.D);
+        return aoei_fail(err, AOE_EARG, "options.dims is %zu, but must be 1 to %zu, the number of components of an embedding",
+                         r->dims, w->moments.D);
     if (r->dims > r->rank)
         return aoei_fail(
             err, AOE_EARG,

@@ -285,11 +285,7 @@ static void rejects_invalid_input(void **state) {
     make_corpus(&c);
     aoe_init_options o = options(&c);
     o.n_texts = 0;
-<<<<<<< HEAD
-    expect_rejected(&c, &o, AOE_EARG, "the model needs a tokenizer: give texts to train a vocabulary on");
-=======
-    expect_rejected(&c, &o, AOE_EARG, "the new model needs a tokenizer; set options.texts");
->>>>>>> d42aa66 (api: AOE_AUTO in tests, every function with NULL options)
+    expect_rejected(&c, &o, AOE_EARG, "the model needs a tokenizer; set options.texts");
     o = options(&c);
     o.tokenizer_from = c.dir;
     expect_rejected(&c, &o, AOE_EARG, "there are two sources of the tokenizer");
