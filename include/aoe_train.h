@@ -215,7 +215,7 @@ typedef struct aoe_train_data {
     const char *path;
     aoe_example_kind kind;   /* kind of the examples; default AOE_EXAMPLES_AUTO */
     aoe_table_options table; /* columns, label_map and format of the file */
-    double weight;           /* passes over the file per epoch: 2: each example twice, 0.5: a random half; default 1 */
+    double weight;           /* uses of each example per epoch: 2: twice, 0.5: a random half of the examples; default 1 */
     const char *prompt; /* template for the texts (positives and triplets: for the query); "": no prompt; NULL (default): from
                            the model */
     const char *doc_prompt; /* template for positives and negatives; NULL (default): same as prompt */

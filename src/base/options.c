@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/error.h"
 
+#include <math.h>
 #include <string.h>
 
 int aoei_options_copy(void *full, size_t size, const void *given, const char *function, const char *type, aoe_error *err) {
@@ -22,4 +23,8 @@ int aoei_options_copy(void *full, size_t size, const void *given, const char *fu
     memcpy(full, given, given_size);
     memcpy(full, &size, sizeof size);
     return 0;
+}
+
+int aoei_check_option(const char *name, double value, aoe_error *err) {
+    return isnan(value) ? aoei_fail(err, AOE_EARG, "%s is not a number", name) : 0;
 }

@@ -23,6 +23,9 @@
  * AOE_EARG if struct_size is smaller than the field itself or larger than `size`. */
 int aoei_options_copy(void *full, size_t size, const void *given, const char *function, const char *type, aoe_error *err);
 
+/* Checks that a floating-point option is not NaN. name: "options.FIELD". Errors: AOE_EARG. */
+int aoei_check_option(const char *name, double value, aoe_error *err);
+
 /* 1: the floating-point option is AOE_AUTO. Integer options are compared with ==. */
 static inline int aoei_is_auto(double option) {
     return option >= AOE_AUTO && option <= AOE_AUTO;

@@ -24,6 +24,8 @@ int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_da
     AOEI_OPTIONS(aoe_data_convert_options, o, err);
     if (!o->name || !o->write)
         return aoei_fail(err, AOE_EARG, "options.%s is missing", o->name ? "write" : "name");
+    if (aoei_check_option("options.threshold", o->threshold, err))
+        return AOE_EARG;
     aoe_data_convert_result own;
     result = result ? result : &own;
     *result = (aoe_data_convert_result){0};

@@ -87,6 +87,12 @@ static int check_options(const aoe_mine_options *o, aoe_error *err) {
             err, AOE_EARG,
             "no candidate is left: options.range is %zu and options.skip is %zu; increase options.range or reduce options.skip",
             o->range, o->skip);
+    int rc;
+    if ((rc = aoei_check_option("options.threshold", o->threshold, err)) ||
+        (rc = aoei_check_option("options.margin", o->margin, err)) ||
+        (rc = aoei_check_option("options.min_score", o->min_score, err)) ||
+        (rc = aoei_check_option("options.max_score", o->max_score, err)))
+        return rc;
     if (o->min_score > o->max_score)
         return aoei_fail(err, AOE_EARG,
                          "options.min_score is %g and options.max_score is %g; the minimum must not exceed the maximum",

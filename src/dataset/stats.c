@@ -231,6 +231,8 @@ int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_s
     stats s = {.o = o, .result = result};
     const aoei_records_options read = {.table = &o->table};
     *result = (aoe_data_stats_result){.threshold = NAN};
+    if (aoei_check_option("options.threshold", o->threshold, err))
+        return AOE_EARG;
     int rc = o->bins ? aoei_records_read(&s.records, &s.names, path, &read, err)
                      : aoei_fail(err, AOE_EARG, "options.bins must be at least 1");
     if (!rc && !s.records.n)

@@ -124,11 +124,11 @@ int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, c
                     aoe_binary_fn report, void *user, aoe_error *err) {
     AOEI_CHECK(err, e, paths, report);
     AOEI_OPTIONS(aoe_binary_options, o, err);
-    aoe_binary_options options;
-    aoe_binary_options_defaults(&options);
+    if (aoei_check_option("options.positive_from", o->positive_from, err))
+        return AOE_EARG;
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
-    int rc = aoei_binary_run(&model, paths, n_paths, o ? o : &options, report, user, err);
+    int rc = aoei_binary_run(&model, paths, n_paths, o, report, user, err);
     aoei_eval_model_close(&s);
     return rc;
 }

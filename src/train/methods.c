@@ -76,7 +76,7 @@ static int check_objective(const aoe_objective_options *j, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.tau_cosine, options.tau_ibn and options.tau_angle must be finite and above 0");
     if (!isfinite(j->hard_negative))
         return aoei_fail(err, AOE_EARG, "options.hard_negative must be finite");
-    return AOE_OK;
+    return aoei_check_option("options.ibn_threshold", j->ibn_threshold, err);
 }
 
 int aoei_method_check(const aoe_train_options *o, aoe_error *err) {

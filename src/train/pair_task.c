@@ -72,10 +72,13 @@ static int has_teacher(const aoe_train_options *o) {
 static int check_options(const aoe_train_options *o, aoe_error *err) {
     if (!o || !o->args.model || !o->n_data || !o->args.output)
         return aoei_fail(err, AOE_EARG, "training needs options.model, options.data and options.output");
-    for (size_t i = 0; i < o->n_data; i++)
+    for (size_t i = 0; i < o->n_data; i++) {
         if (!(o->data[i].weight > 0 && o->data[i].weight <= MAX_WEIGHT))
             return aoei_fail(err, AOE_EARG, "%s: the weight is %g; give a number above 0, at most %d", o->data[i].path,
                              o->data[i].weight, MAX_WEIGHT);
+        if (aoei_check_option("options.ibn_threshold", o->data[i].ibn_threshold, err))
+            return AOE_EARG;
+    }
     if (!o->batch_size || !o->accumulate)
         return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");
     if (o->batch_size == 1)

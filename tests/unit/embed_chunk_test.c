@@ -143,7 +143,7 @@ static void test_chunks(void **state) {
     (void)state;
     check("", "", "", 0, (const size_t[]){0, 5}, 2, 6); /* the last chunk ends at the end of the text */
     check("", "", "", 4, (const size_t[]){0, 2, 4, 5}, 4, 6);
-    check("", "", "", (size_t)-1, (const size_t[]){0, 5}, 2, 6); /* the default overlap is 6 / 8 = 0 */
+    check("", "", "", AOE_AUTO, (const size_t[]){0, 5}, 2, 6); /* the default overlap is 6 / 8 = 0 */
     check("the old {text} sleeps", "the old", "sleeps", 0, (const size_t[]){0, 3, 6, 8}, 4, 3);
     check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5); /* at most 4 words overlap */
 }

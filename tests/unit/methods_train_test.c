@@ -339,11 +339,11 @@ static void classes(void **state) {
     static const struct {
         const char *text, *map;
         size_t classes, want;
-    } cases[] = {{nli, NULL, 0, 3},
-                 {nli, "neutral=drop", 0, 2},
-                 {nli, "contradiction=2,neutral=1,entailment=0", 0, 3},
-                 {nli, "contradiction=4", 0, 5},
-                 {numbers, NULL, 0, 2},
+    } cases[] = {{nli, NULL, AOE_AUTO, 3},
+                 {nli, "neutral=drop", AOE_AUTO, 2},
+                 {nli, "contradiction=2,neutral=1,entailment=0", AOE_AUTO, 3},
+                 {nli, "contradiction=4", AOE_AUTO, 5},
+                 {numbers, NULL, AOE_AUTO, 2},
                  {numbers, NULL, 5, 5}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;
@@ -404,13 +404,13 @@ static void examples_by_method(void **state) {
         const char *name, *text, *columns;
         double threshold;
         size_t want;
-    } cases[] = {{AOE_METHOD_SIMCSE_SUP, "p.tsv", pairs, NULL, (double)NAN, 2},
+    } cases[] = {{AOE_METHOD_SIMCSE_SUP, "p.tsv", pairs, NULL, AOE_AUTO, 2},
                  {AOE_METHOD_CONTRASTIVE, "p.tsv", pairs, NULL, 3.9, 3},
-                 {AOE_METHOD_SIMCSE_UNSUP, "p.tsv", pairs, NULL, (double)NAN, 8},
-                 {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, NULL, (double)NAN, 4},
-                 {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, "text=sentence2", (double)NAN, 2},
-                 {AOE_METHOD_SIMCSE_UNSUP, "t.txt", plain, NULL, (double)NAN, 3},
-                 {AOE_METHOD_SIMCSE_UNSUP, "l.jsonl", lists, NULL, (double)NAN, 3}};
+                 {AOE_METHOD_SIMCSE_UNSUP, "p.tsv", pairs, NULL, AOE_AUTO, 8},
+                 {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, NULL, AOE_AUTO, 4},
+                 {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, "text=sentence2", AOE_AUTO, 2},
+                 {AOE_METHOD_SIMCSE_UNSUP, "t.txt", plain, NULL, AOE_AUTO, 3},
+                 {AOE_METHOD_SIMCSE_UNSUP, "l.jsonl", lists, NULL, AOE_AUTO, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;
         begin(&r, cases[i].method, 0);

@@ -146,7 +146,6 @@ static void call_training_functions(const char *dir) {
     aoe_interval interval;
     const float v[8] = {1, 2, 3, 4, 5, 6, 7, 9};
     const double label[2] = {0, 1}, score[3] = {1, 2, 3};
-    const char *from[2] = {dir, dir};
     char *to = test_path(dir, "to"), *vectors = test_write_text(dir, "vectors.txt", "the 1 2\ncat 3 4\n");
     CALL(aoe_objective, (NULL, v, v + 4, 2, label, NULL, 2, 2, NULL, NULL, NULL, &err));
     CALL(aoe_contrastive, (NULL, v, 2, 2, 2, NULL, NULL, &err));
@@ -158,9 +157,10 @@ static void call_training_functions(const char *dir) {
     MISSING(aoe_grid, "dev", (NULL, &grid, &err));
     MISSING(aoe_compare, "configurations", (NULL, &compared, &err));
     CALL(aoe_convert, (test_model_context, dir, to, NULL, NULL, &err));
-    test_dir_remove(to);
-    to = test_path(dir, "to");
-    CALL(aoe_average, (test_model_context, from, 2, to, NULL, NULL, &err));
+    const char *const from[2] = {dir, to};
+    char *mean = test_path(dir, "mean");
+    CALL(aoe_average, (test_model_context, from, 2, mean, NULL, NULL, &err));
+    test_dir_remove(mean);
     test_dir_remove(to);
     to = test_path(dir, "to");
     CALL(aoe_word_vectors, (test_model_context, vectors, to, NULL, NULL, &err));

@@ -315,7 +315,7 @@ static void rejected_options(void **state) {
     expect_rejected(bert, &o, AOE_EARG, "options.texts is empty");
     o = defaults();
     o.dims = 17;
-    expect_rejected(bert, &o, AOE_EARG, "options.dims is 17, but must be at most 16");
+    expect_rejected(bert, &o, AOE_EARG, "options.dims is 17, but must be 1 to 16");
     char *few = test_write_text(dir, "few.txt", "the cat\na dog\n"), *one = test_write_text(dir, "one.txt", "the cat\n"),
          *equal = test_write_text(dir, "equal.txt", "the cat\nthe cat\nthe cat\n"),
          *empty = test_write_text(dir, "empty.txt", "the cat\n\n");
