@@ -269,21 +269,6 @@ static int check_memory(aoei_experiment *e, aoe_error *err) {
     return 0;
 }
 
-/* Computes the threads per trial. The thread pool is created only to count the CPUs; its threads end before the first fork. */
-static int divide_threads(aoei_experiment *e, aoe_error *err) {
-    size_t threads = e->o->threads;
-    if (!threads) {
-        aoei_pool *pool;
-        const int code = aoei_pool_create(&pool, 0, err);
-        if (code)
-            return code;
-        threads = aoei_pool_threads(pool);
-        aoei_pool_destroy(pool);
-    }
-    e->threads = threads > e->o->jobs ? threads / e->o->jobs : 1;
-    return 0;
-}
-
 /* ---- run */
 
 static int run_trial(void *user, size_t i, aoei_child *child, aoe_error *err) {
