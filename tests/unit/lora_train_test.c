@@ -308,7 +308,7 @@ static void never_replaces_the_base(void **state) {
     aoe_convert_options_defaults(&o);
     o.force = o.merge = 1;
     assert_int_equal(aoe_convert(ctx, saved, base, &o, NULL, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "the adapters are for"));
+    assert_non_null(strstr(err.message, "the base model of the adapters is in this directory"));
     /* a base model in a subdirectory of the output */
     assert_int_equal(aoei_make_dir(inside, NULL), 0);
     merged = test_path(inside, "whole");
