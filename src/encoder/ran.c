@@ -22,7 +22,7 @@
 #include "nn/ran_ops.h"
 #include "nn/tensor.h"
 
-#define ROTATION_BASE 10000.0 /* base of the rotary positions */
+#define ROTATION_BASE 10000.0 /* base of the rotary position embeddings */
 
 /* Sizes from which the shapes of the tensors are computed. */
 typedef struct sizes {

@@ -117,7 +117,8 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
         if (json_is_string(m) && is_version(string_of(m)))
             continue;
         if (json_is_string(m) ? split_merge(string_of(m), &left, &right) : !left.data || !right.data || json_array_size(m) != 2)
-            return aoei_fail(err, AOE_EFORMAT, "%s: entry %zu of \"merges\" is not two tokens; fetch the file again", file, i);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: entry %zu of \"merges\" does not consist of two tokens; fetch the file again", file, i);
         if ((rc = add_merge(b, rank++, left, right, &last, file, err)))
             return rc;
     }
@@ -214,7 +215,8 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
         if (line.len == 0 || is_version(line))
             continue;
         if (split_merge(line, &left, &right))
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: not two tokens with a space between them; correct the line",
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the line does not consist of two tokens separated by a space; correct the line",
                              merges_file, number);
         if ((rc = add_merge(b, rank++, left, right, &last, merges_file, err)))
             return rc;

@@ -85,7 +85,7 @@ static int remove_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right,
 
 int aoei_pair_merger_add(aoei_pair_merger *m, const uint32_t *symbol, size_t n, uint64_t count, aoe_error *err) {
     if (n >= UINT32_MAX || m->n_words >= UINT32_MAX)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "more than 2^32 words or symbols to train on; train on fewer texts");
+        return aoei_fail(err, AOE_EUNSUPPORTED, "the texts contain more than 2^32 words or symbols; train on fewer texts");
     if (aoei_grow((void **)&m->word, &m->word_capacity, m->n_words, sizeof *m->word))
         return aoei_fail_nomem(err, m->n_words * 2 * sizeof *m->word);
     size_t word = m->n_words, offset = m->n_symbols;

@@ -69,8 +69,9 @@ static int read_template(aoei_postprocessor *p, const json_t *section, const cha
         }
     }
     if (texts != 1)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the \"single\" template of TemplateProcessing must contain the sequence A exactly once", file);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the \"single\" template of TemplateProcessing must contain the sequence A exactly once; correct it", file);
     return 0;
 }
 

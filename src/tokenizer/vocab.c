@@ -63,7 +63,7 @@ int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe
 
 int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_error *err) {
     if (!json_is_object(object))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"vocab\" of the model is not an object of token and id; fetch the file again",
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"vocab\" of the model is not an object {token: id}; fetch the file again",
                          file);
     /* jansson's iterator needs a mutable object but does not change it */
     json_t *o = (json_t *)object;
