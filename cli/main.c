@@ -73,21 +73,21 @@ static const cli_command program = {
     CHILDREN(top_commands)};
 
 /* Opens /dev/null for each standard descriptor that is closed. Otherwise the next opened file would get this descriptor, and
- * standard output could be written to it. */
+ * output to stdout or stderr could be written to this file. */
 static void fill_standard_descriptors(void) {
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            (void)open("/dev/null",
-                       fd == 0 ? O_WRONLY : O_RDONLY); /* opened in the wrong direction, so that reads and writes still fail */
+            /* opened in the wrong direction, so that reads and writes still fail */
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
     aoei_json_init();
-    signal(SIGXFSZ,
-           SIG_IGN); /* exceeding the file size limit then fails with an error message instead of killing the process */
-    signal(SIGPIPE,
-           SIG_IGN); /* writing to a closed pipe then fails with an error, so that the command can remove temporary files */
+    /* exceeding the file size limit then fails with an error message instead of killing the process */
+    signal(SIGXFSZ, SIG_IGN);
+    /* writing to a closed pipe then fails with an error, so that the command can remove temporary files */
+    signal(SIGPIPE, SIG_IGN);
     int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));
     int lost = cli_check_stdout();
     if (cli_stdout_closed()) { /* end with SIGPIPE, like a program that does not ignore it */

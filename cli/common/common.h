@@ -75,7 +75,7 @@ typedef struct cli_session {
 
 /* Returns 0, or 1 after reporting the error. The caller closes *s in both cases. */
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
-void cli_session_describe(const cli_session *s); /* prints a note with pooling, data type and CPU tier */
+void cli_session_describe(const cli_session *s); /* prints a note with pooling, data type and instruction set */
 void cli_session_close(cli_session *s);          /* accepts a zeroed or partly opened session */
 
 /* Warns that n rows were skipped because they could not be read; does nothing if n is 0. path: the file; NULL if it is unknown.
@@ -86,7 +86,7 @@ void cli_warn_skipped(const char *path, size_t n);
 void cli_warn_truncated(size_t n, size_t total, int chunk);
 
 const char *cli_dtype_name(aoe_dtype d);
-const char *cli_plural(size_t n); /* "" for 1, else "s" */
+const char *cli_plural(size_t n); /* returns "" for 1, otherwise "s" */
 /* Returns the name of an environment variable for a message, or "(name not shown)" if it contains characters other than A-Z,
  * 0-9 and '_', because the user may have given a secret value instead of the name of a variable. */
 const char *cli_env_name_shown(const char *name);

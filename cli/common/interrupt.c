@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Signal handlers that record the request to stop.
+ * Signal handlers that record requests to stop.
  */
 #include "cli/common/interrupt.h"
 

@@ -6,6 +6,6 @@
 #define AOE_CLI_COMMON_INTERRUPT_H
 
 void cli_watch_interrupts(void);
-int cli_interrupted(void); /* signal that requested the stop; 0: none */
+int cli_interrupted(void); /* returns the signal that requested the stop, or 0 */
 
 #endif

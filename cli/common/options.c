@@ -59,7 +59,7 @@ static size_t edit_distance(const char *a, const char *b) {
                 best = before[j] + 1;
             if (now[j - 1] + 1 < best)
                 best = now[j - 1] + 1;
-            /* two transposed letters count as one edit */
+            /* a transposition of two letters counts as one edit */
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && earlier[j - 2] + 1 < best)
                 best = earlier[j - 2] + 1;
             now[j] = best;

@@ -45,8 +45,8 @@ int cli_put_json(FILE *f, const json_t *value);
 json_t *cli_json_real(double x);                  /* JSON null if x is not finite */
 json_t *cli_json_text(const char *s, size_t len); /* if s is not valid UTF-8, non-ASCII bytes become '?' */
 
-/* A JSON value as text for a table or a plot: a string without quotes, "on" or "off", a number with six digits, or compact
- * JSON. The caller frees it with free(). */
+/* Returns a JSON value as text for a table or a plot: a string without quotes, "on" or "off", a number with six digits, or
+ * compact JSON. The caller frees it with free(). */
 char *cli_json_value_text(const json_t *value);
 
 /* ---- tables: each column is as wide as its widest cell */
@@ -60,7 +60,7 @@ typedef struct cli_table {
 
 void cli_table_begin(cli_table *t, const char *align);
 void cli_table_cell(cli_table *t, const char *fmt, ...); /* appends a cell; a row ends after `columns` cells */
-/* Appends a cell with x and this number of digits after the point, or "-" if x is NaN. */
+/* Appends a cell with x, formatted with `digits` digits after the point, or "-" if x is NaN. */
 void cli_table_real(cli_table *t, int digits, double x);
 void cli_table_cells(cli_table *t, const char *const *texts, size_t n); /* appends n cells, for example column headings */
 void cli_table_print(cli_table *t);                                     /* prints to stdout and empties the table */

@@ -12,7 +12,7 @@
 /* Kind of an option: type of its target and permitted values. */
 typedef enum cli_kind {
     CLI_FLAG,   /* int: set to `set`; the option has no value */
-    CLI_TEXT,   /* const char *: the text of the value, borrowed */
+    CLI_TEXT,   /* const char *: the text, borrowed from argv or owned by the cli_args */
     CLI_TEXTS,  /* cli_texts: all arguments up to the next option or @FILE; may be repeated */
     CLI_SIZE,   /* size_t in [min, max] */
     CLI_SEED,   /* uint64_t: every value */
@@ -38,7 +38,7 @@ typedef struct cli_option {
     const char
         *field; /* name of the library's option field without "options.", for example "lora.r"; NULL: `name` with '_' for '-' */
     const char *excludes;       /* name of an option that must not be given together with this one; NULL: none */
-    size_t offset;              /* offset of the target in the base of the group, in bytes */
+    size_t offset;              /* offset of the target (the variable that is set) in cli_group.base, in bytes */
     double min, max;            /* CLI_SIZE and CLI_REAL: minimum and maximum value; both 0: every non-negative value */
     cli_parse_fn parse;         /* CLI_NAMED: parses the value */
     const char *const *choices; /* CLI_CHOICE: names of the values 0, 1, ..., ended by NULL */

@@ -27,7 +27,7 @@ typedef struct models {
 } models;
 
 typedef struct scale {
-    double low, high; /* range of the gold scores; low is NaN if it is derived from the labels */
+    double low, high; /* range of the gold scores; low is NaN if the range is derived from the labels */
 } scale;
 
 typedef struct options {

@@ -51,7 +51,7 @@ static const cli_option vector_table[] = {
      .help = "number of random pairs of vectors per angle"},
 };
 
-/* A uniform random number in (0, 1) from splitmix64 (Steele, Lea, Flood 2014). */
+/* Returns a uniform random number in (0, 1), generated with splitmix64 (Steele, Lea, Flood 2014). */
 static double uniform(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -77,7 +77,7 @@ static int start(pid_t *pid, char *const *argv, int messages) {
         return ENOMEM;
     }
     sigemptyset(&piped);
-    sigaddset(&piped, SIGPIPE); /* restore the default, because this program ignores SIGPIPE */
+    sigaddset(&piped, SIGPIPE); /* gnuplot gets the default action, because aoe ignores SIGPIPE */
     int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (!error)
         error = posix_spawn_file_actions_adddup2(&actions, messages, 2);

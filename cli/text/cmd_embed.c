@@ -38,7 +38,7 @@ typedef struct job {
     cli_progress progress;
     const char *table_path; /* table being read, borrowed; NULL: lines are read */
     size_t row;             /* number of texts read from the current table */
-    int reported;           /* 1: embedding failed while a table was read, and the error was reported */
+    int reported;           /* 1: aoe_embed or the output failed while a table was read, and the error was reported */
     cli_file out;
     FILE *spool;    /* temporary file for the embeddings if the output is .npy and cannot be rewritten, owned; otherwise NULL */
     FILE *to;       /* stream for the embeddings: out.file or spool */
