@@ -198,6 +198,7 @@ static int add_sentence(job *j, aoe_text text, size_t model, side of, aoe_error 
     return j->bytes.failed ? aoei_fail_nomem(err, text.len) : 0;
 }
 
+/* Reads the sentences from the reply of a model to the request for positives or negatives of a text. */
 static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err) {
     const size_t call = j->call[call_index(j, text, model, s)];
     const aoei_chat_reply *r = call == NO_CALL ? NULL : aoei_chat_calls_reply(j->calls, call - 1);

@@ -184,6 +184,8 @@ static size_t skip_label(aoe_text s) {
     return 0;
 }
 
+/* Returns the length of the bullet at the start of s with the spaces after it; 0 if there is none. Bullets such as "-" need a
+ * space after them. */
 static size_t bullet_bytes(aoe_text s) {
     static const char *const spaced[] = {"- ", "* ", "+ ", "\xE2\x80\x93 ", "\xE2\x80\x94 ", "> ", NULL};
     static const char *const alone[] = {"\xE2\x80\xA2",
@@ -217,6 +219,8 @@ static size_t bullet_bytes(aoe_text s) {
     return n ? n + skip_spaces(aoei_text_skip(s, n)) : 0;
 }
 
+/* Returns the length of the opening bracket or '#' at the start of s; 0 if there is none. Sets *closing to the matching
+ * bracket, "" or NULL. */
 static size_t opening_bytes(aoe_text s, const char **closing) {
     static const char *const pairs[][2] = {
         {"(", ")"}, {"[", "]"}, {"\xEF\xBC\x88", "\xEF\xBC\x89"}, {"\xE3\x80\x90", "\xE3\x80\x91"}, {"#", ""}};

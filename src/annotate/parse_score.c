@@ -105,6 +105,7 @@ static aoe_text clause(aoe_text before) {
     return aoei_text_skip(s, begin);
 }
 
+/* Ranks a number by the words before it in the same clause. */
 static rank rank_of(aoe_text before) {
     static const char *const named[] = {"score",
                                         "rating",

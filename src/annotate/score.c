@@ -143,6 +143,7 @@ static int check_names(job *j, aoe_error *err) {
     return 0;
 }
 
+/* Finds the columns of the two texts, by the option or by common names, and the column of the label. */
 static int select_columns(job *j, aoe_error *err) {
     static const char *const known[TEXTS][8] = {
         {"text1", "sentence1", "question1", "premise", "question", "context", "query", NULL},
@@ -289,6 +290,7 @@ static int read_score(job *j, size_t model, double *score, aoe_error *err) {
     return 0;
 }
 
+/* Writes the row with the mean of the models' scores. A row without any score is omitted. */
 static int write_row(job *j, const aoei_row *row, aoe_error *err) {
     size_t n = j->columns, given = 0;
     double sum = 0;

@@ -242,6 +242,7 @@ static void infer(bench *b) {
     aoei_encoder_pool(b->ctx, &b->config, b->pooled, b->config.arch->default_pooling, last, batch, &b->state);
 }
 
+/* Runs one forward pass in inference, or one training step. */
 static int run_once(bench *b, uint64_t run, aoe_error *err) {
     if (b->o->mode == AOE_BENCH_INFER) {
         infer(b);
@@ -321,6 +322,7 @@ static int ascending(const void *pa, const void *pb) {
     return a < b ? -1 : a > b;
 }
 
+/* Runs the workload once without timing it, then options.runs times, and computes the results from the median time. */
 static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
     double *seconds = aoei_malloc_array(b->o->runs, sizeof *seconds);
     if (!seconds)

@@ -200,6 +200,7 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     return g->host ? AOE_OK : aoei_fail_nomem(err, g->step.params.count * sizeof *g->host);
 }
 
+/* Fills the batch of the training step with the texts. */
 static void fill(golden *g, const id_texts *t) {
     aoei_batch_clear(&g->step.buffer);
     for (size_t i = 0; i < t->n; i++)
@@ -222,6 +223,7 @@ static int compare(const golden *g, aoei_check *c, const char *name, const float
     return AOE_OK;
 }
 
+/* Compares the hidden states of all layers and texts. */
 static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
@@ -245,6 +247,7 @@ static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
+/* Compares the vectors of all poolings except those of RAN cells. */
 static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;

@@ -49,6 +49,7 @@ static int read_matrix(double *out, const json_t *rows, size_t B, size_t D, cons
     return AOE_OK;
 }
 
+/* Reads the inputs of a case: the vectors "x" and "y" and the labels. */
 static int case_read(objective_case *c, const json_t *o, const char *file, aoe_error *err) {
     memset(c, 0, sizeof *c);
     const json_t *x = json_object_get(o, "x"), *label = json_object_get(o, "label");
@@ -89,6 +90,7 @@ static void compare_gradient(aoei_check *check, objective_case *c, const float *
     aoei_check_values(check, c->got, c->want, c->B * c->D);
 }
 
+/* Computes the loss and gradients of one term of the objective and compares them with the expected ones. */
 static int run_term(aoei_check *loss, aoei_check *grad, objective_case *c, const json_t *o, int term, const char *file,
                     aoe_error *err) {
     const json_t *out = json_object_get(json_object_get(o, "out"), term_names[term]);

@@ -50,6 +50,7 @@ static int by_page(const void *pa, const void *pb, void *user) {
     return (a->issue > b->issue) - (a->issue < b->issue);
 }
 
+/* Lists the issues that are queries, positives or negatives, sorted by page, so that each page is read once. */
 static int list_chosen(reporter *r, aoe_error *err) {
     const size_t n = r->c->issues.n;
     unsigned char *in = aoei_calloc(n, 1);

@@ -77,6 +77,7 @@ static int grow(aoei_line_counts *c, aoe_error *err) {
     return AOE_OK;
 }
 
+/* Counts the line once per body. Lines without letters are not counted. */
 static int count_line(aoei_line_counts *c, aoe_text line, aoe_error *err) {
     if (!has_letter(line))
         return AOE_OK;
@@ -94,6 +95,7 @@ static int count_line(aoei_line_counts *c, aoe_text line, aoe_error *err) {
     return AOE_OK;
 }
 
+/* Returns 1 if the line occurs in so many bodies that it is considered part of an issue template. */
 static int is_of_template(const aoei_line_counts *c, aoe_text line) {
     if (!c || !c->size || !has_letter(line))
         return 0;
@@ -227,6 +229,7 @@ static void put_line(writer *w, const char *s, size_t len) {
     w->blank = 0;
 }
 
+/* Writes a line unless the template cleaning removes it. A heading is written only when a line with content follows. */
 static void keep_line(writer *w, const char *s, size_t len, const aoei_line_counts *counts) {
     const aoe_text line = trim(s, len);
     const int templates = (w->clean & AOE_ISSUE_CLEAN_TEMPLATES) != 0;

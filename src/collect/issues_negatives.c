@@ -119,6 +119,7 @@ static int index_labels(aoei_candidates *c, aoe_error *err) {
     return AOE_OK;
 }
 
+/* Creates the list of (word, issue) entries of all titles, sorted by word, and the norms of the titles' word weights. */
 static int index_words(aoei_candidates *c, aoe_error *err) {
     uint64_t word[WORDS];
     for (size_t i = 0; i < c->g.n; i++)
@@ -271,6 +272,8 @@ static size_t score_titles(aoei_candidates *c, uint32_t query) {
     return n_found;
 }
 
+/* Returns the allowed candidate whose title is most similar to the query's. Candidates that are not yet negatives of any pair
+ * are preferred. */
 static uint32_t most_similar(aoei_candidates *c, const constraints *q) {
     const size_t n = score_titles(c, q->query);
     uint32_t best = NO_CANDIDATE;

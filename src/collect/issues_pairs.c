@@ -55,11 +55,13 @@ static int join_equal_texts(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
+/* Returns 1 if the link gives a positive pair: it is not weak, and the two texts are different and not empty. */
 static int is_pair(const aoei_issues *s, const aoei_issue_link *l) {
     const aoei_issue *a = &s->issue[l->from], *b = &s->issue[l->to];
     return !l->weak && l->from != l->to && !a->empty && !b->empty && a->text_hash != b->text_hash;
 }
 
+/* Creates the clusters from equal texts and links, and marks clusters that contain a duplicate of an unknown original. */
 static int make_clusters(builder *m, aoe_error *err) {
     const aoei_issues *s = m->s;
     int code = aoei_clusters_create(&m->clusters, s->n, err);
@@ -103,6 +105,7 @@ static int by_issues(const void *pa, const void *pb) {
     return (a->first_negative > b->first_negative) - (a->first_negative < b->first_negative);
 }
 
+/* Creates the positive pairs. Several links between the same two issues give one pair. */
 static int make_pairs(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     size_t kept = 0;
@@ -144,6 +147,7 @@ static int assign_splits(builder *m, const size_t *weight, size_t *compact, size
     return code;
 }
 
+/* Assigns a split to every cluster. */
 static int split_clusters(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     const size_t n = m->n_clusters;
@@ -210,6 +214,7 @@ static int by_group(const void *a, const void *b, void *user) {
     return compare_pairs(user, a, b);
 }
 
+/* Chooses up to o->negatives negatives for the pair. */
 static int choose_for_pair(builder *m, aoei_candidates *c, aoei_issue_pair *pair) {
     aoei_issue_pairs *p = m->p;
     pair->first_negative = p->n_negatives;
@@ -238,6 +243,8 @@ static size_t group_end(const builder *m, size_t first) {
     return end;
 }
 
+/* Chooses the negatives of pair[first, end), which are one group. order[n]: all candidates, sorted by group; member: workspace
+ * for the candidates of the group. */
 static int choose_for_group(builder *m, size_t first, size_t end, const entry *order, size_t n, uint32_t *member,
                             aoe_error *err) {
     aoei_issue_pair *pair = m->p->pair;
@@ -269,6 +276,7 @@ static int choose_for_group(builder *m, size_t first, size_t end, const entry *o
     return code;
 }
 
+/* Assigns each pair its split, sorts the pairs, and chooses their negatives from issues of the same repository and split. */
 static int choose_negatives(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     size_t capacity;

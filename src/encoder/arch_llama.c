@@ -65,6 +65,7 @@ static int read_llama3(aoei_rope *r, const json_t *scaling, const char *file, ao
     return 0;
 }
 
+/* Reads the object "rope_scaling" or "rope_parameters" of config.json. */
 static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const char *file, aoe_error *err) {
     static const struct {
         const char *name;

@@ -102,6 +102,8 @@ static aoei_ran_layer layer_layout(const sizes *z, aoei_arena *a) {
     return l;
 }
 
+/* Lays out the buffers of all layers. In inference, and in training with recomputation, all layers use the same buffers for
+ * intermediate results; in inference they also share the output buffer. */
 static void layers_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoei_encoder_config *c, const sizes *z,
                           aoei_arena *a) {
     const int own = z->training && !s->mode.recompute;

@@ -233,6 +233,7 @@ static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const ao
     compute_step_output(p, step, g);
 }
 
+/* Runs the windows of a round: first the cells step by step, then the attention of all windows at once. */
 static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_tensor x) {
     const aoei_ran_windows *w = &p->s->windows;
     const size_t H = p->H;

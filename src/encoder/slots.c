@@ -58,6 +58,7 @@ static void norm_slot(const aoei_encoder_config *c, aoei_slot *s, int bias) {
     s->absent = bias && c->norm == AOEI_RMSNORM;
 }
 
+/* Describes a tensor outside the layers: an embedding table, or the weight or bias of a normalization. */
 static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
     case AOEI_W_WORD:
@@ -103,6 +104,7 @@ static void describe_attention(const aoei_encoder_config *c, size_t kind, aoei_s
     }
 }
 
+/* Describes a tensor of a layer. */
 static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
     case AOEI_LW_GATE:

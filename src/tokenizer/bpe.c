@@ -88,6 +88,8 @@ static int add_fallback(word *w, const char *s, size_t len, size_t start, size_t
     return rc;
 }
 
+/* Adds the unknown token for the character at [start, end) of the source text. The token stays pending, so that unknown
+ * characters directly after it can be combined with it if fuse_unk is set. */
 static int add_unknown(word *w, size_t start, size_t end) {
     const aoei_bpe *b = w->b;
     int rc = 0;
@@ -216,6 +218,8 @@ static aoei_bpe_candidate pop_candidate(aoei_bpe_scratch *x) {
     return top;
 }
 
+/* Merges the symbols of a long word. A heap contains the possible merges, so that the time is O(n log n). Merged symbols form
+ * a linked list; the second symbol of a merge gets id -1. */
 static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
     const size_t n = x->n;
     int rc = 0;

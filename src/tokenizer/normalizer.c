@@ -79,6 +79,7 @@ static int nmt(const char *s, size_t len, aoei_normalized *out, aoe_error *err) 
     return 0;
 }
 
+/* Replaces all matches of the step's pattern with its content. The inserted bytes get the start of their match as origin. */
 static int replace(const aoei_normalizer_step *step, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     aoei_pattern_search search = {.n_matches = 0};
     size_t last = 0, start, end;
@@ -107,6 +108,7 @@ static int prepend(const aoei_normalizer_step *step, const char *s, size_t len, 
                : 0;
 }
 
+/* Replaces each byte with the character that represents it in byte-level BPE. */
 static int byte_level(const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     for (size_t i = 0, start = 0; i < len; i++) {
         if (((unsigned char)s[i] & 0xC0) != 0x80)
@@ -117,6 +119,7 @@ static int byte_level(const char *s, size_t len, aoei_normalized *out, aoe_error
     return 0;
 }
 
+/* Runs one step of the normalizer on s[len] and writes the result to `out`. */
 static int run(const aoei_normalizer_step *step, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     switch (step->type) {
     case AOEI_NORMALIZER_BERT:

@@ -177,6 +177,7 @@ int aoei_pair_merger_best(aoei_pair_merger *m, uint32_t *left, uint32_t *right, 
     return 0;
 }
 
+/* Replaces all occurrences of the pair in a word with `merged` and updates the counts of the neighboring pairs. */
 static int merge_in_word(aoei_pair_merger *m, size_t word, uint32_t left, uint32_t right, uint32_t merged, aoe_error *err) {
     uint32_t *s = m->symbol + m->word[word].offset, n = m->word[word].n, to = 0;
     int rc = 0;

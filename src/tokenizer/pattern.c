@@ -38,6 +38,7 @@ int aoei_pattern_literal(aoei_pattern *p, const char *s, size_t len, aoe_error *
     return p->literal ? 0 : aoei_fail_nomem(err, len);
 }
 
+/* Compiles the translated regular expression. `expression` is its original form, for messages. */
 static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *expression, size_t len, aoe_error *err) {
     const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     const int shown = (int)(len < 80 ? len : 80);
@@ -120,6 +121,7 @@ void aoei_pattern_end(aoei_pattern_search *search) {
     memset(search, 0, sizeof *search);
 }
 
+/* Finds the next occurrence of the literal string. Returns 1, or 0 if there is none. */
 static int next_literal(aoei_pattern_search *search, size_t *start, size_t *end) {
     const aoei_pattern *p = search->pattern;
     size_t at = search->at;
@@ -151,6 +153,7 @@ static int match(aoei_pattern_search *search) {
     return rc;
 }
 
+/* Finds the next match of the regular expression. Returns 1, 0 if there is none, or an error code. */
 static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, aoe_error *err) {
     if (!search->match) {
         pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);

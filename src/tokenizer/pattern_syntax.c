@@ -379,6 +379,7 @@ static int repeat(translation *t, char sign) {
     return put(t, text);
 }
 
+/* Translates a single expression that a quantifier can follow; `read` consumes it. */
 static int atom(translation *t, int (*read)(translation *t)) {
     const size_t start = t->out->len;
     const int rc = read(t);
@@ -406,6 +407,7 @@ static int close_group(translation *t) {
     return put(t, ")");
 }
 
+/* Translates '{': the start of repetition counts such as {2,3}, otherwise a literal character. */
 static int brace(translation *t) {
     int is_repetition = 0, rc;
     if (t->repeated && t->atom != SIZE_MAX) { /* counts that follow another quantifier */
@@ -427,6 +429,7 @@ static int brace(translation *t) {
     return put(t, "\\{");
 }
 
+/* Translates the next part of the expression: a character, a class, a parenthesis, a quantifier or '|'. */
 static int translate_one(translation *t) {
     const char c = t->s[t->at];
     switch (c) {

@@ -52,6 +52,7 @@ static int add_special(aoei_postprocessor *p, int after, const json_t *special, 
     return rc;
 }
 
+/* Reads the array "single" of TemplateProcessing: special tokens before and after the text, which is the sequence A. */
 static int read_template(aoei_postprocessor *p, const json_t *section, const char *file, aoe_error *err) {
     const json_t *single = json_object_get(section, "single"), *table = json_object_get(section, "special_tokens");
     int texts = 0, rc;

@@ -86,6 +86,7 @@ static int transform_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step 
     return 0;
 }
 
+/* Splits each piece of the current list with the step's splitter; the results become the current list. */
 static int split_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, aoe_error *err) {
     const aoei_piece_list *from = &g->list[g->which_list];
     aoei_piece_list *to = &g->list[g->which_list ^= 1];

@@ -152,6 +152,8 @@ static int encode_limited(encoder *e, const char *s, size_t len, size_t limit) {
     return rc;
 }
 
+/* Inserts the text into the prompt template and encodes the result. If it exceeds `limit` tokens, the text is truncated, not
+ * the template. */
 static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *o, size_t limit) {
     aoei_prompted p;
     size_t first = e->tokens.ids->n;

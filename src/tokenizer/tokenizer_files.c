@@ -29,6 +29,7 @@ static aoe_text text_of(const aoei_kept_file *f) {
     return (aoe_text){f->data, f->size};
 }
 
+/* Reads the tokenizer from the stored file contents: from tokenizer.json, or without it from the vocabulary files. */
 static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
     if (json->data) {

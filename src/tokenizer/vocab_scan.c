@@ -57,6 +57,7 @@ static int take_string(scan *p, const char **s, size_t *n, int *escaped) {
     return 0;
 }
 
+/* Skips a JSON value of any type. */
 static int skip_value(scan *p) {
     const char *s;
     size_t n, depth = 0;
@@ -132,6 +133,7 @@ static int resolve(scan *p, const char *s, size_t n) {
     return 0;
 }
 
+/* Reads the object {token: id} into p->vocab and stores its byte range in p->begin and p->end. */
 static int scan_vocab(scan *p) {
     size_t n_entries = 0;
     (void)peek(p);

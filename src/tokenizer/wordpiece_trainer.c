@@ -104,6 +104,7 @@ static void index_letters(alphabet *a) {
         a->index[a->letter[i].cp] = (uint32_t)(i + 1);
 }
 
+/* Counts the characters of all words and records which ones occur after the first character of a word. */
 static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *err) {
     a->index = aoei_calloc(CODE_POINTS, sizeof *a->index);
     if (!a->index)
@@ -150,6 +151,7 @@ static int add_token(aoei_wordpiece_trainer *tr, const char *token, size_t len, 
     return aoei_vocab_add(&tr->vocab, token, len, *id, err);
 }
 
+/* Adds the special tokens, the letters, and the letters with the prefix ## that occur inside words. */
 static int add_alphabet(aoei_wordpiece_trainer *tr, alphabet *a, aoe_error *err) {
     int rc = 0;
     int32_t id;
