@@ -134,60 +134,60 @@ void cli_lines_close(cli_lines *l) {
     memset(l, 0, sizeof *l);
 }
 
-void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes) {
-    memset(w, 0, sizeof *w);
-    w->capacity = capacity;
-    w->max_bytes = max_bytes;
-    w->offset = cli_realloc(NULL, (capacity + 1) * sizeof *w->offset);
-    w->text = cli_realloc(NULL, capacity * sizeof *w->text);
-    w->name = cli_realloc(NULL, capacity * sizeof *w->name);
-    w->number = cli_realloc(NULL, capacity * sizeof *w->number);
+void cli_batch_create(cli_batch *b, size_t capacity, size_t max_bytes) {
+    memset(b, 0, sizeof *b);
+    b->capacity = capacity;
+    b->max_bytes = max_bytes;
+    b->offset = cli_realloc(NULL, (capacity + 1) * sizeof *b->offset);
+    b->text = cli_realloc(NULL, capacity * sizeof *b->text);
+    b->name = cli_realloc(NULL, capacity * sizeof *b->name);
+    b->number = cli_realloc(NULL, capacity * sizeof *b->number);
 }
 
-void cli_window_clear(cli_window *w) {
-    w->n = w->used = w->empty = 0;
+void cli_batch_clear(cli_batch *b) {
+    b->n = b->used = b->empty = 0;
 }
 
-int cli_window_is_full(const cli_window *w) {
-    return w->n == w->capacity || w->used >= w->max_bytes;
+int cli_batch_is_full(const cli_batch *b) {
+    return b->n == b->capacity || b->used >= b->max_bytes;
 }
 
-void cli_window_add(cli_window *w, aoe_text text, const char *name, size_t number) {
-    if (w->room - w->used < text.len || !w->bytes) {
-        w->room = 2 * (w->used + text.len) + 4096;
-        w->bytes = cli_realloc(w->bytes, w->room);
+void cli_batch_add(cli_batch *b, aoe_text text, const char *name, size_t number) {
+    if (b->allocated - b->used < text.len || !b->bytes) {
+        b->allocated = 2 * (b->used + text.len) + 4096;
+        b->bytes = cli_realloc(b->bytes, b->allocated);
     }
-    memcpy(w->bytes + w->used, text.data, text.len);
-    w->offset[w->n] = w->used;
-    w->used += text.len;
-    w->name[w->n] = name;
-    w->number[w->n] = number;
-    w->empty += text.len == 0;
-    w->offset[++w->n] = w->used;
+    memcpy(b->bytes + b->used, text.data, text.len);
+    b->offset[b->n] = b->used;
+    b->used += text.len;
+    b->name[b->n] = name;
+    b->number[b->n] = number;
+    b->empty += text.len == 0;
+    b->offset[++b->n] = b->used;
 }
 
-void cli_window_finish(cli_window *w) {
-    for (size_t i = 0; i < w->n; i++)
-        w->text[i] = (aoe_text){w->bytes + w->offset[i], w->offset[i + 1] - w->offset[i]};
+void cli_batch_finish(cli_batch *b) {
+    for (size_t i = 0; i < b->n; i++)
+        b->text[i] = (aoe_text){b->bytes + b->offset[i], b->offset[i + 1] - b->offset[i]};
 }
 
-int cli_window_read(cli_window *w, cli_lines *l) {
+int cli_batch_read(cli_batch *b, cli_lines *l) {
     aoe_text line;
     int more = 1;
-    cli_window_clear(w);
-    while (!cli_window_is_full(w) && (more = cli_lines_next(l, &line)) > 0)
-        cli_window_add(w, line, l->name, l->number);
+    cli_batch_clear(b);
+    while (!cli_batch_is_full(b) && (more = cli_lines_next(l, &line)) > 0)
+        cli_batch_add(b, line, l->name, l->number);
     if (more < 0)
         return -1;
-    cli_window_finish(w);
-    return w->n > 0;
+    cli_batch_finish(b);
+    return b->n > 0;
 }
 
-void cli_window_destroy(cli_window *w) {
-    free(w->bytes);
-    free(w->offset);
-    free(w->text);
-    free((void *)w->name);
-    free(w->number);
-    memset(w, 0, sizeof *w);
+void cli_batch_destroy(cli_batch *b) {
+    free(b->bytes);
+    free(b->offset);
+    free(b->text);
+    free((void *)b->name);
+    free(b->number);
+    memset(b, 0, sizeof *b);
 }

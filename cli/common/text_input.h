@@ -33,27 +33,27 @@ int cli_lines_next(cli_lines *l, aoe_text *line);
 void cli_lines_close(cli_lines *l); /* accepts a zeroed struct */
 
 /* A batch of texts in memory, with their files and line numbers. */
-typedef struct cli_window {
-    char *bytes;        /* the bytes of all texts, owned */
-    size_t used, room;  /* bytes used and allocated */
-    size_t *offset;     /* [capacity + 1] start of each text in bytes, owned */
-    aoe_text *text;     /* [n] texts, owned array; valid after cli_window_read or cli_window_finish */
-    const char **name;  /* [n] file of each text, owned array of borrowed strings */
-    size_t *number;     /* [n] line number or position of each text in its file, owned */
-    size_t n, capacity; /* number of texts, and maximum number */
-    size_t max_bytes;   /* size in bytes at which the window is full */
-    size_t empty;       /* number of empty texts */
-} cli_window;
+typedef struct cli_batch {
+    char *bytes;            /* the bytes of all texts, owned */
+    size_t used, allocated; /* bytes used and allocated */
+    size_t *offset;         /* [capacity + 1] start of each text in bytes, owned */
+    aoe_text *text;         /* [n] texts, owned array; valid after cli_batch_read or cli_batch_finish */
+    const char **name;      /* [n] file of each text, owned array of borrowed strings */
+    size_t *number;         /* [n] line number or position of each text in its file, owned */
+    size_t n, capacity;     /* number of texts, and maximum number */
+    size_t max_bytes;       /* size in bytes at which the batch is full */
+    size_t empty;           /* number of empty texts */
+} cli_batch;
 
-void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes);
-void cli_window_clear(cli_window *w);
-int cli_window_is_full(const cli_window *w); /* returns 1 if the window has `capacity` texts, or at least max_bytes bytes */
-/* Copies a text into a window that is not full. name: file of the text, borrowed; number: line number or position of the text
+void cli_batch_create(cli_batch *b, size_t capacity, size_t max_bytes);
+void cli_batch_clear(cli_batch *b);
+int cli_batch_is_full(const cli_batch *b); /* returns 1 if the batch has `capacity` texts, or at least max_bytes bytes */
+/* Copies a text into a batch that is not full. name: file of the text, borrowed; number: line number or position of the text
  * in the file. */
-void cli_window_add(cli_window *w, aoe_text text, const char *name, size_t number);
-void cli_window_finish(cli_window *w); /* sets text[n] after the last cli_window_add */
-/* Clears the window and fills it with lines. Returns 1 if any line was read, 0 at the end, or -1 after reporting an error. */
-int cli_window_read(cli_window *w, cli_lines *l);
-void cli_window_destroy(cli_window *w); /* accepts a zeroed struct */
+void cli_batch_add(cli_batch *b, aoe_text text, const char *name, size_t number);
+void cli_batch_finish(cli_batch *b); /* sets text[n] after the last cli_batch_add */
+/* Clears the batch and fills it with lines. Returns 1 if any line was read, 0 at the end, or -1 after reporting an error. */
+int cli_batch_read(cli_batch *b, cli_lines *l);
+void cli_batch_destroy(cli_batch *b); /* accepts a zeroed struct */
 
 #endif

@@ -14,11 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WINDOW = 4096
-}; /* number of texts that are read, embedded and written together; more texts of similar length fill batches better */
-enum { WINDOW_BYTES = 4 << 20 }; /* maximum size of these texts in bytes, because lines may be long */
-enum { NPY_HEADER = 128 };       /* size of the .npy header in bytes, which does not depend on the number of rows */
+/* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. A large batch contains
+ * more texts of similar length, which the model computes together. */
+enum { BATCH = 4096, BATCH_BYTES = 4 << 20 };
+enum { NPY_HEADER = 128 }; /* size of the .npy header in bytes, which does not depend on the number of rows */
 
 typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV, FORMAT_BY_NAME } format;
 
@@ -34,7 +33,7 @@ typedef struct options {
 typedef struct job {
     cli_session session;
     cli_lines lines;
-    cli_window window;
+    cli_batch batch;
     cli_progress progress;
     const char *table_path; /* table being read, borrowed; NULL: lines are read */
     size_t row;             /* number of texts read from the current table */
@@ -42,8 +41,8 @@ typedef struct job {
     cli_file out;
     FILE *spool;    /* temporary file for the embeddings if the output is .npy and cannot be rewritten, owned; otherwise NULL */
     FILE *to;       /* stream for the embeddings: out.file or spool */
-    float *vectors; /* [WINDOW, model dims] embeddings, owned */
-    aoe_text_info *info; /* [WINDOW] token counts, owned */
+    float *vectors; /* [BATCH, model dims] embeddings, owned */
+    aoe_text_info *info; /* [BATCH] token counts, owned */
     char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] an embedding as text, owned */
     size_t model_dims, dims;
     int normalize;
@@ -121,7 +120,7 @@ static void write_text(job *j, const float *v, char separator) {
 }
 
 static int write_jsonl(job *j, size_t i, const float *v) {
-    json_t *text = cli_json_text(j->window.text[i].data, j->window.text[i].len);
+    json_t *text = cli_json_text(j->batch.text[i].data, j->batch.text[i].len);
     fputs("{\"text\":", j->to);
     int failed = !text || cli_put_json(j->to, text);
     json_decref(text);
@@ -147,8 +146,8 @@ static void normalize(float *v, size_t n) {
         v[k] = (float)((double)v[k] * scale);
 }
 
-static int write_window(job *j) {
-    for (size_t i = 0; i < j->window.n; i++) {
+static int write_batch(job *j) {
+    for (size_t i = 0; i < j->batch.n; i++) {
         float *v = j->vectors + i * j->model_dims;
         if (j->normalize && j->dims < j->model_dims)
             normalize(v, j->dims);
@@ -173,11 +172,11 @@ static int write_window(job *j) {
 /* Reports an error of aoe_embed. If a text caused it, the message contains the file and line of the text. */
 static int report_failure(const job *j, const aoe_error *err) {
     size_t i = aoe_embed_failed_text(j->session.embedder);
-    if (i >= j->window.n)
+    if (i >= j->batch.n)
         return cli_fail("%s", err->message);
     if (j->table_path)
-        return cli_fail("%s: text %zu: %s", j->window.name[i], j->window.number[i], err->message);
-    return cli_fail("%s:%zu: %s", j->window.name[i], j->window.number[i], err->message);
+        return cli_fail("%s: text %zu: %s", j->batch.name[i], j->batch.number[i], err->message);
+    return cli_fail("%s:%zu: %s", j->batch.name[i], j->batch.number[i], err->message);
 }
 
 static int ends_with(const char *name, const char *end) {
@@ -186,13 +185,13 @@ static int ends_with(const char *name, const char *end) {
 }
 
 /* Embeds the texts of the current batch and writes the embeddings. */
-static int embed_window(job *j) {
+static int embed_batch(job *j) {
     aoe_error err;
-    if (aoe_embed(j->session.embedder, j->window.text, j->window.n, j->vectors, j->info, &err))
+    if (aoe_embed(j->session.embedder, j->batch.text, j->batch.n, j->vectors, j->info, &err))
         return report_failure(j, &err);
-    const int code = write_window(j);
-    j->texts += j->window.n;
-    j->empty += j->window.empty;
+    const int code = write_batch(j);
+    j->texts += j->batch.n;
+    j->empty += j->batch.empty;
     cli_progress_update(&j->progress, j->texts, 0, NULL, -1, NULL);
     return code;
 }
@@ -200,8 +199,8 @@ static int embed_window(job *j) {
 /* Embeds the lines of n files. */
 static int embed_lines(job *j, const char *const *path, size_t n) {
     int more = 0, code = cli_lines_open(&j->lines, path, n);
-    while (!code && (more = cli_window_read(&j->window, &j->lines)) > 0)
-        code = embed_window(j);
+    while (!code && (more = cli_batch_read(&j->batch, &j->lines)) > 0)
+        code = embed_batch(j);
     cli_lines_close(&j->lines);
     return code || more < 0;
 }
@@ -209,12 +208,12 @@ static int embed_lines(job *j, const char *const *path, size_t n) {
 /* Adds a text of a table to the batch, and embeds the batch if it is full. It is called by aoe_texts_read. */
 static int take_text(void *user, aoe_text text, aoe_error *err) {
     job *j = user;
-    cli_window_add(&j->window, text, j->table_path, ++j->row);
-    if (!cli_window_is_full(&j->window))
+    cli_batch_add(&j->batch, text, j->table_path, ++j->row);
+    if (!cli_batch_is_full(&j->batch))
         return 0;
-    cli_window_finish(&j->window);
-    j->reported = embed_window(j);
-    cli_window_clear(&j->window);
+    cli_batch_finish(&j->batch);
+    j->reported = embed_batch(j);
+    cli_batch_clear(&j->batch);
     if (j->reported)
         *err = (aoe_error){.code = AOE_ECANCELLED};
     return j->reported ? AOE_ECANCELLED : 0;
@@ -224,12 +223,12 @@ static int embed_table(job *j, const char *path, const aoe_table_options *t) {
     aoe_error err;
     j->table_path = path;
     j->row = 0;
-    cli_window_clear(&j->window);
+    cli_batch_clear(&j->batch);
     const int code = aoe_texts_read(path, t, take_text, j, &err);
     if (code)
         return j->reported ? 1 : cli_fail("%s", err.message);
-    cli_window_finish(&j->window);
-    j->reported = j->window.n ? embed_window(j) : 0;
+    cli_batch_finish(&j->batch);
+    j->reported = j->batch.n ? embed_batch(j) : 0;
     j->table_path = NULL;
     return j->reported;
 }
@@ -358,9 +357,9 @@ static int run_job(job *j, const options *o, const cli_args *args) {
         return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);
     if (begin_output(j, o->output))
         return 1;
-    cli_window_create(&j->window, WINDOW, WINDOW_BYTES);
-    j->vectors = cli_realloc(NULL, WINDOW * j->model_dims * sizeof *j->vectors);
-    j->info = cli_realloc(NULL, WINDOW * sizeof *j->info);
+    cli_batch_create(&j->batch, BATCH, BATCH_BYTES);
+    j->vectors = cli_realloc(NULL, BATCH * j->model_dims * sizeof *j->vectors);
+    j->info = cli_realloc(NULL, BATCH * sizeof *j->info);
     j->line = cli_realloc(NULL, j->dims * (CLI_FLOAT_MAX + 1));
     if (embed_all(j, args, &o->table) || (j->format == FORMAT_NPY && finish_npy(j)) || cli_file_commit(&j->out))
         return 1;
@@ -405,7 +404,7 @@ static int run_command(int argc, char **argv) {
         cli_set_quiet(o.general.quiet);
         code = run_job(&j, &o, &args);
         cli_file_abort(&j.out);
-        cli_window_destroy(&j.window);
+        cli_batch_destroy(&j.batch);
         cli_lines_close(&j.lines);
         cli_session_close(&j.session);
         if (j.spool)
