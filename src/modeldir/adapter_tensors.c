@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names of tensors in PEFT files depend on the class with which the base model was opened, so every prefix of the architecture
- * is tried.
+ * Finds the tensors of adapters by name. PEFT's names depend on the class with which the base model was opened, so names are
+ * tried with every prefix that checkpoints of the architecture may have.
  */
 #include "modeldir/adapter_tensors.h"
 
@@ -17,7 +17,7 @@ const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_c
     return c->causal ? f->prefix : "";
 }
 
-/* Finds the tensor of an adapter under any prefix of the architecture; NULL: none. */
+/* Returns the tensor of an adapter, with any of the architecture's prefixes in its name; NULL if there is none. */
 static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
     const aoei_st_tensor *t = NULL;
     char name[256];
@@ -28,30 +28,31 @@ static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_
     return t;
 }
 
-static int check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot, const aoei_st_tensor *t,
-                 aoe_error *err) {
+/* Checks that the tensor of an adapter exists (t is not NULL), and its shape and type. */
+static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot, const aoei_st_tensor *t,
+                        aoe_error *err) {
     char name[256];
     if (!t) {
         aoei_peft_name(name, sizeof name, aoei_adapters_prefix(f, c), slot->name);
         return aoei_fail(err, AOE_EFORMAT,
                          "%s/" AOEI_PEFT_WEIGHTS ": tensor '%s' is missing, which " AOEI_PEFT_CONFIG
-                         " asks for with the base %s: they do not belong together",
+                         " requires for the base model %s; use the base model for which the adapters were trained",
                          f->dir, name, f->base_dir);
     }
     const char *path = aoei_safetensors_path(f->adapters, t);
     if (t->n_dims != 2 || t->shape[0] != slot->rows || t->shape[1] != slot->cols)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s' is not of shape [%zu, %zu], as " AOEI_PEFT_CONFIG
-                         " and the base %s ask for: they do not belong together",
+                         "%s: tensor '%s' does not have the shape [%zu, %zu], which " AOEI_PEFT_CONFIG
+                         " requires for the base model %s; use the base model for which the adapters were trained",
                          path, t->name, slot->rows, slot->cols, f->base_dir);
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' is of %s; adapters are read as F32, F16 or BF16", path,
-                         t->name, aoei_st_dtype_name(t->dtype));
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; adapters must be F32, F16 or BF16",
+                         path, t->name, aoei_st_dtype_name(t->dtype));
     return 0;
 }
 
-/* Rejects tensors other than the n adapters of the encoder, because PEFT would use them and compute different results. Tensors
- * of a language-model head are ignored. */
+/* Fails if the file contains tensors other than the n tensors of the encoder's adapters, because PEFT would use them and
+ * compute different results. Tensors of a language-model head are ignored. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, size_t n, aoe_error *err) {
     const size_t slots = aoei_slot_count(c);
     for (size_t i = 0; i < aoei_safetensors_count(f->adapters) && n < aoei_safetensors_count(f->adapters); i++) {
@@ -61,8 +62,8 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
             slot++;
         if (slot == slots && !strstr(t->name, "lm_head."))
             return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: tensor '%s' is no adapter that " AOEI_PEFT_CONFIG
-                             " and the base speak of; only those of the layers' linear layers are read",
+                             "%s: tensor '%s' is not an adapter of a target in " AOEI_PEFT_CONFIG
+                             "; only adapters of linear layers inside the encoder's layers are supported",
                              aoei_safetensors_path(f->adapters, t), t->name);
     }
     return 0;
@@ -78,7 +79,7 @@ int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c,
         if (!slot.adapter || slot.absent)
             continue;
         f->tensors[i] = find(f, c, slot.name);
-        const int rc = check(f, c, &slot, f->tensors[i], err);
+        const int rc = check_tensor(f, c, &slot, f->tensors[i], err);
         if (rc)
             return rc;
         n++;

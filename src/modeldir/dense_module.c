@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes the folder of a dense layer. It contains config.json (in_features, out_features, bias, activation_function)
- * and model.safetensors (linear.weight [out, in], linear.bias [out]).
+ * Reads and writes the folder of a dense layer, which contains config.json (in_features, out_features, bias,
+ * activation_function) and model.safetensors (linear.weight [out, in], linear.bias [out]).
  */
 #include "modeldir/dense_module.h"
 
@@ -15,13 +15,13 @@
 #include "base/json.h"
 #include "modeldir/safetensors_writer.h"
 
-#define MOST_DIMS ((size_t)1 << 16)
+#define MAX_DIMS ((size_t)1 << 16)
 
-static const char identity[] = "torch.nn.modules.linear.Identity", hyperbolic[] = "torch.nn.modules.activation.Tanh";
+static const char identity_class[] = "torch.nn.modules.linear.Identity", tanh_class[] = "torch.nn.modules.activation.Tanh";
 
 /* ---------------------------------------------------------------- reading */
 
-/* Reads the activation function, whose name is the last component of the class. */
+/* Reads the activation function, a class name such as "torch.nn.modules.activation.Tanh". */
 static int read_activation(int *with_tanh, const json_t *config, const char *path, aoe_error *err) {
     const char *name = NULL;
     const int rc = aoei_json_string(config, "activation_function", &name, NULL, path, err);
@@ -35,12 +35,13 @@ static int read_activation(int *with_tanh, const json_t *config, const char *pat
                      name);
 }
 
+/* Reads the sizes and options of the layer into c. */
 static int read_config(aoei_encoder_config *c, const json_t *config, const char *path, aoe_error *err) {
     size_t in = 0, out = 0;
     int bias = 1, residual = 0, rc;
     if ((rc = aoei_json_need_size(config, "in_features", &in, path, err)) ||
         (rc = aoei_json_need_size(config, "out_features", &out, path, err)) ||
-        (rc = aoei_check_size("out_features", out, 1, MOST_DIMS, path, err)) ||
+        (rc = aoei_check_size("out_features", out, 1, MAX_DIMS, path, err)) ||
         (rc = aoei_json_bool(config, "bias", &bias, path, err)) ||
         (rc = aoei_json_bool(config, "use_residual", &residual, path, err)) ||
         (rc = read_activation(&c->dense_tanh, config, path, err)))
@@ -49,8 +50,8 @@ static int read_config(aoei_encoder_config *c, const json_t *config, const char 
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: a Dense module with use_residual is not supported", path);
     if (in != c->hidden)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: in_features is %zu, but the model's hidden size is %zu; the two files belong to different models",
-                         path, in, c->hidden);
+                         "%s: in_features is %zu, but the model's hidden size is %zu; download the model again", path, in,
+                         c->hidden);
     c->dense = out;
     c->dense_no_bias = !bias;
     return 0;
@@ -58,17 +59,17 @@ static int read_config(aoei_encoder_config *c, const json_t *config, const char 
 
 int aoei_dense_open(aoei_encoder_config *c, aoei_safetensors **file, const char *dir, const char *folder, aoe_error *err) {
     json_t *config = NULL;
-    char *at = aoei_path_join(dir, folder), *path = at ? aoei_path_join(at, "config.json") : NULL;
+    char *module_dir = aoei_path_join(dir, folder), *path = module_dir ? aoei_path_join(module_dir, "config.json") : NULL;
     int rc = path ? aoei_json_load(&config, path, err) : aoei_fail_nomem(err, strlen(dir));
     if (!rc && !json_is_object(config))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = read_config(c, config, path, err);
     if (!rc)
-        rc = aoei_safetensors_open_dir(file, at, err);
+        rc = aoei_safetensors_open_dir(file, module_dir, err);
     json_decref(config);
     aoei_free(path);
-    aoei_free(at);
+    aoei_free(module_dir);
     return rc;
 }
 
@@ -82,12 +83,12 @@ int aoei_dense_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error
         const aoei_st_tensor *t = f->tensors[index] = aoei_safetensors_find(f->dense, s.name);
         const aoei_st_tensor *any = aoei_safetensors_count(f->dense) ? aoei_safetensors_at(f->dense, 0) : NULL;
         if (!t || t->n_dims != (s.vector ? 1 : 2) || t->shape[t->n_dims - 1] != s.cols || (!s.vector && t->shape[0] != s.rows))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: tensor '%s' of the dense layer %s, which its config.json asks for; download the model again",
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the dense layer %s; download the model again",
                              any ? aoei_safetensors_path(f->dense, any) : f->dir, s.name,
-                             t ? "has another shape than that" : "is missing");
+                             t ? "does not have the shape that its config.json requires" : "is missing");
         if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-            return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' is of %s; a dense layer is read as F32, F16 or BF16",
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: the data type of tensor '%s' is %s; dense layers must be F32, F16 or BF16",
                              aoei_safetensors_path(f->dense, t), t->name, aoei_st_dtype_name(t->dtype));
     }
     return 0;
@@ -95,16 +96,17 @@ int aoei_dense_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error
 
 /* ---------------------------------------------------------------- writing */
 
+/* Writes model.safetensors row by row. */
 static int write_weights(const aoei_model_contents *m, const char *folder, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
     const size_t slot = aoei_pooled_slot(c, AOEI_PW_DENSE), n = c->dense_no_bias ? 1 : 2;
-    const size_t wide = c->hidden > c->dense ? c->hidden : c->dense;
+    const size_t longest = c->hidden > c->dense ? c->hidden : c->dense;
     const aoei_st_entry entries[2] = {{"linear.weight", AOEI_ST_F32, 2, {c->dense, c->hidden}},
                                       {"linear.bias", AOEI_ST_F32, 1, {c->dense}}};
     aoei_st_writer *w = NULL;
     char *path = aoei_path_join(folder, "model.safetensors");
-    float *row = aoei_malloc_array(wide, sizeof *row);
-    int rc = path && row ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, wide * sizeof *row);
+    float *row = aoei_malloc_array(longest, sizeof *row);
+    int rc = path && row ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, longest * sizeof *row);
     for (size_t i = 0; i < c->dense && !rc; i++) {
         m->rows->rows(m->rows, row, slot, i, 1);
         rc = aoei_st_writer_write(w, row, c->hidden * sizeof *row, err);
@@ -129,7 +131,7 @@ int aoei_dense_write(const aoei_model_contents *m, const char *dir, aoe_error *e
         return 0;
     json_t *config =
         json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)c->hidden, "out_features", (json_int_t)c->dense, "bias",
-                  !c->dense_no_bias, "activation_function", c->dense_tanh ? hyperbolic : identity);
+                  !c->dense_no_bias, "activation_function", c->dense_tanh ? tanh_class : identity_class);
     char *folder = aoei_path_join(dir, aoei_settings_dense_folder(m->settings)),
          *path = folder ? aoei_path_join(folder, "config.json") : NULL;
     int rc = config && path ? aoei_make_dir(folder, err) : aoei_fail_nomem(err, strlen(dir));

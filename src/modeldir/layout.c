@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks names and whether entries exist. It opens no files.
+ * Checks file names and whether files exist, without opening them.
  */
 #include "modeldir/layout.h"
 
@@ -14,7 +14,7 @@ static const char *const weights_files[] = {AOEI_WEIGHTS_FILE, AOEI_INDEX_FILE, 
 enum { WEIGHTS_FILES = sizeof weights_files / sizeof *weights_files };
 
 int aoei_entry_exists(const char *dir, const char *name) {
-    char path[PATH_MAX]; /* a longer path cannot be opened either */
+    char path[PATH_MAX]; /* a file with a longer path cannot be opened */
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
     return n > 0 && (size_t)n < sizeof path && aoei_exists(path);
 }
@@ -48,7 +48,7 @@ static int ends_with(const char *name, const char *tail) {
     return len > n && !strcmp(name + len - n, tail);
 }
 
-/* "2_Dense" and similar names: the folder of a sentence-transformers module. */
+/* 1 for the folder name of a sentence-transformers module, such as "2_Dense". */
 static int is_module_folder(const char *name) {
     static const char *const kinds[] = {"Pooling", "Dense", "Normalize"};
     const char *p = name;
@@ -62,7 +62,7 @@ static int is_module_folder(const char *name) {
     return 0;
 }
 
-/* "model-00001-of-00002.safetensors" */
+/* 1 for names such as "model-00001-of-00002.safetensors". */
 static int is_shard(const char *name) {
     return !strncmp(name, "model-", 6) && strstr(name, "-of-") && ends_with(name, ".safetensors");
 }
@@ -85,8 +85,8 @@ int aoei_is_model_file(const char *name) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return 1;
-    const int length_file = !strncmp(name, "sentence_", 9) && ends_with(name, "_config.json");
-    return length_file || aoei_is_weights_file(name) || is_shard(name) || is_module_folder(name);
+    const int is_length_file = !strncmp(name, "sentence_", 9) && ends_with(name, "_config.json");
+    return is_length_file || aoei_is_weights_file(name) || is_shard(name) || is_module_folder(name);
 }
 
 int aoei_is_plain_folder(const char *name) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The file names of a model directory, and functions that classify a directory by these names.
+ * The file names of a model directory, and functions that determine from the names in a directory what it contains.
  */
 #ifndef AOEI_MODELDIR_LAYOUT_H
 #define AOEI_MODELDIR_LAYOUT_H
@@ -12,18 +12,19 @@
 
 /* Returns 1 if DIR/name exists. */
 int aoei_entry_exists(const char *dir, const char *name);
-/* Returns 1 if DIR holds a model (config.json and weights) or adapters of a model. */
+/* Returns 1 if DIR contains a model (config.json and weights) or adapters (adapter_config.json and weights). */
 int aoei_is_model_dir(const char *dir);
-/* Returns 1 if DIR holds adapter_config.json and no config.json. */
+/* Returns 1 if DIR contains adapter_config.json and no config.json. */
 int aoei_is_adapter_dir(const char *dir);
-/* Returns 1 if DIR contains weights or an index of weights. Without one of them, the directory is not a model. */
+/* Returns 1 if DIR contains a file for which aoei_is_weights_file returns 1. A directory without such a file is not a model. */
 int aoei_has_weights(const char *dir);
 
-/* Returns 1 for the names that aoei_has_weights checks. */
+/* Returns 1 for model.safetensors, model.safetensors.index.json and adapter_model.safetensors. */
 int aoei_is_weights_file(const char *name);
 /* Returns 1 for the name of a file or folder that belongs to a model. */
 int aoei_is_model_file(const char *name);
-/* Returns 1 if `name` names a folder directly inside the model directory. */
+/* Returns 1 if `name` is a plain name without path components, so that a folder with this name is inside the model directory.
+ */
 int aoei_is_plain_folder(const char *name);
 
 #endif

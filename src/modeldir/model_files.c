@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens config.json, the weights and the adapters. weight_tensors.c finds the tensors in them.
+ * Opens config.json, the weights and the adapters. weight_tensors.c finds the tensors of each weight.
  */
 #include "modeldir/model_files.h"
 
@@ -18,17 +18,18 @@
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
 
-/* Completes the configuration of a static model from its weights, because config.json may be missing or may lack sizes. */
+/* Completes the configuration of a static model from its weights, because its config.json may be missing or without sizes. */
 static int complete_static(aoei_model_files *f, aoe_error *err) {
     if (!aoei_static_may_be(f->config_json))
         return 0;
     int rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
     if (!rc)
         rc = aoei_static_complete(&f->config_json, f->weights, aoei_weights_dir(f), err);
-    return rc == AOE_ENOENT ? 0 : rc; /* a missing file is reported where it is needed */
+    return rc == AOE_ENOENT ? 0 : rc; /* missing weights are reported when they are opened later */
 }
 
-/* Checks that the decoder of the masked-LM head is tied to the token embeddings, the only supported kind. */
+/* Checks that the architecture has a masked-LM head, and that its decoder shares the weights of the token embeddings, the only
+ * supported form. */
 static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, const char *path, aoe_error *err) {
     int tied = 1;
     if (!c->arch->mlm_class_name)
@@ -37,17 +38,18 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     const int rc = aoei_json_bool(f->config_json, "tie_word_embeddings", &tied, path, err);
     if (!rc && !tied)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: tie_word_embeddings is false, which is not supported: the decoder of the masked-LM head must be "
-                         "the table of token embeddings",
+                         "%s: tie_word_embeddings is false, which is not supported: the decoder of the masked-LM head must "
+                         "share the weights of the token embeddings",
                          path);
     return rc;
 }
 
+/* Reads config.json. mlm: 1 to add the masked-LM head to the configuration. */
 static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe_error *err) {
     const char *dir = aoei_weights_dir(f);
     if (!aoei_exists(dir))
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no such directory; name a model directory (config.json, model.safetensors, tokenizer files)",
+                         "%s: no such directory; give a model directory (config.json, model.safetensors, tokenizer files)",
                          dir);
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
     if (!path)
@@ -56,7 +58,8 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     if (!rc)
         rc = complete_static(f, err);
     if (!rc && !f->config_json)
-        rc = aoei_fail(err, AOE_ENOENT, "%s: no config.json; name a model directory in the Hugging Face layout", dir);
+        rc = aoei_fail(err, AOE_ENOENT,
+                       "%s: the directory contains no config.json; give a model directory in the format of Hugging Face", dir);
     if (!rc)
         rc = aoei_config_read(c, f->config_json, path, err);
     if (!rc && mlm)
@@ -66,18 +69,21 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     return rc;
 }
 
-/* Sets base_dir for a directory of adapters. */
+/* Sets f->base_dir if f->dir contains adapters. base: directory of the base model, or NULL. */
 static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(f->dir);
     if (base && !adapters)
-        return aoei_fail(err, AOE_EARG, "%s holds no adapters; leave out options.base, which names the base model of adapters",
+        return aoei_fail(err, AOE_EARG, "%s: the directory contains no adapters; omit options.base, the base model of adapters",
                          f->dir);
     if (adapters && mlm)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s holds adapters, which cannot be pretrained; merge them into their base first (aoe merge)", f->dir);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the directory contains adapters, which cannot be pretrained; merge them into the base model first (aoe merge)",
+            f->dir);
     return adapters ? aoei_peft_base(&f->base_dir, f->dir, base, err) : 0;
 }
 
+/* Reads the configuration of the adapters and opens their weights. */
 static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error *err) {
     char *path = aoei_path_join(f->dir, AOEI_PEFT_WEIGHTS);
     int rc = path ? aoei_peft_read(&c->lora, f->dir, c, err) : aoei_fail_nomem(err, strlen(f->dir));
@@ -87,13 +93,15 @@ static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error 
     return rc;
 }
 
-/* Replaces the message about a missing file if an interrupted save is the reason. */
+/* Replaces the message about a missing file if the reason is that saving a model was interrupted. */
 static void explain_missing(const aoei_model_files *f, aoe_error *err) {
-    char *stranded = NULL;
-    if (!aoei_model_stranded(&stranded, f->dir, NULL) && stranded)
-        aoei_fail(err, AOE_ENOENT, "%s: no model: an interrupted save left the one it was replacing in %s; move its files back",
-                  f->dir, stranded);
-    aoei_free(stranded);
+    char *previous = NULL;
+    if (!aoei_find_previous_model(&previous, f->dir, NULL) && previous)
+        aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory contains no model, because saving a model was interrupted; the previous model is in %s: move its files back",
+            f->dir, previous);
+    aoei_free(previous);
 }
 
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The open files of a model directory, or of a directory of adapters and its base model. Immutable after opening.
+ * The open files of a model directory, or of a directory of adapters and the base model. The struct is immutable after opening.
  */
 #ifndef AOEI_MODELDIR_MODEL_FILES_H
 #define AOEI_MODELDIR_MODEL_FILES_H
@@ -12,29 +12,31 @@
 #include "modeldir/safetensors.h"
 
 typedef struct aoei_model_files {
-    char *dir;                      /* owned; directory that was opened */
-    char *base_dir;                 /* owned; directory of the base model if `dir` holds adapters; NULL otherwise */
-    json_t *config_json;            /* owned; config.json, completed from the weights for a static model */
-    json_t *record;                 /* owned; training record of aoe.json, or NULL */
-    aoei_safetensors *weights;      /* owned; mapped file or files of the encoder's weights */
-    aoei_safetensors *adapters;     /* owned; mapped file of the adapters, or NULL */
-    aoei_safetensors *dense;        /* owned; mapped file of the dense layer after the pooling, or NULL */
-    const aoei_st_tensor **tensors; /* owned array [aoei_slot_count], tensors borrowed from the files; NULL: not in a file */
-    const char *prefix;             /* static; prefix of the tensor names in `weights`: "", "bert." */
-    const char *storage;            /* static; type of all weights, "F32" ..., or "mixed" */
-    size_t stored_bytes;            /* bytes of the tensors in the files */
+    char *dir;                  /* directory that was opened, owned */
+    char *base_dir;             /* directory of the base model if `dir` contains adapters, otherwise NULL; owned */
+    json_t *config_json;        /* contents of config.json; for a static model with the sizes of its weights added; owned */
+    json_t *record;             /* training record in aoe.json, or NULL; owned */
+    aoei_safetensors *weights;  /* mapped file or files of the encoder's weights, owned */
+    aoei_safetensors *adapters; /* mapped file of the adapters, or NULL; owned */
+    aoei_safetensors *dense;    /* mapped file of the dense layer after the pooling, or NULL; owned */
+    const aoei_st_tensor *
+        *tensors; /* [aoei_slot_count] tensor of each slot, borrowed from the files, NULL if no file contains it; array owned */
+    const char *prefix;  /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
+    const char *storage; /* data type of all weights ("F32", "F16", "BF16", "I8"), or "mixed"; static */
+    size_t stored_bytes; /* size of all tensors in `tensors` in bytes, with the scales of int8 matrices */
 } aoei_model_files;
 
 /* Opens the model in `dir` and reads its configuration into c. base: directory of the base model of adapters; NULL: the
- * directory named by adapter_config.json. mlm: 1 for the configuration with the masked-LM head. The caller closes f with
+ * directory named by adapter_config.json. mlm: 1 adds the masked-LM head to the configuration. The caller closes f with
  * aoei_model_files_close, also on failure. Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_EARG (base without adapters),
  * AOE_ENOMEM. */
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err);
 void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
-/* Directory of config.json and the weights; borrowed from f. */
+/* The directory of config.json and the weights: the base model if there is one; borrowed from f. */
 const char *aoei_weights_dir(const aoei_model_files *f);
-/* Directory of the settings; borrowed from f. Adapters that were saved without settings use the settings of their base. */
+/* The directory of the settings; borrowed from f. If a directory of adapters contains no settings, it is that of the base
+ * model. */
 const char *aoei_settings_dir(const aoei_model_files *f);
 
 #endif

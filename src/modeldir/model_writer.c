@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes model directories. A complete model consists of configuration, tokenizer, settings (aoe.json and sentence-transformers
- * files), LICENSE, README.md and weights. A directory of adapters has configuration and weights in PEFT's format, tokenizer,
- * aoe.json, LICENSE and README.md. The weights are written last.
+ * files), LICENSE, README.md and weights. A directory of adapters consists of configuration and weights in PEFT's format,
+ * tokenizer, aoe.json, LICENSE and README.md. The weights are written last.
  */
 #include "modeldir/model_writer.h"
 
@@ -32,7 +32,7 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-#define CHUNK_BYTES ((size_t)1 << 20)
+#define CHUNK_BYTES ((size_t)1 << 20) /* size of the rows that are converted at a time */
 #define LICENSE     "LICENSE"
 
 static int write_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
@@ -43,7 +43,7 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
                                            json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
                                                                                 : m->config->arch->class_name));
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch(m->storage)));
-    if (!failed && json_object_get(config, "dtype")) /* the newer name of the same key */
+    if (!failed && json_object_get(config, "dtype")) /* the name of torch_dtype in newer versions of transformers */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch(m->storage)));
     if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* keys that Model2Vec reads */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
@@ -64,35 +64,35 @@ static int write_settings(const aoei_model_contents *m, const char *dir, aoe_err
     return rc;
 }
 
-/* The tensors of the weights file. */
+/* The tensors of the weights file. An entry is either a weight of the model or a copy of a tensor of the source files. */
 typedef struct tensor_list {
-    aoei_slot *slots;              /* [n_slots], owned */
-    aoei_st_entry *entries;        /* [n_entries], owned; names borrowed from slots and the source */
-    const aoei_st_tensor **source; /* [n_entries], owned; tensor to copy; NULL: the entry is a weight of the model */
-    size_t *slot_of;               /* [n_entries], owned; slot of each weight */
+    aoei_slot *slots;              /* [aoei_slot_count] descriptions of all slots of the model, owned */
+    aoei_st_entry *entries;        /* [n_entries] entries, owned; names borrowed from `slots` and the source files */
+    const aoei_st_tensor **source; /* [n_entries] tensor to copy; NULL: the entry is a weight of the model; owned */
+    size_t *slot_of;               /* [n_entries] slot of each weight; unused for copied tensors; owned */
     size_t n_entries;
 } tensor_list;
 
-static void free_list(tensor_list *c) {
-    aoei_free(c->slots);
-    aoei_free(c->entries);
-    aoei_free(c->source);
-    aoei_free(c->slot_of);
+static void free_list(tensor_list *list) {
+    aoei_free(list->slots);
+    aoei_free(list->entries);
+    aoei_free(list->source);
+    aoei_free(list->slot_of);
 }
 
-/* Lists the adapters with their PEFT names, or all weights and the tensors to copy. */
-static int list_tensors(tensor_list *c, const aoei_model_contents *m, aoe_error *err) {
+/* Lists the adapters with their names in PEFT, or all weights and the tensors to copy. */
+static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_error *err) {
     const aoei_model_files *source = m->source;
     const int adapters = m->only_adapters;
     size_t n = aoei_slot_count(m->config), others = source && !adapters ? aoei_safetensors_count(source->weights) : 0;
-    c->slots = aoei_calloc(n, sizeof *c->slots);
-    c->entries = aoei_calloc(n + others, sizeof *c->entries);
-    c->source = aoei_calloc(n + others, sizeof *c->source);
-    c->slot_of = aoei_calloc(n + others, sizeof *c->slot_of);
-    if (!c->slots || !c->entries || !c->source || !c->slot_of)
-        return aoei_fail_nomem(err, (n + others) * sizeof *c->entries);
+    list->slots = aoei_calloc(n, sizeof *list->slots);
+    list->entries = aoei_calloc(n + others, sizeof *list->entries);
+    list->source = aoei_calloc(n + others, sizeof *list->source);
+    list->slot_of = aoei_calloc(n + others, sizeof *list->slot_of);
+    if (!list->slots || !list->entries || !list->source || !list->slot_of)
+        return aoei_fail_nomem(err, (n + others) * sizeof *list->entries);
     for (size_t i = 0; i < n; i++) {
-        aoei_slot *s = &c->slots[i];
+        aoei_slot *s = &list->slots[i];
         aoei_slot_describe(m->config, i, s);
         if (s->absent || s->pooled || (s->adapter != 0) != adapters)
             continue;
@@ -100,27 +100,27 @@ static int list_tensors(tensor_list *c, const aoei_model_contents *m, aoe_error 
         memcpy(bare, s->name, sizeof bare);
         if (adapters)
             aoei_peft_name(s->name, sizeof s->name, aoei_adapters_prefix(source, m->config), bare);
-        if (m->config->mlm_head && !s->head) { /* transformers' names in a model with this head */
+        if (m->config->mlm_head && !s->head) { /* names as in transformers' models with this head */
             snprintf(s->name, sizeof s->name, "%s%.100s", m->config->arch->mlm_prefix, bare);
         }
-        c->slot_of[c->n_entries] = i;
-        c->entries[c->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {s->cols}}
-                                               : (aoei_st_entry){s->name, AOEI_ST_F32, 2, {s->rows, s->cols}};
+        list->slot_of[list->n_entries] = i;
+        list->entries[list->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {s->cols}}
+                                                     : (aoei_st_entry){s->name, AOEI_ST_F32, 2, {s->rows, s->cols}};
     }
     for (size_t i = 0; i < others; i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(source->weights, i);
         const char *name = aoei_copied_tensor(source, m->config, t);
         if (!name)
             continue;
-        aoei_st_entry *e = &c->entries[c->n_entries];
+        aoei_st_entry *e = &list->entries[list->n_entries];
         *e = (aoei_st_entry){.name = name, .dtype = AOEI_ST_F32, .n_dims = t->n_dims};
         memcpy(e->shape, t->shape, sizeof e->shape);
-        c->source[c->n_entries++] = t;
+        list->source[list->n_entries++] = t;
     }
     return 0;
 }
 
-/* Writes a weight, some rows at a time. buffer: at least CHUNK_BYTES and at least one row. */
+/* Writes a weight in chunks of rows. buffer: [CHUNK_BYTES or one row, whichever is larger] bytes */
 static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, size_t slot, const aoei_slot *d, float *buffer,
                         aoe_error *err) {
     size_t row = d->cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;
@@ -133,7 +133,7 @@ static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, si
     return rc;
 }
 
-/* Writes a tensor of the source file as it is. */
+/* Copies a tensor of the source files, converted to the storage type. */
 static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t);
     float *buffer = aoei_malloc_array(n, sizeof *buffer);
@@ -146,22 +146,22 @@ static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error
 }
 
 static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    tensor_list c = {0};
+    tensor_list list = {0};
     aoei_storage_writer *w = NULL;
     float *buffer = NULL;
-    size_t widest = CHUNK_BYTES;
+    size_t buffer_bytes = CHUNK_BYTES;
     char *path = aoei_path_join(dir, m->only_adapters ? AOEI_PEFT_WEIGHTS : AOEI_WEIGHTS_FILE);
-    int rc = path ? list_tensors(&c, m, err) : aoei_fail_nomem(err, strlen(dir));
-    for (size_t i = 0; i < c.n_entries && !rc; i++)
-        if (!c.source[i] && c.slots[c.slot_of[i]].cols * sizeof(float) > widest)
-            widest = c.slots[c.slot_of[i]].cols * sizeof(float);
-    if (!rc && !(buffer = aoei_malloc(widest)))
-        rc = aoei_fail_nomem(err, widest);
+    int rc = path ? list_tensors(&list, m, err) : aoei_fail_nomem(err, strlen(dir));
+    for (size_t i = 0; i < list.n_entries && !rc; i++)
+        if (!list.source[i] && list.slots[list.slot_of[i]].cols * sizeof(float) > buffer_bytes)
+            buffer_bytes = list.slots[list.slot_of[i]].cols * sizeof(float);
+    if (!rc && !(buffer = aoei_malloc(buffer_bytes)))
+        rc = aoei_fail_nomem(err, buffer_bytes);
     if (!rc)
-        rc = aoei_storage_open(&w, path, c.entries, c.n_entries, m->only_adapters ? AOE_STORAGE_F32 : m->storage, err);
-    for (size_t i = 0; i < c.n_entries && !rc; i++)
-        rc = c.source[i] ? write_copy(w, c.source[i], err)
-                         : write_weight(m, w, c.slot_of[i], &c.slots[c.slot_of[i]], buffer, err);
+        rc = aoei_storage_open(&w, path, list.entries, list.n_entries, m->only_adapters ? AOE_STORAGE_F32 : m->storage, err);
+    for (size_t i = 0; i < list.n_entries && !rc; i++)
+        rc = list.source[i] ? write_copy(w, list.source[i], err)
+                            : write_weight(m, w, list.slot_of[i], &list.slots[list.slot_of[i]], buffer, err);
     if (!rc) {
         rc = aoei_storage_commit(w, err);
         w = NULL;
@@ -169,11 +169,11 @@ static int write_weights(const aoei_model_contents *m, const char *dir, aoe_erro
     aoei_storage_abort(w);
     aoei_free(buffer);
     aoei_free(path);
-    free_list(&c);
+    free_list(&list);
     return rc;
 }
 
-/* adapter_config.json names the base by its full path, so that it is found from any working directory. */
+/* Writes adapter_config.json. It contains the full path of the base model, so that it is found from any working directory. */
 static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
     char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir),
@@ -186,7 +186,7 @@ static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_
     return rc;
 }
 
-/* Copies the LICENSE of the weights, if there is one. A new model has none. */
+/* Copies the LICENSE file of the model from which this one is derived, if it has one. */
 static int write_license(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
     if (!source || !source->weights)
@@ -216,7 +216,7 @@ static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_err
     return write_weights(m, dir, err);
 }
 
-static int write_whole(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+static int write_complete(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_dense_write(m, dir, err)) ||
@@ -228,12 +228,12 @@ static int write_whole(const aoei_model_contents *m, const char *dir, aoe_error 
 }
 
 int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    return m->only_adapters ? write_adapters(m, dir, err) : write_whole(m, dir, err);
+    return m->only_adapters ? write_adapters(m, dir, err) : write_complete(m, dir, err);
 }
 
 int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei_log *log, aoe_error *err) {
     char *staging = NULL;
-    int existed = aoei_exists(dir), held = 0, rc = aoei_make_dir(dir, err);
+    int existed = aoei_exists(dir), keep_staging = 0, rc = aoei_make_dir(dir, err);
     if (rc)
         return rc;
     rc = aoei_publish_recover(log, dir, err);
@@ -242,9 +242,9 @@ int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei
     if (!rc && !(rc = aoei_make_dir(staging, err))) {
         rc = aoei_contents_write(m, staging, err);
         if (!rc)
-            rc = aoei_publish(&held, dir, staging, err);
-        if (!held && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */
-            aoei_log_write(log, AOE_LOG_WARNING, "%s could not be removed; it is not needed any more", staging);
+            rc = aoei_publish(&keep_staging, dir, staging, err);
+        if (!keep_staging && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */
+            aoei_log_write(log, AOE_LOG_WARNING, "%s: cannot remove this temporary directory; it can be deleted", staging);
     }
     if (rc && !existed)
         rmdir(dir);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Targets are matched as in PEFT: a target is the complete name of a module, or its last components.
+ * Reads and writes adapter_config.json. Targets are matched as in PEFT: a target is the complete name of a module, or the last
+ * components of the name, such as "q_proj".
  */
 #include "modeldir/peft.h"
 
@@ -18,15 +19,16 @@
 #include "base/json.h"
 #include "modeldir/layout.h"
 
-#define NAME_PREFIX "base_model.model."
+#define NAME_PREFIX "base_model.model." /* prefix of all tensor names in PEFT files */
 
 int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err) {
     if (c->arch->supports_adapters)
         return 0;
-    return aoei_fail(err, AOE_EUNSUPPORTED, "adapters (LoRA) of a %s model are not supported; train its weights themselves",
+    return aoei_fail(err, AOE_EUNSUPPORTED, "LoRA adapters are not supported for %s models; train all weights instead",
                      c->arch->model_type);
 }
 
+/* Parses DIR/adapter_config.json. *root and *path must be freed by the caller, also on failure. */
 static int load_config(json_t **root, char **path, const char *dir, aoe_error *err) {
     *root = NULL;
     *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
@@ -47,8 +49,8 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     if (!given && !(rc = load_config(&root, &path, dir, err)))
         rc = aoei_json_string(root, "base_model_name_or_path", &name, NULL, path, err);
     if (!rc && !name)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no \"base_model_name_or_path\"; set options.base to the base model's directory",
-                       path);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: \"base_model_name_or_path\" is missing; set options.base to the directory of the base model", path);
     if (!rc && !given && *name != '/') {
         inside = aoei_path_join(dir, name);
         if (!inside)
@@ -57,8 +59,10 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
             name = inside;
     }
     if (!rc && !aoei_is_dir(name))
-        rc = aoei_fail(err, AOE_ENOENT, "%s: the base model '%s' is not a directory here; set options.base to its directory",
-                       dir, name);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the base model", dir,
+            name);
     if (!rc && !(*base = aoei_strdup(name)))
         rc = aoei_fail_nomem(err, strlen(name));
     json_decref(root);
@@ -67,8 +71,8 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     return rc;
 }
 
-/* Writes the name of linear layer `index` of the first layer, without ".weight", to out. Returns 0 if the layer does not exist.
- */
+/* Writes the module name of the linear layer with this adapter index in layer 0 to out: the tensor name without ".weight".
+ * Returns 0 if the model has no such linear layer, else 1. */
 static int module_name(char *out, size_t size, const aoei_encoder_config *c, size_t index) {
     aoei_slot slot;
     aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(index)), &slot);
@@ -76,14 +80,14 @@ static int module_name(char *out, size_t size, const aoei_encoder_config *c, siz
     return !slot.absent;
 }
 
-/* 1: `name` is the name of the module or the last components of the name. */
-static int names_module(const char *name, const char *module) {
-    const size_t len = strlen(name), all = strlen(module);
-    return len <= all && !strcmp(module + all - len, name) && (len == all || module[all - len - 1] == '.');
+/* 1 if `name` is the name of the module or the last components of its name. */
+static int matches_module(const char *name, const char *module) {
+    const size_t len = strlen(name), full = strlen(module);
+    return len <= full && !strcmp(module + full - len, name) && (len == full || module[full - len - 1] == '.');
 }
 
-/* Replaces layer numbers in a name by 0, because all layers have the same targets. */
-static void first_layers(char *out, size_t size, const char *name) {
+/* Copies a module name to out and replaces layer numbers by 0, because all layers have the same targets. */
+static void replace_layer_numbers(char *out, size_t size, const char *name) {
     size_t n = 0;
     while (*name && n + 1 < size) {
         const size_t part = strcspn(name, "."), digits = strspn(name, "0123456789");
@@ -98,28 +102,29 @@ static void first_layers(char *out, size_t size, const char *name) {
     out[n] = 0;
 }
 
-/* Returns the linear layers that `name` matches. Its first part may be the prefix of a checkpoint. */
-static unsigned matching(const char *name, const aoei_encoder_config *c) {
+/* Returns the linear layers that `name` matches, as bits like aoei_lora.targets. The first component of a complete module name
+ * may be the prefix of a checkpoint, such as "bert". */
+static unsigned matching_targets(const char *name, const aoei_encoder_config *c) {
     unsigned targets = 0;
     char module[128], first[256];
-    first_layers(first, sizeof first, name);
+    replace_layer_numbers(first, sizeof first, name);
     for (size_t i = 0; i < AOEI_ADAPTERS; i++)
         if (module_name(module, sizeof module, c, i) &&
-            (names_module(first, module) || (strchr(first, '.') && !strcmp(strchr(first, '.') + 1, module))))
+            (matches_module(first, module) || (strchr(first, '.') && !strcmp(strchr(first, '.') + 1, module))))
             targets |= 1u << i;
     return targets;
 }
 
-/* 1: the name also matches a module that is not a target: another linear layer, or the pooler that transformers adds. */
-static int names_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
-    return (matching(name, c) & ~targets) || names_module(name, "pooler.dense");
+/* 1 if the name also matches a module that is not a target: another linear layer, or the pooler that transformers adds. */
+static int matches_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
+    return (matching_targets(name, c) & ~targets) || matches_module(name, "pooler.dense");
 }
 
-/* Returns the shortest end of a module's name that matches only targets: "q_proj", or more parts of the name, up to the layer
- * number, if other modules end in that part too. */
-static const char *target_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
+/* Returns the shortest sequence of last components of a module name that matches only targets: "q_proj", or more components, at
+ * most up to the layer number, if other modules match this name too. */
+static const char *shortest_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
     const char *at = strrchr(module, '.');
-    while (at && names_others(at + 1, targets, c)) {
+    while (at && matches_others(at + 1, targets, c)) {
         const char *before = at;
         do
             before--;
@@ -136,8 +141,8 @@ static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_erro
     if (rc)
         rc = aoei_fail_nomem(err, 0);
     else
-        rc = aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its layers are %s", c->arch->model_type, name,
-                       known.data);
+        rc = aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its linear layers are %s", c->arch->model_type,
+                       name, known.data);
     aoei_buffer_free(&known);
     return rc;
 }
@@ -150,7 +155,7 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
         if (module_name(module, sizeof module, c, i))
             *targets |= 1u << i;
     for (size_t i = 0; i < n; i++) {
-        const unsigned found = matching(names[i], c);
+        const unsigned found = matching_targets(names[i], c);
         if (!found && (!lenient || (i + 1 == n && !*targets)))
             return fail_unknown(names[i], c, err);
         *targets |= found;
@@ -158,8 +163,8 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
     return 0;
 }
 
-/* Rejects settings that would change the result and are not supported. */
-static int refuse_others(const json_t *root, const char *file, aoe_error *err) {
+/* Fails if adapter_config.json contains an unsupported setting that affects the result. */
+static int check_supported(const json_t *root, const char *file, aoe_error *err) {
     static const char *const flags[] = {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora"};
     static const char *const empty[] = {"rank_pattern",      "alpha_pattern",   "modules_to_save",   "layers_to_transform",
                                         "layer_replication", "exclude_modules", "target_parameters", "trainable_token_indices"};
@@ -194,14 +199,14 @@ static int read_targets(unsigned *targets, const json_t *root, const aoei_encode
     if (text && !strcmp(text, "all-linear"))
         return aoei_peft_targets(targets, NULL, 0, c, 1, err);
     if (!json_is_array(list) || !json_array_size(list))
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: target_modules is not a list of names; write it as one", file);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: target_modules must be a list of names, or \"all-linear\"", file);
     const size_t n = json_array_size(list);
     const char **names = aoei_calloc(n, sizeof *names);
     int rc = names ? 0 : aoei_fail_nomem(err, n * sizeof *names);
     for (size_t i = 0; i < n && !rc; i++) {
         names[i] = json_string_value(json_array_get(list, i));
         if (!names[i] || !*names[i])
-            rc = aoei_fail(err, AOE_EFORMAT, "%s: target_modules contains an item that is not a name; correct it", file);
+            rc = aoei_fail(err, AOE_EFORMAT, "%s: an element of target_modules is not a name; correct it", file);
     }
     if (!rc && (rc = aoei_peft_targets(targets, names, n, c, 1, err)) == AOE_EARG) {
         aoei_error_prefix(err, "%s", file);
@@ -218,7 +223,7 @@ int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *
     char *file;
     *lora = (aoei_lora){0};
     int rc = load_config(&root, &file, dir, err);
-    if (rc || (rc = aoei_peft_check(c, err)) || (rc = refuse_others(root, file, err)) ||
+    if (rc || (rc = aoei_peft_check(c, err)) || (rc = check_supported(root, file, err)) ||
         (rc = aoei_json_need_size(root, "r", &lora->r, file, err)))
         goto done;
     lora->alpha = 8; /* PEFT's default */
@@ -228,48 +233,50 @@ int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *
         (rc = read_targets(&lora->targets, root, c, file, err)))
         goto done;
     if (lora->r < 1 || lora->r > c->hidden)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, allowed are 1 to %zu; correct the value", file, lora->r, c->hidden);
-    else if (!(lora->alpha > 0 && lora->alpha <= AOEI_MOST_ALPHA))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, allowed is above 0 to 1e6; correct the value", file,
-                       lora->alpha);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, but must be from 1 to %zu; correct the value", file, lora->r,
+                       c->hidden);
+    else if (!(lora->alpha > 0 && lora->alpha <= AOEI_MAX_ALPHA))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, but must be positive and at most 1e6; correct the value",
+                       file, lora->alpha);
     else if (!(lora->dropout >= 0 && lora->dropout < 1))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_dropout\" is %g, allowed is 0 to below 1; correct the value", file,
-                       lora->dropout);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_dropout\" is %g, but must be at least 0 and below 1; correct the value",
+                       file, lora->dropout);
 done:
     json_decref(root);
     aoei_free(file);
     return rc;
 }
 
-static int append_once(json_t *names, const char *name) {
+/* Appends a name unless the array contains it. */
+static int append_unique(json_t *names, const char *name) {
     for (size_t k = 0; k < json_array_size(names); k++)
         if (!strcmp(json_string_value(json_array_get(names, k)), name))
             return 0;
     return json_array_append_new(names, json_string(name));
 }
 
-/* Appends a name that begins with the number of the first layer once for each layer. */
+/* Appends a name that begins with the layer number 0 once for each layer, with the number of this layer. */
 static int append_layers(json_t *names, const char *name, const aoei_encoder_config *c) {
     char numbered[160];
     int failed = 0;
     for (size_t layer = 0; layer < c->layers && !failed; layer++) {
         snprintf(numbered, sizeof numbered, "%zu%s", layer, name + 1);
-        failed = append_once(names, numbered);
+        failed = append_unique(names, numbered);
     }
     return failed;
 }
 
-/* The shortest names of the targets. everywhere: 1 for the names in all layers, 0 for the names in the first layer. NULL: out
- * of memory. */
-static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, int everywhere) {
+/* Returns an array of the shortest names of the targets, or NULL if an allocation fails. A name that contains a layer number is
+ * listed once for each layer if all_layers is 1, otherwise only for layer 0. */
+static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, int all_layers) {
     json_t *names = json_array();
     int failed = !names;
     for (size_t i = 0; i < AOEI_ADAPTERS && !failed; i++) {
         char module[128];
         if (!(l->targets >> i & 1) || !module_name(module, sizeof module, c, i))
             continue;
-        const char *name = target_name(module, l->targets, c);
-        failed = everywhere && !strncmp(name, "0.", 2) ? append_layers(names, name, c) : append_once(names, name);
+        const char *name = shortest_name(module, l->targets, c);
+        failed = all_layers && !strncmp(name, "0.", 2) ? append_layers(names, name, c) : append_unique(names, name);
     }
     if (!failed)
         return names;

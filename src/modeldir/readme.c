@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The card describes the model, how it computes embeddings, its training, its use in aoe and in other programs, and what other
- * programs do not support. Markdown with the header that model hubs read. There is no date, so equal models have equal cards.
+ * Writes the model card in Markdown with the metadata header that model hubs read. It describes the model, its settings, its
+ * training, its use in aoe and in other programs, and what other programs do not support. The card contains no date, so equal
+ * models have equal cards.
  */
 #include "modeldir/readme.h"
 
@@ -22,8 +23,9 @@ static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
 }
 
+/* Appends the metadata header and the title. library: the library that loads the model. */
 static void put_title(aoei_buffer *b, const char *library, const char *title) {
-    const char *before = strcmp(library, "aoe") ? "- " : "", *tag = *before ? library : "", *end = *before ? "\n" : "";
+    const int has_tag = strcmp(library, "aoe") != 0; /* the tag "aoe" is always present */
     aoei_buffer_printf(b,
                        "---\n"
                        "library_name: %s\n"
@@ -31,9 +33,10 @@ static void put_title(aoei_buffer *b, const char *library, const char *title) {
                        "tags:\n- aoe\n%s%s%s- sentence-similarity\n- feature-extraction\n"
                        "---\n\n"
                        "# %s\n\n",
-                       library, before, tag, end, title);
+                       library, has_tag ? "- " : "", has_tag ? library : "", has_tag ? "\n" : "", title);
 }
 
+/* The name of the library that loads the model, as model hubs use it. */
 static const char *library_of(const aoei_encoder_config *c) {
     static const char *const names[] = {[AOEI_LIBRARY_SENTENCE_TRANSFORMERS] = "sentence-transformers",
                                         [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
@@ -41,20 +44,21 @@ static const char *library_of(const aoei_encoder_config *c) {
     return names[c->arch->library];
 }
 
+/* Appends the description of the model and the table of its properties. */
 static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     const aoei_encoder_config *c = m->config;
     const aoei_settings *s = m->settings;
     aoei_buffer_printf(
         b,
-        "This model turns a text into a vector of %zu numbers; the cosine of two vectors says how alike two texts "
-        "are in meaning. It was written by aoe (angle-optimized embeddings) %s.\n\n",
+        "This model computes text embeddings of %zu dimensions. The cosine similarity of two embeddings measures the "
+        "semantic similarity of their texts. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
         aoei_vector_dims(c), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
     char sizes[256];
     c->arch->print_sizes(c, sizes, sizeof sizes);
     aoei_buffer_printf(b, "| architecture | %s: %s |\n", c->arch->model_type, sizes);
     aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
-    aoei_buffer_printf(b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| vectors of unit length | %s |\n",
+    aoei_buffer_printf(b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| normalized embeddings | %s |\n",
                        aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
 }
 
@@ -74,19 +78,21 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
     return rc;
 }
 
+/* Appends the sections about the use of the model in aoe and other programs, and about what other programs do not support. */
 static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
     const aoe_storage storage = m->storage;
     const aoei_settings *s = m->settings;
     const aoei_library library = m->config->arch->library;
     char limits[512];
-    const char *sentence = library == AOEI_LIBRARY_MODEL2VEC ? s->dense ? "other programs do not have its dense layer" : NULL
-                           : library == AOEI_LIBRARY_NONE    ? "other programs do not have its architecture"
-                                                             : aoei_settings_limits(s, limits, sizeof limits);
+    const char *limitation = library == AOEI_LIBRARY_MODEL2VEC
+                                 ? s->dense ? "other programs do not support its dense layer" : NULL
+                             : library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
+                                                            : aoei_settings_limits(s, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
     if (library == AOEI_LIBRARY_MODEL2VEC && storage != AOE_STORAGE_INT8 && !s->dense)
-        put(b, "\nWith model2vec, when there is a `tokenizer.json`:\n\n"
+        put(b, "\nWith model2vec, if the directory contains `tokenizer.json`:\n\n"
                "```python\nfrom model2vec import StaticModel\n\n"
                "model = StaticModel.from_pretrained(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
@@ -96,18 +102,18 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
-    if (sentence || storage == AOE_STORAGE_INT8)
+    if (limitation || storage == AOE_STORAGE_INT8)
         put(b, "\n## Limits\n");
-    if (sentence)
-        aoei_buffer_printf(b, "\nUse aoe for this model: %s.\n", sentence);
+    if (limitation)
+        aoei_buffer_printf(b, "\nUse aoe for this model: %s.\n", limitation);
     if (storage == AOE_STORAGE_INT8)
-        put(b, "\nThe weights are stored as int8 rows with one scale per row, which other programs (transformers,\n"
+        put(b, "\nThe weights are stored as int8 with one scale per row, which other programs (transformers,\n"
                "sentence-transformers, text-embeddings-inference) cannot read. For them, write a copy of the model\n"
                "with float32 weights (`aoe convert`).\n");
 }
 
-/* The last component of a path as a single line, owned by the caller (aoei_free). NULL: out of memory. */
-static char *last_part(const char *path) {
+/* Returns the last component of a path as a single line; the caller frees it with aoei_free. NULL: out of memory. */
+static char *last_component(const char *path) {
     char *full = aoei_full_path(path), *slash = full ? strrchr(full, '/') : NULL;
     char *name = full ? aoei_strdup(slash && slash[1] ? slash + 1 : full) : NULL;
     if (name)
@@ -116,13 +122,14 @@ static char *last_part(const char *path) {
     return name;
 }
 
-/* Appends the source of the LICENSE in dir. The training record names the initial model; m->source may be a checkpoint. */
+/* Appends the source of the LICENSE file in dir, if there is one. For a trained model, the source is the initial model in the
+ * training record, because m->source may be a checkpoint. Returns 0 or AOE_ENOMEM. */
 static int put_licence(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
-    const char *given = json_string_value(json_object_get(m->record, "base_model"));
+    const char *initial = json_string_value(json_object_get(m->record, "base_model"));
     if (!aoei_entry_exists(dir, "LICENSE"))
         return 0;
-    const char *from = m->license_dir ? m->license_dir : given ? given : m->source->dir;
-    char *name = last_part(from);
+    const char *from = m->license_dir ? m->license_dir : initial ? initial : m->source->dir;
+    char *name = last_component(from);
     put(b, "\n## Licence\n\n");
     const int rc =
         name ? aoei_buffer_printf(b, "This model is derived from `%s`, whose licence is in [LICENSE](LICENSE).\n", name)
@@ -132,7 +139,7 @@ static int put_licence(aoei_buffer *b, const aoei_model_contents *m, const char 
 }
 
 /* 1 for the keys of a training record whose values are paths. */
-static int holds_paths(const char *key) {
+static int has_paths(const char *key) {
     static const char *const keys[] = {"base_model", "data", "dev", "teacher", "texts", "mean_of"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
@@ -140,15 +147,15 @@ static int holds_paths(const char *key) {
     return 0;
 }
 
-/* A copy of `v` in which absolute paths are replaced by their last component, because local paths do not help readers of a
- * published model card. paths: 1 if strings in `v` are paths. NULL: out of memory. */
-static json_t *without_local_paths(const json_t *v, int paths) {
+/* Returns a copy of `v` in which absolute paths are replaced by their last component, because local paths do not help readers
+ * of a published model card. is_path: 1 if strings in `v` are paths. NULL: out of memory. */
+static json_t *shorten_paths(const json_t *v, int is_path) {
     const char *text = json_string_value(v), *key;
     json_t *copy = json_is_object(v) ? json_object() : json_is_array(v) ? json_array() : NULL, *part;
     int failed = 0;
     size_t i;
-    if (text && paths && *text == '/') {
-        char *name = last_part(text);
+    if (text && is_path && *text == '/') {
+        char *name = last_component(text);
         copy = name ? aoei_name_json(name) : NULL;
         aoei_free(name);
         return copy;
@@ -156,10 +163,10 @@ static json_t *without_local_paths(const json_t *v, int paths) {
     if (!copy)
         return json_is_object(v) || json_is_array(v) ? NULL : json_deep_copy(v);
     json_object_foreach((json_t *)(uintptr_t)v, key, part) {
-        failed = failed || json_object_set_new(copy, key, without_local_paths(part, holds_paths(key)));
+        failed = failed || json_object_set_new(copy, key, shorten_paths(part, has_paths(key)));
     }
     json_array_foreach(v, i, part) {
-        failed = failed || json_array_append_new(copy, without_local_paths(part, paths));
+        failed = failed || json_array_append_new(copy, shorten_paths(part, is_path));
     }
     if (!failed)
         return copy;
@@ -167,6 +174,7 @@ static json_t *without_local_paths(const json_t *v, int paths) {
     return NULL;
 }
 
+/* Appends the training record. Returns 0 or AOE_ENOMEM. */
 static int put_record(aoei_buffer *b, const json_t *record) {
     const json_t *models = json_object_get(record, "mean_of");
     if (!record)
@@ -174,8 +182,8 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     put(b, "\n## Training\n\n");
     if (models)
         put(b,
-            "The weights are the mean of those of the models that `mean_of` names; `trained` has their training records.\n\n");
-    json_t *shown = without_local_paths(record, 0);
+            "The weights are the mean of the weights of the models in `mean_of`; `trained` contains the training records of these models.\n\n");
+    json_t *shown = shorten_paths(record, 0);
     char *text = shown ? aoei_json_text(shown, JSON_INDENT(2)) : NULL;
     json_decref(shown);
     const int rc = text ? aoei_buffer_printf(b, "```json\n%s\n```\n", text) : AOE_ENOMEM;
@@ -183,7 +191,7 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     return rc;
 }
 
-/* Writes b to DIR/README.md and frees b. code: result of filling b; non-zero means out of memory. */
+/* Writes b to DIR/README.md and frees b. code: 0, or AOE_ENOMEM if filling b failed. */
 static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *err) {
     char *path = aoei_path_join(dir, "README.md");
     const int rc = code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);
@@ -207,18 +215,18 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     const aoei_lora *l = &m->config->lora;
     aoei_buffer b = {0};
     put_title(&b, "peft", "Adapters of a text-embedding model");
-    put(&b, "These are low-rank adapters (LoRA) as Hugging Face PEFT stores them. They are for the model that\n"
-            "`adapter_config.json` names and hold no weights of it. With that model:\n\n");
+    put(&b, "These are LoRA adapters in the format of Hugging Face PEFT. They do not contain the weights of the base model,\n"
+            "whose path is in `adapter_config.json`. The base model with the adapters:\n\n");
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings->prompt);
-    aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, of ", l->r, l->alpha);
+    aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, targets ", l->r, l->alpha);
     rc = rc ? rc : aoei_peft_list(&b, l, m->config);
-    aoei_buffer_printf(&b, " |\n| their parameters | %zu |\n", aoei_parameter_count(m->config) - aoei_base_count(m->config));
+    aoei_buffer_printf(&b, " |\n| parameters of the adapters | %zu |\n",
+                       aoei_parameter_count(m->config) - aoei_base_count(m->config));
     put(&b,
-        "\n## Use\n\nWith aoe (if the base model is not in the directory that `adapter_config.json` names, name its directory as the\n"
-        "base):\n\n"
+        "\n## Use\n\nWith aoe, which finds the base model by its path in `adapter_config.json` unless another path is given:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
-        "With sentence-transformers and others, merged into a model of its own:\n\n"
+        "With sentence-transformers and other programs, after merging the adapters into a copy of the base model:\n\n"
         "```sh\naoe merge DIR -o MERGED\n```\n");
     if (!rc && !(rc = put_licence(&b, m, dir)))
         rc = put_record(&b, m->record);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads safetensors: one mapped file, or the shards of an index. Data is neither copied nor checked for
- * NaN and infinity (see weights_check.h).
- * Invariants after opening: the bytes of every tensor are inside its file, match dtype and shape, and
- * do not overlap another tensor; names are unique; entries are sorted by name.
+ * Reads safetensors files: one mapped file, or the shards (files) that an index lists. The data is not copied and not checked
+ * for NaN and infinity (weights_check.h does this).
+ * Invariants after opening: the bytes of every tensor are inside its file, match its data type and shape, and do not overlap
+ * another tensor; names are unique; entries are sorted by name.
  */
 #include "modeldir/safetensors.h"
 
@@ -19,36 +19,38 @@
 #include "base/json.h"
 #include "base/path.h"
 
-#define PREFIX_BYTES     8                   /* u64 LE: length of the header */
-#define MAX_HEADER_BYTES ((size_t)100000000) /* the format's own limit */
+#define PREFIX_BYTES     8                   /* length of the header, uint64, little-endian */
+#define MAX_HEADER_BYTES ((size_t)100000000) /* limit of the format */
 #define MAX_SHARDS       4096
 
+/* A file with tensors. */
 typedef struct shard {
-    aoei_map map; /* owned; zeroed for memory of the caller */
-    char *path;   /* owned; for messages */
+    aoei_map map; /* mapped file, owned; zeroed if the data is in memory of the caller */
+    char *path;   /* path for messages, owned */
 } shard;
 
 typedef struct entry {
-    aoei_st_tensor t; /* first member, so that a pointer to a tensor is a pointer to its entry; t.name is owned */
-    size_t shard;     /* index into shards */
+    aoei_st_tensor t; /* must be the first field, because aoei_safetensors_path casts its address to entry; t.name is owned */
+    size_t shard;     /* index in `shards` */
 } entry;
 
 struct aoei_safetensors {
-    shard *shards; /* [n_shards], owned */
+    shard *shards; /* [n_shards] files, owned */
     size_t n_shards;
-    entry *entries; /* [n], owned; sorted by name after opening */
-    size_t n, capacity;
+    entry *entries;     /* [n] tensors, sorted by name after opening; owned */
+    size_t n, capacity; /* used and allocated elements of `entries` */
 };
 
 static const struct {
     const char *name;
     aoei_st_dtype dtype;
-    size_t size; /* bytes per element; 0: unknown */
+    size_t size; /* bytes per element */
 } dtypes[] = {{"F32", AOEI_ST_F32, 4},   {"F16", AOEI_ST_F16, 2},   {"BF16", AOEI_ST_BF16, 2}, {"I8", AOEI_ST_I8, 1},
               {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_OTHER, 8}, {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2},
               {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_OTHER, 1},
               {"BOOL", AOEI_ST_OTHER, 1}};
 
+/* Sets *dtype, and *size to the bytes per element, or to 0 for an unknown type. */
 static void read_dtype(aoei_st_dtype *dtype, size_t *size, const char *name) {
     *dtype = AOEI_ST_OTHER;
     *size = 0;
@@ -71,46 +73,49 @@ static int read_size(size_t *out, const json_t *v) {
 /* Reads the shape of the tensor and sets *elements to the number of elements. */
 static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, const char *path, aoe_error *err) {
     if (!json_is_array(shape))
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape; write the file again", path, t->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape; save the file again", path, t->name);
     t->n_dims = json_array_size(shape);
     if (t->n_dims > AOEI_ST_MAX_DIMS)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' has %zu dimensions; at most %d are read", path, t->name,
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' has %zu dimensions; at most %d are supported", path, t->name,
                          t->n_dims, AOEI_ST_MAX_DIMS);
     *elements = 1;
     for (size_t i = 0; i < t->n_dims; i++)
         if (read_size(&t->shape[i], json_array_get(shape, i)) || aoei_mul_size(*elements, t->shape[i], elements))
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has an impossible shape (dimension %zu); write the file again",
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has an invalid shape (dimension %zu); save the file again",
                              path, t->name, i);
     return 0;
 }
 
-/* Reads the other fields of a tensor whose name is set. base: [data_size], data part of the file. */
+/* Reads the JSON object v of a tensor, whose name is already set. base: [data_size] data part of the file. */
 static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *base, size_t data_size, const char *path,
                        aoe_error *err) {
     const char *dtype = json_string_value(json_object_get(v, "dtype"));
     const json_t *offsets = json_object_get(v, "data_offsets");
-    size_t begin = 0, end = 0, elements = 0, size = 0, want = 0;
+    size_t begin = 0, end = 0, elements = 0, size = 0, expected = 0;
     if (!dtype)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no dtype; write the file again", path, t->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no dtype; save the file again", path, t->name);
     if (json_array_size(offsets) != 2 || read_size(&begin, json_array_get(offsets, 0)) ||
         read_size(&end, json_array_get(offsets, 1)) || end < begin)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no valid data_offsets; write the file again", path, t->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no valid data_offsets; save the file again", path, t->name);
     int rc = read_shape(t, &elements, json_object_get(v, "shape"), path, err);
     if (rc)
         return rc;
     read_dtype(&t->dtype, &size, dtype);
     t->bytes = end - begin;
-    if (size && (aoei_mul_size(elements, size, &want) || want != t->bytes))
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of %s has %zu bytes, its shape needs %zu; write the file again",
-                         path, t->name, dtype, t->bytes, want);
-    if (end > data_size)
+    if (size && (aoei_mul_size(elements, size, &expected) || expected != t->bytes))
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: truncated: tensor '%s' wants %zu bytes at offset %zu, %zu are present; download the file again",
-                         path, t->name, t->bytes, begin, begin < data_size ? data_size - begin : 0);
+                         "%s: tensor '%s' of type %s has %zu bytes, but its shape requires %zu; save the file again", path,
+                         t->name, dtype, t->bytes, expected);
+    if (end > data_size)
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the file is truncated: tensor '%s' has %zu bytes at offset %zu, of which the file contains %zu; download it again",
+            path, t->name, t->bytes, begin, begin < data_size ? data_size - begin : 0);
     t->data = base + begin;
     return 0;
 }
 
+/* Comparison functions for qsort. */
 static int by_data(const void *a, const void *b) {
     const aoei_st_tensor *x = &((const entry *)a)->t, *y = &((const entry *)b)->t;
     return x->data != y->data ? (x->data < y->data ? -1 : 1) : (x->bytes > y->bytes) - (x->bytes < y->bytes);
@@ -120,7 +125,8 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const entry *)a)->t.name, ((const entry *)b)->t.name);
 }
 
-/* Checks that no two tensors of a file overlap. Sorts entries[first..] by address. */
+/* Checks that no two tensors of a file overlap. first: index of the first entry of the file; the entries of the file are sorted
+ * by address. */
 static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, aoe_error *err) {
     const entry *last = NULL; /* previous entry that has data */
     if (s->n > first)
@@ -130,28 +136,29 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
         if (!e->t.bytes)
             continue;
         if (last && e->t.data < last->t.data + last->t.bytes)
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensors '%s' and '%s' overlap; write the file again", path, last->t.name,
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensors '%s' and '%s' overlap; save the file again", path, last->t.name,
                              e->t.name);
         last = e;
     }
     return 0;
 }
 
-/* Reads the length of the header and checks it against the file size. */
-static int header_bytes(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+/* Reads the length of the header and checks that the file contains as many bytes. */
+static int read_header_length(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     uint64_t n = 0;
     if (size < PREFIX_BYTES)
-        return aoei_fail(err, AOE_EFORMAT, "%s: truncated: %zu bytes are no safetensors file; download it again", path, size);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is truncated: it has only %zu bytes; download it again", path, size);
     for (size_t i = 0; i < PREFIX_BYTES; i++)
         n |= (uint64_t)data[i] << (8 * i);
     if (n > MAX_HEADER_BYTES)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: oversized header: %" PRIu64 " bytes, at most %zu are allowed: this is no safetensors file", path,
-                         n, MAX_HEADER_BYTES);
+                         "%s: the length of the header is %" PRIu64
+                         " bytes, but at most %zu are allowed; this is not a safetensors file",
+                         path, n, MAX_HEADER_BYTES);
     if (n > size - PREFIX_BYTES)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: oversized header: %" PRIu64
-                         " bytes, but %zu follow its length: the file is truncated; download it again",
+                         "%s: the file is truncated: the length of the header is %" PRIu64
+                         " bytes, but only %zu bytes follow; download it again",
                          path, n, size - PREFIX_BYTES);
     *out = (size_t)n;
     return 0;
@@ -169,13 +176,13 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     if (!json_is_object(*header)) {
         json_decref(*header);
         *header = NULL;
-        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not a JSON object: this is no safetensors file", path);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not a JSON object; this is not a safetensors file", path);
     }
     return 0;
 }
 
-/* Adds the tensors of a file with the given bytes. If weight_map is not NULL, only tensors that it assigns to `file` are added.
- */
+/* Adds the tensors of a file. data: [size] bytes of the file; weight_map: tensor names and their files in an index, or NULL;
+ * with an index, only the tensors that it assigns to `file` are added. */
 static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
                        const json_t *weight_map, const char *file, aoe_error *err) {
     const char *path = s->shards[shard_index].path, *name;
@@ -183,14 +190,14 @@ static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned c
     json_t *header = NULL, *v;
     int rc = aoei_git_lfs_check(data, size, path, err);
     if (!rc)
-        rc = header_bytes(&n, data, size, path, err);
+        rc = read_header_length(&n, data, size, path, err);
     if (!rc)
         rc = parse_header(&header, data + PREFIX_BYTES, n, path, err);
     if (rc)
         return rc;
     json_object_foreach(header, name, v) {
-        const char *home = weight_map ? json_string_value(json_object_get(weight_map, name)) : file;
-        if (!strcmp(name, "__metadata__") || !home || (weight_map && strcmp(home, file) != 0))
+        const char *assigned = weight_map ? json_string_value(json_object_get(weight_map, name)) : file;
+        if (!strcmp(name, "__metadata__") || !assigned || (weight_map && strcmp(assigned, file) != 0))
             continue;
         entry e = {.shard = shard_index};
         e.t.name = aoei_strdup(name);
@@ -199,9 +206,9 @@ static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned c
             rc = aoei_fail_nomem(err, sizeof e);
             goto done;
         }
-        entry *kept = &s->entries[s->n++];
-        *kept = e;
-        rc = read_tensor(&kept->t, v, data + PREFIX_BYTES + n, size - PREFIX_BYTES - n, path, err);
+        entry *added = &s->entries[s->n++];
+        *added = e;
+        rc = read_tensor(&added->t, v, data + PREFIX_BYTES + n, size - PREFIX_BYTES - n, path, err);
         if (rc)
             goto done;
     }
@@ -211,6 +218,7 @@ done:
     return rc;
 }
 
+/* Adds a file without tensors. */
 static int add_shard(aoei_safetensors *s, const char *path, aoe_error *err) {
     shard *grown = aoei_realloc_array(s->shards, s->n_shards + 1, sizeof *grown);
     if (!grown)
@@ -227,7 +235,7 @@ static int create(aoei_safetensors **s, aoe_error *err) {
     return *s ? 0 : aoei_fail_nomem(err, sizeof **s);
 }
 
-/* A name consisting of the first len bytes of head, followed by tail. */
+/* A name that consists of the first len bytes of head, followed by tail. */
 typedef struct joined_name {
     const char *head, *tail;
     size_t len;
@@ -245,7 +253,8 @@ static const aoei_st_tensor *find_joined(const aoei_safetensors *s, const char *
     return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_joined_name) : NULL;
 }
 
-/* On success (rc 0), sorts the entries by name and finds the scales. On failure, closes *s and sets it to NULL. Returns rc. */
+/* Ends opening with the result rc: if it is 0, sorts the entries by name and sets their scales; otherwise closes *s and sets it
+ * to NULL. Returns rc. */
 static int finish(aoei_safetensors **s, int rc) {
     if (rc) {
         aoei_safetensors_close(*s);
@@ -260,7 +269,7 @@ static int finish(aoei_safetensors **s, int rc) {
     return rc;
 }
 
-/* Maps DIR/file (or path itself) and adds its tensors. */
+/* Maps the file `path` and adds its tensors. weight_map, file: see add_tensors. */
 static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_map, const char *file, aoe_error *err) {
     int rc = add_shard(s, path, err);
     if (rc)
@@ -270,8 +279,8 @@ static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_
     return rc ? rc : add_tensors(s, s->n_shards - 1, last->map.data, last->map.size, weight_map, file, err);
 }
 
-/* 1: the name of a shard is a plain file name, so it cannot refer to a file outside the directory. */
-static int plain_name(const char *name) {
+/* 1 if the name of a shard is a plain file name, which cannot refer to a file outside the directory. */
+static int is_plain_name(const char *name) {
     return name && *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
@@ -279,7 +288,8 @@ static int by_string(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Distinct file names of the weight map in ascending order. The strings are borrowed from the map. */
+/* Sets *names to the distinct file names of the weight map in ascending order. The caller frees the array; the strings are
+ * borrowed from the map. */
 static int shard_names(const char ***names, size_t *n, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;
@@ -289,10 +299,11 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
     if (!*names)
         return aoei_fail_nomem(err, json_object_size(weight_map) * sizeof **names);
     json_object_foreach(weight_map, key, v) {
-        if (!plain_name(json_string_value(v)))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: weight_map of '%s' is not a plain file name; move the shards to the folder of the index",
-                             path, key);
+        if (!is_plain_name(json_string_value(v)))
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: the weight_map entry of '%s' is not a plain file name; move the shards to the directory of the index",
+                path, key);
         (*names)[count++] = json_string_value(v);
     }
     qsort(*names, count, sizeof **names, by_string);
@@ -301,11 +312,11 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
             (*names)[kept++] = (*names)[i];
     *n = kept;
     if (kept > MAX_SHARDS)
-        return aoei_fail(err, AOE_EFORMAT, "%s: %zu shards; at most %d are read", path, kept, MAX_SHARDS);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the index lists %zu shards; at most %d are supported", path, kept, MAX_SHARDS);
     return 0;
 }
 
-/* Checks that every tensor of the weight map was found. The entries are sorted by name. */
+/* Checks that every tensor of the weight map was found. */
 static int check_complete(const aoei_safetensors *s, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;
@@ -327,7 +338,7 @@ static int open_index(aoei_safetensors **s, const char *dir, const char *index_p
         return rc;
     weight_map = json_object_get(root, "weight_map");
     if (!json_is_object(weight_map)) {
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no weight_map: this is no index of safetensors shards", index_path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: weight_map is missing; this is not an index of safetensors shards", index_path);
         goto done;
     }
     rc = create(s, err);
@@ -373,9 +384,10 @@ int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *
     else if (aoei_exists(index_path))
         rc = open_index(s, dir, index_path, err);
     else
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: no model.safetensors and no model.safetensors.index.json: save the model in the safetensors format",
-                       dir);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory contains neither model.safetensors nor model.safetensors.index.json; save the model in safetensors format",
+            dir);
     aoei_free(single);
     aoei_free(index_path);
     return rc;
@@ -433,7 +445,7 @@ const char *aoei_st_dtype_name(aoei_st_dtype d) {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (dtypes[i].dtype == d && d != AOEI_ST_OTHER)
             return dtypes[i].name;
-    return "another type";
+    return "unsupported";
 }
 
 size_t aoei_st_dtype_size(aoei_st_dtype d) {
@@ -450,22 +462,23 @@ size_t aoei_st_elements(const aoei_st_tensor *t) {
     return n;
 }
 
-static float float_of_bits(uint32_t bits) {
+static float bits_to_float(uint32_t bits) {
     float v;
     memcpy(&v, &bits, sizeof v);
     return v;
 }
 
-static float float_of_half(uint16_t h) {
+static float half_to_float(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
     if (exponent == 31)
-        return float_of_bits(sign | 0x7f800000u | mantissa << 13);
+        return bits_to_float(sign | 0x7f800000u | mantissa << 13);
     if (exponent)
-        return float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+        return bits_to_float(sign | (exponent + 112) << 23 | mantissa << 13);
     return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f; /* subnormal */
 }
 
-static void rows_to_float(float *out, const aoei_st_tensor *t) {
+/* Converts an int8 matrix: each value is multiplied by the scale of its row. */
+static void int8_to_float(float *out, const aoei_st_tensor *t) {
     const size_t cols = t->shape[1];
     for (size_t r = 0; r < t->shape[0]; r++) {
         float scale;
@@ -478,7 +491,7 @@ static void rows_to_float(float *out, const aoei_st_tensor *t) {
 void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
     size_t n = aoei_st_elements(t);
     if (t->dtype == AOEI_ST_I8) {
-        rows_to_float(out, t);
+        int8_to_float(out, t);
         return;
     }
     if (t->dtype == AOEI_ST_F32) {
@@ -488,7 +501,7 @@ void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
     }
     for (size_t i = 0; i < n; i++) {
         uint16_t h = (uint16_t)(t->data[2 * i] | t->data[2 * i + 1] << 8);
-        out[i] = t->dtype == AOEI_ST_F16 ? float_of_half(h) : float_of_bits((uint32_t)h << 16);
+        out[i] = t->dtype == AOEI_ST_F16 ? half_to_float(h) : bits_to_float((uint32_t)h << 16);
     }
 }
 

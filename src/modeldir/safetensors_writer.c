@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes safetensors: the header first, then the data in the order of the entries, in pieces of any
- * size, so that a model may be larger than memory. The header is padded with spaces so that the data
- * starts at a multiple of 64 bytes, which aligns the tensors in mapped files.
+ * Writes safetensors files: the header first, then the data in the order of the entries. The data is written in pieces of any
+ * size, so a model may be larger than memory. The header is padded with spaces, so that the data starts at a multiple of 64
+ * bytes; tensors in mapped files are then aligned.
  */
 #include "modeldir/safetensors_writer.h"
 
@@ -14,14 +14,15 @@
 #include "base/error.h"
 #include "base/json.h"
 
-#define DATA_ALIGN 64
+#define DATA_ALIGN 64 /* bytes */
 
 struct aoei_st_writer {
     aoei_writer out;
-    size_t left; /* bytes of data that are not written yet */
+    size_t left; /* bytes of tensor data that are not written yet */
 };
 
-/* JSON of a tensor whose data starts at *offset; adds its size to *offset. NULL: out of memory, or the size overflows. */
+/* Returns the JSON object of a tensor whose data starts at *offset, and adds the size of the data to *offset. NULL: out of
+ * memory, or the size overflows. */
 static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     size_t bytes = aoei_st_dtype_size(e->dtype), end;
     json_t *shape = json_array();
@@ -33,20 +34,22 @@ static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     json_t *v = json_pack("{s:s, s:o, s:[I, I]}", "dtype", aoei_st_dtype_name(e->dtype), "shape", shape, "data_offsets",
                           (json_int_t)*offset, (json_int_t)end);
     *offset = end;
-    return v; /* json_pack owns the shape, also if it fails */
+    return v; /* json_pack takes ownership of the shape, also if it fails */
 fail:
     json_decref(shape);
     return NULL;
 }
 
+/* Callback of json_dump_callback. */
 static int append(const char *text, size_t len, void *buffer) {
     return aoei_buffer_append(buffer, text, len) ? -1 : 0;
 }
 
-/* Writes the length of the header and the padded header to b. Sets *data_bytes to the size of the data of all tensors. */
+/* Appends the length of the header and the padded header to b. Sets *data_bytes to the size of the data of all tensors. Returns
+ * 0 or AOE_ENOMEM. */
 static int make_header(aoei_buffer *b, size_t *data_bytes, const aoei_st_entry *entries, size_t n) {
     json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
-    aoei_buffer text = {0}; /* json_dumps is not used: it may omit text when memory runs out */
+    aoei_buffer text = {0}; /* json_dumps is not used, because it may return incomplete text if an allocation fails */
     int rc = AOE_ENOMEM;
     *data_bytes = 0;
     if (!root)
@@ -90,13 +93,13 @@ int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entr
 
 int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err) {
     if (bytes > w->left)
-        return aoei_fail(err, AOE_EARG, "%s: %zu bytes more than the tensors described", w->out.path, bytes - w->left);
+        return aoei_fail(err, AOE_EARG, "%s: %zu more bytes were written than the tensors have", w->out.path, bytes - w->left);
     w->left -= bytes;
     return aoei_writer_write(&w->out, data, bytes, err);
 }
 
 int aoei_st_writer_commit(aoei_st_writer *w, aoe_error *err) {
-    int rc = w->left ? aoei_fail(err, AOE_EARG, "%s: %zu bytes of the tensors described were not written", w->out.path, w->left)
+    int rc = w->left ? aoei_fail(err, AOE_EARG, "%s: %zu bytes of the tensors were not written", w->out.path, w->left)
                      : aoei_writer_commit(&w->out, err);
     aoei_st_writer_abort(w);
     return rc;

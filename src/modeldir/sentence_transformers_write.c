@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes the file format before version 5.4, which every version reads. Settings that the files cannot express are omitted;
- * aoei_settings_limits reports them.
+ * Writes the file format of sentence-transformers before version 5.4, which every version reads. Settings that this format
+ * cannot express are omitted; aoei_settings_limits lists them.
  */
 #include "modeldir/sentence_transformers_write.h"
 
@@ -22,6 +22,7 @@ static int save_json(json_t *v, const char *dir, const char *name, aoe_error *er
     return rc;
 }
 
+/* Returns an entry of modules.json. */
 static json_t *module_json(int idx, const char *path, const char *type) {
     char name[16], full[64];
     snprintf(name, sizeof name, "%d", idx);
@@ -29,6 +30,8 @@ static json_t *module_json(int idx, const char *path, const char *type) {
     return json_pack("{s:i, s:s, s:s, s:s}", "idx", idx, "name", name, "path", path, "type", full);
 }
 
+/* Writes modules.json. averaged: 1 for cls-last-avg pooling, which needs a Dense module after the pooling; dense,
+ * normalize_folder: folders of the dense layer and the Normalize module, or NULL. */
 static int write_modules(int averaged, const char *dense, const char *normalize_folder, const char *dir, aoe_error *err) {
     json_t *list = json_array();
     int idx = 0, failed = json_array_append_new(list, module_json(idx++, "", "Transformer"));
@@ -46,19 +49,21 @@ static int write_modules(int averaged, const char *dense, const char *normalize_
     return save_json(list, dir, "modules.json", err);
 }
 
+/* Writes config.json of the Pooling module. */
 static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
     aoe_pooling p = s->pooling;
-    int both = p == AOE_POOLING_CLS_LAST_AVG;
+    int cls_and_mean = p == AOE_POOLING_CLS_LAST_AVG;
     return save_json(json_pack("{s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)hidden,
-                               "pooling_mode_cls_token", both || p == AOE_POOLING_CLS, "pooling_mode_mean_tokens",
-                               both || p == AOE_POOLING_LAST_AVG, "pooling_mode_max_tokens", p == AOE_POOLING_LAST_MAX,
+                               "pooling_mode_cls_token", cls_and_mean || p == AOE_POOLING_CLS, "pooling_mode_mean_tokens",
+                               cls_and_mean || p == AOE_POOLING_LAST_AVG, "pooling_mode_max_tokens", p == AOE_POOLING_LAST_MAX,
                                "pooling_mode_mean_sqrt_len_tokens", 0, "pooling_mode_weightedmean_tokens", 0,
                                "pooling_mode_lasttoken", p == AOE_POOLING_LAST_TOKEN, "include_prompt", 1),
                      folder, "config.json", err);
 }
 
-/* Writes a Dense module that averages the two halves of [cls, mean]; its weight is [I/2 I/2]. */
-static int fill_dense(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
+/* Writes the Dense module of cls-last-avg pooling. The Pooling module returns the concatenation of the [CLS] vector and the
+ * mean; the weight [I/2 I/2], where I is the identity matrix, averages the two. */
+static int fill_averaging_dense(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
     (void)s;
     const aoei_st_entry entry = {"linear.weight", AOEI_ST_F32, 2, {hidden, 2 * hidden}};
     aoei_st_writer *w = NULL;
@@ -87,12 +92,13 @@ static int fill_dense(const aoei_settings *s, size_t hidden, const char *folder,
     return rc;
 }
 
-/* Adds a template to the prompts if it has the form "PREFIX{text}". Returns 0, or -1 if memory runs out. */
+/* Adds a prompt template if it has the form "PREFIX{text}". Returns 0, or -1 if an allocation fails. */
 static int add_prefix(json_t *prompts, const char *name, const char *text) {
     size_t len;
     return aoei_prompt_is_prefix(text, &len) ? json_object_set_new(prompts, name, json_stringn(text, len)) : 0;
 }
 
+/* Writes config_sentence_transformers.json with the prompts. */
 static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err) {
     json_t *prompts = json_object(), *v, *root = NULL;
     const char *name;
@@ -110,6 +116,7 @@ static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err
     return save_json(root, dir, "config_sentence_transformers.json", err);
 }
 
+/* Writes the files of a module to its folder. */
 typedef int fill_fn(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err);
 
 /* Creates DIR/name and calls `fill` to write its files (NULL: no files). */
@@ -124,15 +131,16 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
 }
 
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err) {
-    int rc, averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
+    int rc;
+    const int averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
-    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_write creates the folder */
+    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_write writes its files */
     const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
     if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
         return 0;
     if ((rc = write_modules(averaged, dense, normalize, dir, err)) ||
         (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err)) ||
-        (averaged && (rc = write_folder(dir, "2_Dense", fill_dense, s, hidden, err))) ||
+        (averaged && (rc = write_folder(dir, "2_Dense", fill_averaging_dense, s, hidden, err))) ||
         (normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))
         return rc;
     rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,

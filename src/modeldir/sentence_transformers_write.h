@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Writes settings as files of sentence-transformers.
+ * Writes the settings of a model as configuration files of sentence-transformers.
  */
 #ifndef AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
 #define AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
 
 #include "modeldir/settings.h"
 
-/* Writes the files, in the form before version 5.4, into the existing directory `dir`. first-last-avg pooling has no such form:
- * nothing is written for it. hidden: the encoder's hidden size. */
+/* Writes the files in the format before version 5.4 to the existing directory `dir`. hidden: hidden size of the encoder. For
+ * first-last-avg pooling, which sentence-transformers does not support, nothing is written. Errors: AOE_EIO, AOE_ENOMEM. */
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * config.json of static models, completed in memory.
+ * Recognizes static models by their tensors and completes the contents of config.json.
  */
 #include "modeldir/static_config.h"
 
@@ -10,7 +10,7 @@
 #include "encoder/arch_registry.h"
 #include "encoder/arch_static.h"
 
-#define SCALE_TENSOR "embeddings_scale" /* scales of rows that are stored as integers */
+#define SCALE_TENSOR "embeddings_scale" /* scales of rows that are stored as integers, which Model2Vec writes */
 
 int aoei_static_may_be(const json_t *config) {
     const json_t *type = json_object_get(config, "model_type");
@@ -29,25 +29,27 @@ static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f) {
     return NULL;
 }
 
-static int lacks(const json_t *config, const char *key) {
+/* 1 if the value is missing or null. */
+static int is_missing(const json_t *config, const char *key) {
     const json_t *v = json_object_get(config, key);
     return !v || json_is_null(v);
 }
 
 static int set_missing_size(json_t *config, const char *key, size_t value) {
-    return lacks(config, key) && json_object_set_new(config, key, json_integer((json_int_t)value));
+    return is_missing(config, key) && json_object_set_new(config, key, json_integer((json_int_t)value));
 }
 
 int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(file, AOEI_STATIC_TENSOR), *other = unknown_tensor(file);
-    const int says_so = json_is_string(json_object_get(*config, "model_type")), matrix = t && t->n_dims == 2;
-    if (!says_so && (!matrix || other))
+    const int is_declared = json_is_string(json_object_get(*config, "model_type")), is_matrix = t && t->n_dims == 2;
+    if (!is_declared && (!is_matrix || other))
         return 0; /* not a static model; the caller reports what is missing */
-    if (!matrix)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the weights of a static model have no tensor '%s' [tokens, components]; download the model "
-                         "again",
-                         dir, AOEI_STATIC_TENSOR);
+    if (!is_matrix)
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor '%s' of shape [tokens, dimensions], which a static model requires, is missing; download the model "
+            "again",
+            dir, AOEI_STATIC_TENSOR);
     if (other)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: tensor '%s' in addition to '%s' is not supported in a static model; export the model without "
@@ -56,7 +58,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
     aoei_json_init();
     if (!*config)
         *config = json_object();
-    if (!*config || (!says_so && json_object_set_new(*config, "model_type", json_string(aoei_arch_static.other_type))) ||
+    if (!*config || (!is_declared && json_object_set_new(*config, "model_type", json_string(aoei_arch_static.other_type))) ||
         set_missing_size(*config, "hidden_size", t->shape[1]) || set_missing_size(*config, "vocab_size", t->shape[0]))
         return aoei_fail_nomem(err, strlen(dir));
     return 0;

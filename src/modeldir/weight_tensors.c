@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A tensor is found by the name of its slot, with or without the prefix of the checkpoint's class, in the current or the older
- * spelling.
+ * Finds the tensor of each slot by name, with or without the prefix of the checkpoint's class, under the current or the old
+ * name. A slot is the index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h).
  */
 #include "modeldir/weight_tensors.h"
 
@@ -18,28 +18,29 @@
 #include "modeldir/storage.h"
 #include "modeldir/weights_check.h"
 
-/* Finds prefix + name, or its alternative name (LayerNorm.gamma and LayerNorm.beta; tied tensors may have either name). */
+/* Returns the tensor prefix + name, or the tensor with its alternative name: old checkpoints use LayerNorm.gamma and .beta, and
+ * biases that are shared with the decoder may have the name of the decoder. NULL: there is neither. */
 static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
     static const struct {
-        const char *now, *other;
-    } spellings[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
-                     {"LayerNorm.bias", "LayerNorm.beta"},
-                     {"predictions.bias", "predictions.decoder.bias"},
-                     {"lm_head.bias", "lm_head.decoder.bias"}};
+        const char *name, *other;
+    } alternatives[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
+                        {"LayerNorm.bias", "LayerNorm.beta"},
+                        {"predictions.bias", "predictions.decoder.bias"},
+                        {"lm_head.bias", "lm_head.decoder.bias"}};
     char full[256];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const aoei_st_tensor *t = aoei_safetensors_find(f, full);
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !t; i++) {
-        size_t len = strlen(full), tail = strlen(spellings[i].now);
-        if (len >= tail && !strcmp(full + len - tail, spellings[i].now)) {
-            snprintf(full + len - tail, sizeof full - (len - tail), "%s", spellings[i].other);
+    for (size_t i = 0; i < sizeof alternatives / sizeof *alternatives && !t; i++) {
+        size_t len = strlen(full), tail = strlen(alternatives[i].name);
+        if (len >= tail && !strcmp(full + len - tail, alternatives[i].name)) {
+            snprintf(full + len - tail, sizeof full - (len - tail), "%s", alternatives[i].other);
             return aoei_safetensors_find(f, full);
         }
     }
     return t;
 }
 
-/* Finds the prefix of the tensor names: the one with which the token embeddings exist. */
+/* Sets f->prefix to the first prefix of the architecture with which the file contains the token embeddings. */
 static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     aoei_slot word;
     aoei_slot_describe(c, AOEI_W_WORD, &word);
@@ -49,11 +50,11 @@ static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_
             return 0;
         }
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: the weights have no tensor '%s', with or without a prefix: they are not of a %s model", f->dir,
+                     "%s: there is no tensor '%s', with or without a prefix; these are not the weights of a %s model", f->dir,
                      word.name, c->arch->class_name);
 }
 
-/* "[30522, 256]" */
+/* Writes a shape as "[30522, 256]" to buf. Returns buf. */
 static const char *shape_text(char *buf, size_t size, const size_t *shape, size_t n) {
     size_t at = 0;
     buf[at++] = '[';
@@ -66,31 +67,32 @@ static const char *shape_text(char *buf, size_t size, const size_t *shape, size_
 /* Finds the tensor of a slot and checks its shape and type. */
 static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
     const aoei_st_tensor *t = *out = find_tensor(f->weights, slot->head ? "" : f->prefix, slot->name);
-    const size_t want[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
+    const size_t expected[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
     const size_t n_dims = slot->vector ? 1 : 2;
-    char has[256], needs[64];
+    char actual[256], required[64];
     if (!t) {
         const aoei_st_tensor *any = aoei_safetensors_at(f->weights, 0); /* exists, because the prefix was found */
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s%s' is missing: the checkpoint is incomplete or config.json is of another model",
+                         "%s: tensor '%s%s' is missing; the checkpoint is incomplete, or config.json belongs to another model",
                          aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name);
     }
     const char *path = aoei_safetensors_path(f->weights, t);
-    if (t->n_dims != n_dims || memcmp(t->shape, want, n_dims * sizeof *want) != 0)
-        return aoei_fail(
-            err, AOE_EFORMAT, "%s: tensor '%s' has shape %s, config.json asks for %s: one of them is of another model", path,
-            t->name, shape_text(has, sizeof has, t->shape, t->n_dims), shape_text(needs, sizeof needs, want, n_dims));
+    if (t->n_dims != n_dims || memcmp(t->shape, expected, n_dims * sizeof *expected) != 0)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: tensor '%s' has shape %s, but config.json requires %s; one of the files belongs to another model",
+                         path, t->name, shape_text(actual, sizeof actual, t->shape, t->n_dims),
+                         shape_text(required, sizeof required, expected, n_dims));
     if (t->dtype == AOEI_ST_I8)
         return aoei_int8_check(f->weights, t, err);
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: tensor '%s' is of %s; weights are read as F32, F16 or BF16, matrices as I8 with scales: convert the model",
+            "%s: the data type of tensor '%s' is %s; weights must be F32, F16, BF16 or I8 matrices with scales; convert the model",
             path, t->name, aoei_st_dtype_name(t->dtype));
     if (aoei_safetensors_scale(f->weights, t))
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s' is of %s though '%s" AOEI_SCALE_SUFFIX
-                         "' holds scales, which an I8 matrix has; convert or download the model again",
+                         "%s: the data type of tensor '%s' is %s, but it has scales ('%s" AOEI_SCALE_SUFFIX
+                         "'), which only I8 matrices have; convert or download the model again",
                          path, t->name, aoei_st_dtype_name(t->dtype), t->name);
     return 0;
 }
@@ -101,11 +103,12 @@ const char *aoei_copied_tensor(const aoei_model_files *f, const aoei_encoder_con
     size_t len = strlen(f->prefix);
     int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16 || t->dtype == AOEI_ST_I8;
     if (aoei_safetensors_scaled(f->weights, t))
-        return NULL; /* written with its matrix */
+        return NULL; /* scales are written with their matrix */
     return floats && !strncmp(t->name, f->prefix, len) && !strncmp(t->name + len, "pooler.", 7) ? t->name + len : NULL;
 }
 
-/* Checks the tensors that are copied when the model is saved, and that no scales of int8 rows exist without their matrix. */
+/* Checks the tensors that are copied when the model is saved. If the model contains I8 matrices (int8 is 1), also checks that
+ * there are no scales without a matrix. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, int int8, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < aoei_safetensors_count(f->weights) && !rc; i++) {
@@ -115,15 +118,15 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
             rc = aoei_int8_check(f->weights, t, err);
         else if (int8 && len > tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX) &&
                  !aoei_safetensors_scaled(f->weights, t))
-            rc =
-                aoei_fail(err, AOE_EFORMAT,
-                          "%s: tensor '%s' holds scales, but there is no I8 matrix '%.*s'; convert or download the model again",
-                          aoei_safetensors_path(f->weights, t), t->name, (int)(len - tail), t->name);
+            rc = aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: tensor '%s' contains scales, but there is no I8 matrix '%.*s'; convert or download the model again",
+                aoei_safetensors_path(f->weights, t), t->name, (int)(len - tail), t->name);
     }
     return rc;
 }
 
-/* The storage type of all weights except adapters, or "mixed". In int8 models, vectors are F32. */
+/* The data type of all weights except adapters, or "mixed". In models with I8 matrices, vectors may be F32. */
 static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
     const char *name = NULL;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -147,14 +150,14 @@ static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_enc
     return d.adapter ? f->adapters : d.pooled ? f->dense : f->weights;
 }
 
-/* Reports the first element of t that is NaN or infinite, or -128 in I8. */
+/* Fails with a message about the first element of t that is NaN or infinite, or, in an I8 tensor, -128. */
 static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
     float v = 0;
     if (t->dtype == AOEI_ST_I8)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s' holds -128 at element %zu; int8 rows hold -127 to 127; convert or download the model again",
+            "%s: tensor '%s' contains -128 at element %zu, but I8 values must be from -127 to 127; convert or download the model again",
             aoei_safetensors_path(file, t), t->name,
             (size_t)((const unsigned char *)memchr(t->data, 0x80, t->bytes) - t->data));
     for (; i < n; i++) {
@@ -166,21 +169,22 @@ static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t
             break;
     }
     return aoei_fail(err, AOE_ENUMERIC,
-                     "%s: tensor '%s' holds %s at element %zu; the model is damaged, so download or train it again",
+                     "%s: tensor '%s' contains %s at element %zu; the model is damaged, so download or train it again",
                      aoei_safetensors_path(file, t), t->name, isnan(v) ? "NaN" : "infinity", i);
 }
 
-/* 1: the files contain no tensor of the masked-LM head. */
-static int lacks_head(const aoei_model_files *f, const aoei_encoder_config *c) {
+/* 1 if the file contains a tensor of the masked-LM head. */
+static int has_head(const aoei_model_files *f, const aoei_encoder_config *c) {
     for (size_t i = aoei_head_slot(c, 0); i < aoei_pooled_slot(c, 0); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
         if (find_tensor(f->weights, "", slot.name))
-            return 0;
+            return 1;
     }
-    return 1;
+    return 0;
 }
 
+/* The size of all tensors in f->tensors in bytes, scales included. */
 static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config *c) {
     size_t bytes = 0;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -190,9 +194,9 @@ static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config 
     return bytes;
 }
 
-/* Finds the tensors of the encoder and the masked-LM head. *int8: 1 if one of them is I8. */
+/* Finds the tensors of the encoder and the masked-LM head. *int8 is set to 1 if one of them is I8, otherwise to 0. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
-    const int new_head = c->mlm_head && lacks_head(f, c);
+    const int new_head = c->mlm_head && !has_head(f, c);
     int rc = 0;
     *int8 = 0;
     for (size_t i = 0; i < aoei_slot_count(c) && !rc; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tensors of a model's files, found and checked for each slot of its configuration.
+ * Finds the tensor of each weight in the files of a model, and checks shapes, types and values.
  */
 #ifndef AOEI_MODELDIR_WEIGHT_TENSORS_H
 #define AOEI_MODELDIR_WEIGHT_TENSORS_H
@@ -8,15 +8,15 @@
 #include "encoder/config.h"
 #include "modeldir/model_files.h"
 
-/* Fills f->tensors, prefix, storage and stored_bytes from the opened files for configuration c: every tensor has the slot's
- * shape and a type that is read. Tensors that do not exist in any file and are initialized by the caller (a masked-LM head of
- * which no tensor exists, new adapters) stay NULL. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
+/* Sets f->tensors, prefix, storage and stored_bytes for the configuration c. Shapes and data types are checked. The tensors of
+ * weights that the caller initializes are NULL: new adapters, and a masked-LM head of which the files contain no tensor.
+ * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
 /* Checks that all values are finite, on all threads of `pool`. Errors: AOE_ENUMERIC (names tensor and element), AOE_EFORMAT
  * (-128 in an I8 tensor), AOE_ENOMEM. */
 int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool, aoe_error *err);
-/* Returns the name without prefix under which tensor t, which the encoder does not use, is copied when the model is saved (the
- * pooler of BERT); NULL: t is not copied. */
+/* The encoder does not use the pooler of BERT, but it is copied when a model is saved. If t is such a tensor, returns the name
+ * of the copy (without prefix, borrowed from t), otherwise NULL. */
 const char *aoei_copied_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Checks the exponents of the stored values. Adding one to the lowest exponent bit carries into the sign bit only for NaN and
- * infinity.
+ * Checks the exponents of the stored values. In NaN and infinity all exponent bits are 1, so adding 1 at the lowest exponent
+ * bit (with the sign bit cleared) sets the sign bit only for these values.
  */
 #include "modeldir/weights_check.h"
 
@@ -9,15 +9,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define BLOCK_BYTES ((size_t)1 << 20) /* bytes per task: large enough for a thread, small enough to balance the load */
-#define GROUP       256               /* elements of a loop of fixed length, which compilers vectorize */
+#define BLOCK_BYTES ((size_t)1 << 20) /* bytes per task */
+#define GROUP       256               /* elements per inner loop; compilers vectorize loops of fixed length */
 
+/* A part of a tensor that one task checks. */
 typedef struct block {
-    const unsigned char *data; /* [bytes] */
+    const unsigned char *data; /* [bytes] elements, borrowed */
     size_t bytes;
-    size_t tensor;
+    size_t tensor; /* index of the tensor */
     aoei_st_dtype dtype;
-    int bad; /* written by the block's task */
+    int bad; /* 1: the block contains an invalid value; set by the task */
 } block;
 
 /* Returns non-zero if one of the GROUP elements at p is NaN or infinity. */
@@ -42,7 +43,7 @@ static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t 
     return any & 0x8000u;
 }
 
-/* Returns non-zero if one of the GROUP elements at p is -128, which aoe never stores. */
+/* Returns non-zero if one of the GROUP elements at p is -128, which int8 storage does not use. */
 static uint32_t bad_group8(const unsigned char *p) {
     uint8_t any = 0;
     for (size_t i = 0; i < GROUP; i++)
@@ -60,8 +61,8 @@ static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
 
 static int block_is_bad(const block *b) {
     const size_t group = GROUP * aoei_st_dtype_size(b->dtype);
-    unsigned char last[GROUP * sizeof(float)] = {0}; /* the last, incomplete group, padded with zeros */
-    uint32_t any = 0;
+    unsigned char last[GROUP * sizeof(float)] = {0}; /* the last group if it is incomplete, padded with zeros */
+    uint32_t any = 0;                                /* non-zero: an invalid value was found */
     size_t at = 0;
     for (; b->bytes - at >= group; at += group)
         any |= bad_group(b->dtype, b->data + at);

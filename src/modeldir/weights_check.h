@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks that all weights of a model are finite. This reads the complete file, in one parallel loop over all tensors.
+ * Checks that all weights of a model are finite, in one parallel loop over all tensors. This reads the complete files.
  */
 #ifndef AOEI_MODELDIR_WEIGHTS_CHECK_H
 #define AOEI_MODELDIR_WEIGHTS_CHECK_H
@@ -7,8 +7,9 @@
 #include "base/pool.h"
 #include "modeldir/safetensors.h"
 
-/* tensors: [n], of type F32, F16, BF16 or I8; NULL entries are skipped. Sets *bad to the index of the first tensor that
- * contains NaN, infinity or, in I8, -128; to n if there is none. aoei_int8_check checks the scales. Errors: AOE_ENOMEM. */
+/* Sets *bad to the index of the first tensor that contains NaN, infinity or, for type I8, -128; to n if there is none. tensors:
+ * [n] of type F32, F16, BF16 or I8; NULL elements are skipped. The scales of I8 tensors are not checked (aoei_int8_check checks
+ * them). Errors: AOE_ENOMEM. */
 int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoe_error *err);
 
 #endif

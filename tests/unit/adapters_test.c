@@ -302,7 +302,7 @@ static void finds_tokenizer_and_base(void **state) {
     /* the base directory was moved */
     assert_int_equal(rename(base, elsewhere), 0);
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_ENOENT);
-    FRAGMENT(err, "is not a directory here; set options.base");
+    FRAGMENT(err, "of the base model does not exist; set options.base");
     aoe_model_options o;
     aoe_model_options_defaults(&o);
     o.dtype = AOE_DTYPE_F32;
@@ -315,7 +315,7 @@ static void finds_tokenizer_and_base(void **state) {
     assert_true(equal(&v, &again));
     aoe_model_close(m);
     assert_int_equal(aoe_model_open(&m, test_model_context, elsewhere, &o, &err), AOE_EARG);
-    FRAGMENT(err, "holds no adapters; leave out options.base");
+    FRAGMENT(err, "the directory contains no adapters; omit options.base");
     assert_int_equal(aoei_model_open_mlm(&m, test_model_context, adapters, &o, 1, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "which cannot be pretrained");
     remove_both(elsewhere, adapters);
@@ -366,9 +366,9 @@ static void rejects_damaged_adapters(void **state) {
         {NULL, "base_model.model.lm_head.lora_A.weight", NULL, 0.5f, 0, NULL},
         {"layer.1.output.dense.lora_B", NULL, NULL, 0.5f, AOE_EFORMAT,
          "'base_model.model.encoder.layer.1.output.dense.lora_B.weight' is missing"},
-        {NULL, NULL, "layer.0.attention.self.key.lora_A", 0.5f, AOE_EFORMAT, "is not of shape [3, 32]"},
-        {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "is no adapter that"},
-        {NULL, NULL, NULL, (float)NAN, AOE_ENUMERIC, "holds NaN at element 0"},
+        {NULL, NULL, "layer.0.attention.self.key.lora_A", 0.5f, AOE_EFORMAT, "does not have the shape [3, 32]"},
+        {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "is not an adapter of a target"},
+        {NULL, NULL, NULL, (float)NAN, AOE_ENUMERIC, "contains NaN at element 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *base, *adapters;
@@ -406,7 +406,7 @@ static void rejects_invalid_options(void **state) {
     lora.r = 4;
     const aoei_open_mode p = {.lora = &lora};
     assert_int_equal(aoei_model_open_for(&m, test_model_context, ran, NULL, &p, &err), AOE_EUNSUPPORTED);
-    FRAGMENT(err, "adapters (LoRA) of a ran model are not supported");
+    FRAGMENT(err, "LoRA adapters are not supported for ran models");
     assert_int_equal(aoei_model_open_for(&m, test_model_context, adapters, NULL, &p, &err), AOE_EARG);
     FRAGMENT(err, "contains adapters of rank 3, whose rank, alpha and targets cannot change");
     lora.r = 33;
@@ -430,8 +430,9 @@ static void rejects_invalid_options(void **state) {
     FRAGMENT(err, "options.lora.targets has an empty name");
     lora.targets = "query,q_proj";
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err,
-             "options.lora.targets: a bert model has no linear layer 'q_proj'; its layers are query, key, value, output.dense");
+    FRAGMENT(
+        err,
+        "options.lora.targets: a bert model has no linear layer 'q_proj'; its linear layers are query, key, value, output.dense");
     const aoe_convert_options merging = {.struct_size = sizeof(aoe_convert_options), .merge = 1};
     assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
     FRAGMENT(err, "there are no adapters to merge");

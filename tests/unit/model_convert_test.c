@@ -323,7 +323,7 @@ static void checks_the_request(void **state) {
     assert_int_equal(aoei_make_dir(none, NULL), 0);
     free(test_write_text(none, "README.md", "mine"));
     assert_int_equal(aoe_convert(ctx, in, none, NULL, NULL, &err), AOE_EEXIST);
-    FRAGMENT(err, "/none: already holds README.md");
+    FRAGMENT(err, "/none: the directory already contains README.md");
     aoe_context_destroy(ctx);
     free(in);
     free(out);
@@ -393,36 +393,38 @@ static void rejects_malformed_int8(void **state) {
         int code;
         const char *fragment;
     } cases[] = {
-        {{MATRIX "_scale", .drop = 1},
-         AOE_EFORMAT,
-         "tensor '" MATRIX "' is of I8 and its scales, '" MATRIX "_scale', are missing"},
+        {{MATRIX "_scale", .drop = 1}, AOE_EFORMAT, "the scales '" MATRIX "_scale' of the I8 tensor '" MATRIX "' are missing"},
         {{MATRIX "_scale", .name = "other"}, AOE_EFORMAT, "are missing"},
         {{MATRIX "_scale", .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {8}},
          AOE_EFORMAT,
-         "tensor '" MATRIX "_scale' is of F16; scales are F32"},
+         "the data type of tensor '" MATRIX "_scale' is F16, but scales must be F32"},
         {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 1, .shape = {7}},
          AOE_EFORMAT,
-         "tensor '" MATRIX "_scale' is not of shape [8], a scale for each row of '" MATRIX "'"},
-        {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {8, 1}}, AOE_EFORMAT, "is not of shape [8]"},
-        {{MATRIX "_scale", .value = &bad[0]}, AOE_EFORMAT, "_scale' holds -9.53674e-07 at element 3"},
-        {{MATRIX "_scale", .value = &bad[1]}, AOE_ENUMERIC, "_scale' holds nan at element 3"},
-        {{MATRIX "_scale", .value = &bad[2]}, AOE_ENUMERIC, "_scale' holds inf at element 3"},
-        {{MATRIX "_scale", .value = &bad[3]}, AOE_ENUMERIC, "_scale' holds 5.31691e+36 at element 3"},
+         "tensor '" MATRIX "_scale' does not have the shape [8], one scale for each row of '" MATRIX "'"},
+        {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {8, 1}}, AOE_EFORMAT, "does not have the shape [8]"},
+        {{MATRIX "_scale", .value = &bad[0]}, AOE_EFORMAT, "_scale' contains -9.53674e-07 at element 3"},
+        {{MATRIX "_scale", .value = &bad[1]}, AOE_ENUMERIC, "_scale' contains nan at element 3"},
+        {{MATRIX "_scale", .value = &bad[2]}, AOE_ENUMERIC, "_scale' contains inf at element 3"},
+        {{MATRIX "_scale", .value = &bad[3]}, AOE_ENUMERIC, "_scale' contains 5.31691e+36 at element 3"},
         {{MATRIX, .dtype = AOEI_ST_I8, .n_dims = 2, .shape = {8, 11}},
          AOE_EFORMAT,
-         "tensor '" MATRIX "' has shape [8, 11], config.json asks for [8, 12]"},
+         "tensor '" MATRIX "' has shape [8, 11], but config.json requires [8, 12]"},
         {{MATRIX, .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {8, 12}},
          AOE_EFORMAT,
-         "tensor '" MATRIX "' is of F32 though '" MATRIX "_scale' holds scales"},
-        {{MATRIX, .byte = 0x80}, AOE_EFORMAT, "tensor '" MATRIX "' holds -128 at element 5; int8 rows hold -127 to 127"},
-        {{MATRIX, .drop = 1}, AOE_EFORMAT, "is missing: the checkpoint is incomplete"},
+         "the data type of tensor '" MATRIX "' is F32, but it has scales ('" MATRIX "_scale')"},
+        {{MATRIX, .byte = 0x80},
+         AOE_EFORMAT,
+         "tensor '" MATRIX "' contains -128 at element 5, but I8 values must be from -127 to 127"},
+        {{MATRIX, .drop = 1}, AOE_EFORMAT, "is missing; the checkpoint is incomplete"},
         {{"pooler.dense.weight", .drop = 1},
          AOE_EFORMAT,
-         "tensor 'pooler.dense.weight_scale' holds scales, but there is no I8 matrix 'pooler.dense.weight'"},
-        {{"pooler.dense.weight_scale", .drop = 1}, AOE_EFORMAT, "its scales, 'pooler.dense.weight_scale', are missing"},
+         "tensor 'pooler.dense.weight_scale' contains scales, but there is no I8 matrix 'pooler.dense.weight'"},
+        {{"pooler.dense.weight_scale", .drop = 1},
+         AOE_EFORMAT,
+         "the scales 'pooler.dense.weight_scale' of the I8 tensor 'pooler.dense.weight' are missing"},
         {{"encoder.layer.0.output.dense.bias", .dtype = AOEI_ST_I8, .n_dims = 1, .shape = {8}},
          AOE_EUNSUPPORTED,
-         "is of I8 with 1 dimensions; int8 is read for matrices only"},
+         "is an I8 tensor of 1 dimensions; I8 is supported only for matrices"},
     };
     char *in = make_input(&(test_model_spec){.pooler = 1}), *small = test_path(dir, "small"), *out = test_path(dir, "out");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -464,8 +466,8 @@ static void rejects_values_out_of_range(void **state) {
             aoe_error err;
             const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .storage = (aoe_storage)s};
             assert_int_equal(aoe_convert(test_model_context, in, out, &o, NULL, &err), AOE_ENUMERIC);
-            FRAGMENT(err, pooler ? "tensor 'pooler.dense.weight' holds nan" : "tensor '" MATRIX "' holds 3.40282e+38");
-            FRAGMENT(err, "use f32");
+            FRAGMENT(err, pooler ? "tensor 'pooler.dense.weight' contains nan" : "tensor '" MATRIX "' contains 3.40282e+38");
+            FRAGMENT(err, "store this model as f32");
             assert_false(aoei_exists(out));
         }
         convert("in", "out", AOE_STORAGE_F32);

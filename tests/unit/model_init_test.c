@@ -239,7 +239,7 @@ static void needs_force_to_overwrite_files(void **state) {
         free(test_write_text(to, "pytorch_model.bin", "mine too"));
         char *path = test_write_text(to, names[i], "mine");
         assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
-        snprintf(fragment, sizeof fragment, ": already holds %s, which a model would replace", names[i]);
+        snprintf(fragment, sizeof fragment, ": the directory already contains %s, which the new model would replace", names[i]);
         FRAGMENT(err, fragment);
         FRAGMENT(err, to);
         assert_int_equal(test_count_entries(to), 2);

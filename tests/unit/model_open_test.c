@@ -166,14 +166,14 @@ static void rejects_damaged_weights(void **state) {
     expect_rejected(&(test_model_spec){.prefix = "roberta."}, AOE_EFORMAT, "no tensor 'embeddings.word_embeddings.weight'",
                     "with or without a prefix");
     expect_rejected(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.weight"}, AOE_EFORMAT,
-                    "tensor 'encoder.layer.0.output.dense.weight' has shape [9, 12], config.json asks for [8, 12]",
+                    "tensor 'encoder.layer.0.output.dense.weight' has shape [9, 12], but config.json requires [8, 12]",
                     "/model.safetensors: ");
     expect_rejected(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.bias"}, AOE_EFORMAT,
-                    "has shape [9], config.json asks for [8]", "/model.safetensors: ");
+                    "has shape [9], but config.json requires [8]", "/model.safetensors: ");
     expect_rejected(&(test_model_spec){.damaged = "encoder.layer.1.output.dense.weight"}, AOE_ENUMERIC,
-                    "tensor 'encoder.layer.1.output.dense.weight' holds NaN at element 5", "/model.safetensors: ");
+                    "tensor 'encoder.layer.1.output.dense.weight' contains NaN at element 5", "/model.safetensors: ");
     expect_rejected(&(test_model_spec){.damaged = "embeddings.word_embeddings.weight", .dtype = AOEI_ST_F16, .prefix = "bert."},
-                    AOE_ENUMERIC, "tensor 'bert.embeddings.word_embeddings.weight' holds NaN at element 5", "damaged");
+                    AOE_ENUMERIC, "tensor 'bert.embeddings.word_embeddings.weight' contains NaN at element 5", "damaged");
     expect_rejected(&(test_model_spec){.mixed = "none", .dtype = AOEI_ST_F32, .config = "{\"model_type\": \"bert\""},
                     AOE_EFORMAT, "/config.json:1: ", "byte");
     expect_rejected(&(test_model_spec){.config = "{\"model_type\": \"gpt2\"}"}, AOE_EUNSUPPORTED,
@@ -193,7 +193,7 @@ static void rejects_other_types(void **state) {
     memcpy(at, "\"U32\"", 5);
     free(test_write(dir, "model.safetensors", file, size));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EUNSUPPORTED);
-    FRAGMENT(err, "tensor 'embeddings.word_embeddings.weight' is of another type; weights are read as F32, F16 or BF16");
+    FRAGMENT(err, "the data type of tensor 'embeddings.word_embeddings.weight' is unsupported; weights must be F32, F16, BF16");
     free(file);
     free(path);
     test_dir_remove(dir);
@@ -209,17 +209,17 @@ static void rejects_damaged_files(void **state) {
     char *file = test_read(path, &size);
     free(test_write(dir, "model.safetensors", file, size - 10));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
-    FRAGMENT(err, "truncated: tensor 'encoder.layer.1.output.LayerNorm.bias' wants 32 bytes at offset");
-    FRAGMENT(err, ", 22 are present");
+    FRAGMENT(err, "the file is truncated: tensor 'encoder.layer.1.output.LayerNorm.bias' has 32 bytes at offset");
+    FRAGMENT(err, ", of which the file contains 22");
     free(test_write(dir, "model.safetensors", file, 100));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
-    FRAGMENT(err, "oversized header");
+    FRAGMENT(err, "the length of the header is");
     free(test_write(dir, "model.safetensors", file, 3));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
-    FRAGMENT(err, "truncated: 3 bytes");
+    FRAGMENT(err, "truncated: it has only 3 bytes");
     unlink(path);
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_ENOENT);
-    FRAGMENT(err, "no model.safetensors");
+    FRAGMENT(err, "neither model.safetensors nor");
     free(path);
     path = test_path(dir, "config.json");
     unlink(path);

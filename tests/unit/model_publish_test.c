@@ -157,14 +157,16 @@ static int kill_at(int n, int shards, size_t *older, size_t *missing) {
     int finished = run_killed(save_new, dir, n), newer;
     const int failed = failing;
     failing = 0;
-    assert_int_equal(aoei_model_stranded(&stranded, to, NULL), 0);
+    assert_int_equal(aoei_find_previous_model(&stranded, to, NULL), 0);
     if (aoei_is_model_dir(to)) {
         newer = check_complete(to, n);
         assert_null(stranded);
     } else {
         newer = 0;
         assert_int_equal(aoe_model_open(&m, test_model_context, to, NULL, &err), AOE_ENOENT);
-        FRAGMENT(err, ": no model: an interrupted save left the one it was replacing in .staging-");
+        FRAGMENT(
+            err,
+            ": the directory contains no model, because saving a model was interrupted; the previous model is in .staging-");
         FRAGMENT(err, stranded);
         assert_int_equal(aoei_model_dir_check(to, 0, &err), AOE_EEXIST);
         FRAGMENT(err, stranded);
@@ -245,11 +247,11 @@ static void restores_moved_weights(void **state) {
         free(test_write_text(staging, "model.safetensors", "the new one's"));
         free(test_write_text(staging, "config.json", "{}"));
         move(dir, old, "model.safetensors");
-        assert_int_equal(aoei_model_stranded(&stranded, dir, NULL), 0);
+        assert_int_equal(aoei_find_previous_model(&stranded, dir, NULL), 0);
         assert_string_equal(stranded, DEAD "/old");
         free(stranded);
         assert_int_equal(aoei_publish_recover(&(aoei_log){keep_log, NULL}, dir, NULL), 0);
-        test_message(last_log, ": an interrupted save had moved the model aside; it is back");
+        test_message(last_log, ": restored the model, which an interrupted save had moved");
         *last_log = 0;
         aoe_model *m;
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
@@ -271,7 +273,7 @@ static void removes_unneeded_staging_folders(void **state) {
         test_model_write(dir, NULL);
         assert_int_equal(aoei_make_dir(folder, NULL), 0);
         free(test_write_text(folder, "config.json", "{}"));
-        assert_int_equal(aoei_model_stranded(&stranded, dir, NULL), 0);
+        assert_int_equal(aoei_find_previous_model(&stranded, dir, NULL), 0);
         assert_null(stranded);
         size_t entries = test_count_entries(dir);
         assert_int_equal(aoei_publish_recover(&(aoei_log){keep_log, NULL}, dir, NULL), 0);
@@ -291,7 +293,7 @@ static void keeps_staging_folders_of_running_processes(void **state) {
     old = test_path(dir, name);
     assert_int_equal(aoei_make_dir(old, NULL), 0);
     free(test_write_text(old, "model.safetensors", "x"));
-    assert_int_equal(aoei_model_stranded(&stranded, dir, NULL), 0);
+    assert_int_equal(aoei_find_previous_model(&stranded, dir, NULL), 0);
     assert_null(stranded);
     assert_int_equal(aoei_publish_recover(&(aoei_log){0}, dir, NULL), 0);
     assert_int_equal(test_count_entries(old), 1);

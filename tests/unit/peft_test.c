@@ -80,7 +80,7 @@ static void test_rejected(void **state) {
         {"{\"peft_type\": \"LORA\", \"r\": 4}", "target_modules", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*query\"}", "target_modules", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [7]}", "not a name", AOE_EFORMAT},
-        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"q_proj\"]}", "'q_proj'; its layers are query, key",
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"q_proj\"]}", "'q_proj'; its linear layers are query, key",
          AOE_EFORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -174,7 +174,7 @@ static void test_base_directory(void **state) {
     aoei_free(base);
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"somebody/model\"}"));
     assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_ENOENT);
-    assert_non_null(strstr(err.message, "'somebody/model' is not a directory here; set options.base"));
+    assert_non_null(strstr(err.message, "the directory 'somebody/model' of the base model does not exist; set options.base"));
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{}"));
     assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_EFORMAT);
     free(inside);

@@ -94,7 +94,7 @@ static void test_directory(void **state) {
     assert_false(has_file(ran, "modules.json"));
     char *readme = test_path(ran, "README.md"), *text = test_read(readme, NULL);
     assert_non_null(strstr(text, "windows of 4 tokens"));
-    assert_non_null(strstr(text, "other programs do not have its architecture"));
+    assert_non_null(strstr(text, "other programs do not support its architecture"));
     free(text);
     free(readme);
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {

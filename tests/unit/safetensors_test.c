@@ -81,10 +81,10 @@ static void checks_number_of_bytes(void **state) {
     aoe_error err;
     assert_int_equal(aoei_st_writer_open(&w, path, &entry, 1, NULL), 0);
     assert_int_equal(aoei_st_writer_write(w, data, 12, &err), AOE_EARG);
-    FRAGMENT(err, "4 bytes more than the tensors described");
+    FRAGMENT(err, "4 more bytes were written than the tensors have");
     assert_int_equal(aoei_st_writer_write(w, data, 4, NULL), 0);
     assert_int_equal(aoei_st_writer_commit(w, &err), AOE_EARG);
-    FRAGMENT(err, "4 bytes of the tensors described were not written");
+    FRAGMENT(err, "4 bytes of the tensors were not written");
     assert_int_equal(test_count_entries(dir), 0);
     assert_int_equal(aoei_st_writer_open(&w, path, &entry, 1, NULL), 0);
     aoei_st_writer_abort(w);
@@ -122,7 +122,7 @@ static void reads_tensors(void **state) {
     assert_int_equal(aoei_st_elements(aoei_safetensors_find(s, "none")), 0);
     assert_int_equal(aoei_safetensors_find(s, "new")->dtype, AOEI_ST_OTHER);
     assert_string_equal(aoei_st_dtype_name(AOEI_ST_BF16), "BF16");
-    assert_string_equal(aoei_st_dtype_name(AOEI_ST_OTHER), "another type");
+    assert_string_equal(aoei_st_dtype_name(AOEI_ST_OTHER), "unsupported");
     aoei_safetensors_close(s);
     aoei_safetensors_close(NULL);
     free(file);
@@ -172,15 +172,15 @@ static void rejects_invalid_lengths(void **state) {
     aoei_safetensors *s;
     aoe_error err;
     assert_int_equal(aoei_safetensors_open_memory(&s, huge, 0, "x", &err), AOE_EFORMAT);
-    FRAGMENT(err, "x: truncated: 0 bytes are no safetensors file");
+    FRAGMENT(err, "x: the file is truncated: it has only 0 bytes");
     assert_int_equal(aoei_safetensors_open_memory(&s, huge, 7, "x", &err), AOE_EFORMAT);
-    FRAGMENT(err, "x: truncated: 7 bytes");
+    FRAGMENT(err, "x: the file is truncated: it has only 7 bytes");
     assert_int_equal(aoei_safetensors_open_memory(&s, huge, 10, "x", &err), AOE_EFORMAT);
-    FRAGMENT(err, "x: oversized header: 9223372036854775807 bytes, at most 100000000 are allowed");
+    FRAGMENT(err, "x: the length of the header is 9223372036854775807 bytes, but at most 100000000 are allowed");
     assert_int_equal(aoei_safetensors_open_memory(&s, over, 10, "x", &err), AOE_EFORMAT);
-    FRAGMENT(err, "x: oversized header: 100000001 bytes, at most 100000000");
+    FRAGMENT(err, "x: the length of the header is 100000001 bytes, but at most 100000000");
     assert_int_equal(aoei_safetensors_open_memory(&s, longer, 10, "x", &err), AOE_EFORMAT);
-    FRAGMENT(err, "x: oversized header: 3 bytes, but 2 follow its length");
+    FRAGMENT(err, "x: the file is truncated: the length of the header is 3 bytes, but only 2 bytes follow");
     assert_null(s);
 }
 
@@ -227,19 +227,20 @@ static void rejects_invalid_tensors(void **state) {
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4.0]}}", 8, AOE_EFORMAT,
                     "no valid data_offsets");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-                    "impossible shape (dimension 0)");
+                    "invalid shape (dimension 0)");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-                    "impossible shape (dimension 1)");
+                    "invalid shape (dimension 1)");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
                     "has 4 bytes");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-                    "tensor 'a' of F32 has 4 bytes, its shape needs 8");
+                    "tensor 'a' of type F32 has 4 bytes, but its shape requires 8");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 8, AOE_EUNSUPPORTED,
                     "9 dimensions");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[4,20]}}", 10, AOE_EFORMAT,
-                    "truncated: tensor 'a' wants 16 bytes at offset 4, 6 are present");
-    expect_rejected("{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10,
-                    AOE_EFORMAT, "truncated: tensor 'a' wants 1 bytes at offset 9223372036854775806, 0 are present");
+                    "the file is truncated: tensor 'a' has 16 bytes at offset 4, of which the file contains 6");
+    expect_rejected(
+        "{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10, AOE_EFORMAT,
+        "the file is truncated: tensor 'a' has 1 bytes at offset 9223372036854775806, of which the file contains 0");
     expect_rejected("{\"evil\\nname\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
                     "tensor 'evil?name'");
 }
@@ -268,7 +269,7 @@ static void reads_shards(void **state) {
     aoe_error err;
     float v;
     assert_int_equal(aoei_safetensors_open_dir(&s, dir, &err), AOE_ENOENT);
-    FRAGMENT(err, "no model.safetensors and no model.safetensors.index.json");
+    FRAGMENT(err, "neither model.safetensors nor model.safetensors.index.json");
     write_shard(dir, "one.safetensors", "a", 1);
     write_shard(dir, "two.safetensors", "b", 2);
     assert_int_equal(
@@ -290,8 +291,9 @@ static void rejects_invalid_indexes(void **state) {
         int code;
     } cases[] = {
         {"{", "index.json:1: ", AOE_EFORMAT},
-        {"{}", "no weight_map", AOE_EFORMAT},
-        {"{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "weight_map of 'a' is not a plain file name", AOE_EFORMAT},
+        {"{}", "weight_map is missing", AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "the weight_map entry of 'a' is not a plain file name",
+         AOE_EFORMAT},
         {"{\"weight_map\":{\"a\":\"/one.safetensors\"}}", "not a plain file name", AOE_EFORMAT},
         {"{\"weight_map\":{\"a\":\"..\"}}", "not a plain file name", AOE_EFORMAT},
         {"{\"weight_map\":{\"a\":\"\"}}", "not a plain file name", AOE_EFORMAT},

@@ -358,9 +358,9 @@ static void rejects_invalid_directories(void **state) {
     expect_rejected(&(spec){0}, "aoe.json", "{\"format_version\": 1, \"pooling\": \"last-max\"}", NULL, AOE_EFORMAT,
                     "pooling 'last-max' (aoe.json) is not supported by architecture 'static' (supported: last-avg)");
     expect_rejected(&(spec){.config = model2vec_json, .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT,
-                    "no tensor 'embeddings'");
+                    "tensor 'embeddings' of shape");
     expect_rejected(&(spec){.config = model2vec_json, .vector = 1}, NULL, NULL, NULL, AOE_EFORMAT,
-                    "no tensor 'embeddings' [tokens, components]");
+                    "tensor 'embeddings' of shape [tokens, dimensions], which a static model requires, is missing");
     expect_rejected(&(spec){.config = model2vec_json, .other = "mapping"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
                     "/model.safetensors: tensor 'mapping' in addition to 'embeddings' is not supported");
     expect_rejected(&(spec){.name = "words"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
@@ -369,9 +369,9 @@ static void rejects_invalid_directories(void **state) {
     expect_rejected(&(spec){.config = "{}", .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no \"model_type\"");
     expect_rejected(&(spec){.config = "[]"}, NULL, NULL, NULL, AOE_EFORMAT, "not a JSON object");
     expect_rejected(&(spec){.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 64}"}, NULL, NULL, NULL, AOE_EFORMAT,
-                    "tensor 'embeddings' has shape [12, 70], config.json asks for [12, 64]");
+                    "tensor 'embeddings' has shape [12, 70], but config.json requires [12, 64]");
     expect_rejected(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
-    expect_rejected(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' holds NaN at element 5");
+    expect_rejected(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' contains NaN at element 5");
     expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]",
                     NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported here");
     expect_rejected(&(spec){0}, "modules.json",

@@ -237,11 +237,11 @@ static void rejects_invalid_input(void **state) {
         float value;
         const char *fragment;
     } cases[] = {
-        {AOE_STORAGE_BF16, FLT_MAX, "tensor 'm' holds 3.40282e+38, which bf16 cannot"},
-        {AOE_STORAGE_BF16, NAN, "holds nan"},
-        {AOE_STORAGE_INT8, -INFINITY, "tensor 'm' holds -inf, which int8 cannot: use f32"},
-        {AOE_STORAGE_INT8, NAN, "holds nan"},
-        {AOE_STORAGE_INT8, -FLT_MAX, "tensor 'm' holds -3.40282e+38, which int8 cannot"},
+        {AOE_STORAGE_BF16, FLT_MAX, "tensor 'm' contains 3.40282e+38, which bf16 cannot represent"},
+        {AOE_STORAGE_BF16, NAN, "contains nan"},
+        {AOE_STORAGE_INT8, -INFINITY, "tensor 'm' contains -inf, which int8 cannot represent; store this model as f32"},
+        {AOE_STORAGE_INT8, NAN, "contains nan"},
+        {AOE_STORAGE_INT8, -FLT_MAX, "tensor 'm' contains -3.40282e+38, which int8 cannot represent"},
     };
     char *dir = test_dir_create(), *path = test_path(dir, "w.safetensors");
     aoei_storage_writer *w;
@@ -256,9 +256,9 @@ static void rejects_invalid_input(void **state) {
     const float x[5] = {0};
     assert_int_equal(aoei_storage_open(&w, path, &matrix, 1, AOE_STORAGE_INT8, NULL), 0);
     assert_int_equal(aoei_storage_write(w, x, 5, &err), AOE_EARG);
-    FRAGMENT(err, "1 values more than the tensors described");
+    FRAGMENT(err, "1 more values were written than the tensors have");
     assert_int_equal(aoei_storage_write(w, x, 3, &err), AOE_EARG);
-    FRAGMENT(err, "not whole rows");
+    FRAGMENT(err, "not complete rows");
     assert_int_equal(aoei_storage_write(w, x, 2, &err), 0);
     assert_int_equal(aoei_storage_commit(w, &err), AOE_EARG);
     assert_int_equal(aoei_storage_open(&w, path, &matrix, 1, AOE_STORAGE_BF16, NULL), 0);
@@ -266,7 +266,7 @@ static void rejects_invalid_input(void **state) {
     assert_int_equal(aoei_storage_write(w, x, 1, &err), AOE_EARG);
     aoei_storage_abort(w);
     assert_int_equal(aoei_storage_open(&w, path, &taken, 1, AOE_STORAGE_INT8, &err), AOE_EUNSUPPORTED);
-    FRAGMENT(err, "tensor 'm_scale' would be taken for scales");
+    FRAGMENT(err, "tensor 'm_scale' has the name of the scales");
     assert_null(w);
     assert_int_equal(test_count_entries(dir), 0);
     free(path);
