@@ -18,7 +18,7 @@ typedef struct options {
     const char *output; /* output directory; NULL: not given */
     int storage;        /* an aoe_storage; -1: not given */
     aoe_convert_options convert;
-    int lowercase;
+    int lowercase; /* 1: a model from word vectors lowercases texts */
 } options;
 
 static const cli_option table[] = {

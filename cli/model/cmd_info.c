@@ -14,7 +14,7 @@
 typedef struct options {
     cli_general general;
     cli_model_options model;
-    int plan;
+    int plan;          /* 1: the memory plan is printed */
     size_t texts;      /* texts per batch of the memory plan; 0: not given */
     size_t length;     /* tokens per text; 0: the maximum sequence length of the model */
     const char *shape; /* name of a shape; NULL: a model directory is used */

@@ -11,13 +11,13 @@
 
 typedef struct options {
     cli_general general;
-    const char *shape; /* name of a predefined shape; NULL: all sizes are given by options */
-    aoe_shape size;    /* sizes given by options; 0: not given */
-    cli_texts vocab_from;
+    const char *shape;    /* name of a predefined shape; NULL: all sizes are given by options */
+    aoe_shape size;       /* sizes given by options; 0: not given */
+    cli_texts vocab_from; /* files with texts for the vocabulary */
     aoe_init_options init;
-    int storage; /* an aoe_storage */
-    int cased;
-    const char *output;
+    int storage;        /* an aoe_storage */
+    int cased;          /* 1: the vocabulary is case-sensitive */
+    const char *output; /* output directory; NULL: not given */
 } options;
 
 #define SIZE_OPTION(option, field, most, text, absent)                                                                         \

@@ -29,7 +29,7 @@ typedef struct run {
 
 typedef struct job {
     const options *o;
-    run run[MAX_RUNS];
+    run run[MAX_RUNS]; /* [n] training runs */
     size_t n;
     char **label; /* [n] names in the legend, owned */
     cli_picture picture;

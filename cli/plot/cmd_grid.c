@@ -25,8 +25,8 @@ typedef struct axis {
 
 /* Scores of the results with one combination of the values on the axes. */
 typedef struct cell {
-    double sum;
-    size_t n;
+    double sum; /* sum of the scores */
+    size_t n;   /* number of scores */
 } cell;
 
 typedef struct job {
@@ -35,10 +35,10 @@ typedef struct job {
     char *path;       /* path of the results, owned */
     json_t **result;  /* [n] results with a score, owned */
     size_t n, failed; /* number of results with and without a score */
-    axis x, y;
-    cell *cell;    /* [y.n, x.n] cells, owned */
-    size_t best;   /* index of the best cell */
-    double factor; /* factor by which printed scores are multiplied: 100 if no score exceeds 1 in magnitude, otherwise 1 */
+    axis x, y;        /* horizontal and vertical axis */
+    cell *cell;       /* [y.n, x.n] cells, owned */
+    size_t best;      /* index of the best cell */
+    double factor;    /* factor by which printed scores are multiplied: 100 if no score exceeds 1 in magnitude, otherwise 1 */
     cli_picture picture;
 } job;
 

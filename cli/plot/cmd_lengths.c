@@ -21,7 +21,7 @@ enum {
 
 typedef struct options {
     cli_plot_options plot;
-    const char *model;
+    const char *model;   /* directory of the model or tokenizer; NULL: the default model */
     const char *columns; /* names of the columns to read; NULL: the names listed in docs/data.md */
     size_t max_length;   /* length in tokens at which a line is drawn; 0: no line */
 } options;

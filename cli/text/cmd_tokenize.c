@@ -26,8 +26,8 @@ typedef struct job {
     aoe_encode_options encode; /* options of the command line, combined with the settings of the model */
     char *line;                /* [line_capacity] line to print, owned */
     size_t line_capacity;
-    size_t texts, empty;
-    int bare; /* 1 if an empty text had no tokens, not even special tokens */
+    size_t texts, empty; /* number of texts, and of empty texts */
+    int bare;            /* 1 if an empty text had no tokens, not even special tokens */
 } job;
 
 static const cli_option table[] = {

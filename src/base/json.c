@@ -86,7 +86,7 @@ static int restore_integers(json_t *v) {
 
 typedef struct input {
     const char *data; /* remaining input, borrowed */
-    size_t len;
+    size_t len;       /* bytes */
 } input;
 
 static size_t feed(void *buffer, size_t size, void *arg) {

@@ -58,7 +58,7 @@ struct aoei_pool {
 /* The pool that this thread works for, and its worker index in this pool. They serve to detect nested calls. */
 static _Thread_local struct {
     const aoei_pool *pool; /* NULL if the thread is not a worker and runs no job */
-    size_t worker;
+    size_t worker;         /* worker index */
 } current;
 
 static int is_new_job(uint64_t state, uint64_t seen) {

@@ -102,7 +102,7 @@ typedef struct block {
 /* State of one matmul. */
 typedef struct work {
     const aoei_gemm_args *g;
-    source a, b;
+    source a, b;            /* operands A and B */
     size_t steps;           /* number of steps for all of K */
     size_t chunks;          /* number of chunks of K */
     const float *packed;    /* packed B; NULL: not packed */

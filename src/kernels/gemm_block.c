@@ -11,8 +11,8 @@
 
 /* State of the loops: the matmul and the block that is being computed. */
 typedef struct work {
-    const aoei_gemm_tier *tier;
-    const aoei_gemm_args *g;
+    const aoei_gemm_tier *tier;                /* code for the instruction set */
+    const aoei_gemm_args *g;                   /* arguments of the matmul */
     float *packed_a, *packed_b, *partial_sums; /* parts of the scratch buffer: block of A, panels of B, running sums */
     size_t tile_rows;                          /* rows of every tile except the last */
     size_t m, M;                               /* rows [m, m + M) of C */

@@ -53,7 +53,7 @@ typedef struct aoei_gemm_tier {
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
     aoei_gemm_pack_lines_fn *pack_lines[2]; /* packing functions indexed by the source's aoei_dtype */
-    aoei_gemm_epilogue_fn *epilogue;
+    aoei_gemm_epilogue_fn *epilogue;        /* applies the epilogue to complete sums */
 } aoei_gemm_tier;
 
 /* The three kernels of a matmul op: matmul, size of the packed form in bytes, packing. */

@@ -50,25 +50,25 @@ typedef enum aoei_activation {
  * gate and residual must be
  * absent. */
 typedef struct aoei_gemm_args {
-    size_t M, N, K; /* C is [M,N], A is [M,K], B is [K,N] */
-    const void *a;  /* A[m][k] = a[m * a_row + k * a_col] */
-    size_t a_row, a_col;
-    const void *b; /* B[k][n] = b[k * b_row + n * b_col]; unused if packed is not NULL */
-    size_t b_row, b_col;
-    const void *packed; /* B packed for this op and tier; NULL: not packed */
-    void *c;            /* C[m][n] = c[m * c_row + n] */
-    size_t c_row;
+    size_t M, N, K;             /* C is [M,N], A is [M,K], B is [K,N] */
+    const void *a;              /* A[m][k] = a[m * a_row + k * a_col] */
+    size_t a_row, a_col;        /* distances between rows and between columns of A */
+    const void *b;              /* B[k][n] = b[k * b_row + n * b_col]; unused if packed is not NULL */
+    size_t b_row, b_col;        /* distances between rows and between columns of B */
+    const void *packed;         /* B packed for this op and tier; NULL: not packed */
+    void *c;                    /* C[m][n] = c[m * c_row + n] */
+    size_t c_row;               /* distance between rows of C */
     aoei_dtype c_type;          /* type of C, pre, gate and residual; AOEI_F32 for gemm_f32 */
     int accumulate;             /* 1: the sums start from the stored C, which must be float32 */
     float scale;                /* factor of the sums; 1: not scaled */
     const float *bias;          /* [N] added to every row; NULL: none */
     aoei_activation activation; /* applied after the bias */
     void *pre;                  /* output [M,N] of C's type: values before the activation; NULL: not stored */
-    size_t pre_row;
-    const void *gate; /* [M,N] of C's type, input of the activation whose backward pass is computed; NULL: none */
-    size_t gate_row;
-    const void *residual; /* [M,N] of C's type, added last; NULL: none */
-    size_t residual_row;
+    size_t pre_row;             /* distance between rows of pre */
+    const void *gate;           /* [M,N] of C's type, input of the activation whose backward pass is computed; NULL: none */
+    size_t gate_row;            /* distance between rows of gate */
+    const void *residual;       /* [M,N] of C's type, added last; NULL: none */
+    size_t residual_row;        /* distance between rows of residual */
 } aoei_gemm_args;
 
 /* Size of the scratch memory of a matmul in floats. The caller provides one scratch memory per thread, 64-byte aligned. */

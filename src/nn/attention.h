@@ -39,9 +39,9 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
 
 /* Attention of the rows [q_first, q_first + q_rows) of q and out to the rows [k_first, k_first + k_rows) of k and v. */
 typedef struct aoei_attention_span {
-    uint32_t q_first, q_rows, k_first, k_rows;
-    uint32_t text;     /* index of the text; dropout masks depend on it */
-    uint32_t position; /* position of the first query in its text; dropout masks depend on it */
+    uint32_t q_first, q_rows, k_first, k_rows; /* ranges of rows */
+    uint32_t text;                             /* index of the text; dropout masks depend on it */
+    uint32_t position;                         /* position of the first query in its text; dropout masks depend on it */
 } aoei_attention_span;
 /* Like aoei_attention_scratch, for spans of up to max_queries queries and max_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,

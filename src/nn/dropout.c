@@ -13,8 +13,8 @@ enum { BLOCK_ELEMENTS = 16384 }; /* approximate number of elements in a block of
 /* Arguments of the tasks. */
 typedef struct dropout_job {
     const aoe_context *ctx;
-    aoei_tensor y, x, residual;
-    const aoei_batch *batch;
+    aoei_tensor y, x, residual; /* [N, D] output and inputs; residual may be absent */
+    const aoei_batch *batch;    /* batch whose tokens are the rows */
     const aoei_dropout *drop;
     size_t rows_per_task;
 } dropout_job;

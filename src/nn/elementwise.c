@@ -52,7 +52,7 @@ typedef struct activation_job {
     const aoe_context *ctx;
     aoei_tensor y, x; /* tensors of one type */
     aoei_activation activation;
-    size_t n;
+    size_t n; /* number of elements */
 } activation_job;
 
 static void activation_task(void *arg, size_t task, size_t worker) {
@@ -75,9 +75,9 @@ void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor 
 
 typedef struct gradient_job {
     const aoe_context *ctx;
-    aoei_tensor dx, dy, x;
+    aoei_tensor dx, dy, x; /* gradients of the input and output of the activation, and its input */
     aoei_activation activation;
-    size_t n;
+    size_t n; /* number of elements */
 } gradient_job;
 
 /* Computes dx for one block of elements. bf16 elements are converted to float32, PIECE at a time. */

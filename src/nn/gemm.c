@@ -13,8 +13,8 @@ static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch 
 /* Sizes of the blocks of C. The block size is at first rows x cols, and is halved, down to min_rows x min_cols, until there
  * are at least `tasks` blocks. */
 typedef struct block_sizes {
-    size_t rows, cols, min_rows, min_cols, tasks;
-    size_t unit; /* the number of rows of a block is a multiple of `unit` */
+    size_t rows, cols, min_rows, min_cols, tasks; /* see above */
+    size_t unit;                                  /* the number of rows of a block is a multiple of `unit` */
 } block_sizes;
 
 /* block sizes for kernels with vector instructions, and for AMX */

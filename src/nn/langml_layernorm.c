@@ -14,7 +14,7 @@ enum { ROWS = 16 /* rows per task */ };
 typedef struct norm_job {
     const aoe_context *ctx;
     aoei_tensor y, stats, x, gamma, beta; /* in the backward pass, y is dx */
-    aoei_tensor dy;
+    aoei_tensor dy;                       /* gradient of y, used in the backward pass */
     double eps;
 } norm_job;
 

@@ -14,7 +14,7 @@ enum {
 typedef struct norm_job {
     const aoe_context *ctx;
     aoei_tensor y, stats, x, gamma, beta; /* in the backward pass, y is dx */
-    aoei_tensor dy, dgamma, dbeta;
+    aoei_tensor dy, dgamma, dbeta;        /* gradients, used in the backward pass */
     float eps;
     size_t rows_per_task;
 } norm_job;

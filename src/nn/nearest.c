@@ -119,8 +119,8 @@ size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t
 typedef struct search {
     aoei_arena arena;           /* memory of the tensors; owned */
     aoei_tensor queries, texts; /* [Q, D], [N, D] unit vectors */
-    aoei_tensor workspace;
-    aoei_neighbor *best; /* [Q, k] results, in the arena */
+    aoei_tensor workspace;      /* workspace of aoei_nearest */
+    aoei_neighbor *best;        /* [Q, k] results, in the arena */
 } search;
 
 static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_t D, size_t k) {

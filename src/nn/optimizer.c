@@ -95,9 +95,9 @@ void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad
 
 typedef struct squares_job {
     const aoe_context *ctx;
-    const float *x;  /* [n] input */
-    size_t n, block; /* number of elements, and of elements per task */
-    double partial[PARTIALS];
+    const float *x;           /* [n] input */
+    size_t n, block;          /* number of elements, and of elements per task */
+    double partial[PARTIALS]; /* sum of each task */
 } squares_job;
 
 static void squares_task(void *arg, size_t task, size_t worker) {

@@ -23,11 +23,11 @@ typedef struct aoei_adamw_segment {
 size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n);
 
 typedef struct aoei_adamw {
-    double lr, beta1, beta2, eps, weight_decay;
-    double grad_scale;                  /* factor of the gradients, for clipping */
-    uint64_t step;                      /* index of this update, counted from 1, for bias correction */
-    const aoei_adamw_segment *segments; /* [n_segments] segments, prepared by aoei_adamw_plan */
-    size_t n_segments, n_tasks;         /* number of segments, and of tasks as returned by aoei_adamw_plan */
+    double lr, beta1, beta2, eps, weight_decay; /* parameters of AdamW; lr is the rate of this update */
+    double grad_scale;                          /* factor of the gradients, for clipping */
+    uint64_t step;                              /* index of this update, counted from 1, for bias correction */
+    const aoei_adamw_segment *segments;         /* [n_segments] segments, prepared by aoei_adamw_plan */
+    size_t n_segments, n_tasks;                 /* number of segments, and of tasks as returned by aoei_adamw_plan */
 } aoei_adamw;
 /* Updates values, moments and packed forms, and sets the gradients to 0, in one pass. */
 void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,

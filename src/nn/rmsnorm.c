@@ -14,7 +14,7 @@ enum {
 typedef struct norm_job {
     const aoe_context *ctx;
     aoei_tensor y, stats, x, gamma; /* in the backward pass, y is dx */
-    aoei_tensor dy, dgamma;
+    aoei_tensor dy, dgamma;         /* gradients, used in the backward pass */
     float eps;
     size_t rows_per_task;
 } norm_job;

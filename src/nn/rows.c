@@ -13,8 +13,8 @@ enum { ROWS = 64 /* rows per task */ };
 typedef struct rows_job {
     const aoe_context *ctx;
     aoei_tensor to, from;
-    const uint32_t *index;
-    size_t n;
+    const uint32_t *index; /* [n] indices into the larger matrix, borrowed */
+    size_t n;              /* rows of the smaller matrix */
 } rows_job;
 
 static void gather_task(void *arg, size_t task, size_t worker) {
