@@ -46,7 +46,7 @@ typedef struct aoei_attention_span {
 /* Like aoei_attention_scratch, for spans of up to max_queries queries and max_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,
                                     size_t max_keys);
-/* Like aoei_attention_forward, but for spans[n] instead of the texts of a batch, and without causal mask or window. The output
+/* Like aoei_attention_forward, but on spans[n] instead of the texts of a batch, and without causal mask or window. The output
  * of a query has the same bits as in a batch. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * AdamW and the sum of squares for gradient norms, on flat tensors. AdamW is one pass over the tensors: a task updates a
- * block of a segment. If the segment is a weight with a packed form, the task also packs the block's rows while they are in
- * the cache. The sum of squares adds at most PARTIALS partial sums in order.
+ * AdamW and the sum of squares for gradient norms, on flat tensors. AdamW reads and writes every tensor only once: a task
+ * updates a block of a segment. If the segment is a weight with a packed form, the task also packs the block's rows while they
+ * are in the cache. The sum of squares adds at most PARTIALS partial sums in order.
  */
 #include "nn/optimizer.h"
 

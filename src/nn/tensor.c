@@ -66,7 +66,7 @@ aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t 
     return (aoei_tensor){.data = aoei_tensor_at(t, 0, offset), .rows = rows, .cols = cols, .ld = cols, .type = t.type};
 }
 
-/* One pass over a matrix, or over two matrices of equal shape, in blocks of about BLOCK elements. */
+/* Arguments of the tasks that copy, clear or check a matrix in blocks of about BLOCK elements. */
 typedef struct pass {
     const aoe_context *ctx;
     aoei_tensor to;                /* [rows, cols] output; absent: nothing is written */
