@@ -103,7 +103,7 @@ int cli_usage(const char *command, const char *fmt, ...) {
 }
 
 /* Reports a usage error. In a response file, the message starts with its path and the line number. */
-static int bad(const parser *p, const char *fmt, ...) {
+static int usage_error(const parser *p, const char *fmt, ...) {
     char where[512] = "";
     if (p->file)
         snprintf(where, sizeof where, "%s:%zu: ", p->file, p->line);
@@ -133,13 +133,13 @@ static int read_real(const char *text, double *out) {
     return end == text || *end || isspace((unsigned char)text[0]) || !isfinite(*out) ? -1 : 0;
 }
 
-static int bad_range(const parser *p, const cli_option *o, const char *text) {
+static int range_error(const parser *p, const cli_option *o, const char *text) {
     const char *noun = o->kind == CLI_REAL ? "a number" : "an integer";
     if (o->max >= 1e30)
-        return bad(p, "--%s must be %s, not '%s'", o->name, noun, text);
+        return usage_error(p, "--%s must be %s, not '%s'", o->name, noun, text);
     if (o->max <= 0)
-        return bad(p, "--%s must be %s of at least %.10g, not '%s'", o->name, noun, o->min, text);
-    return bad(p, "--%s must be %s from %.10g to %.10g, not '%s'", o->name, noun, o->min, o->max, text);
+        return usage_error(p, "--%s must be %s of at least %.10g, not '%s'", o->name, noun, o->min, text);
+    return usage_error(p, "--%s must be %s from %.10g to %.10g, not '%s'", o->name, noun, o->min, o->max, text);
 }
 
 static void add_text(cli_args *args, cli_texts *list, const char *text) {
@@ -180,7 +180,7 @@ static int check_exclusions(const parser *p) {
     for (size_t i = 0; i < p->args->n_given; i++) {
         const cli_option *o = p->args->given[i];
         if (o->excludes && cli_given(p->args, o->excludes))
-            return bad(p, "--%s and --%s exclude each other; give only one of them", o->name, o->excludes);
+            return usage_error(p, "--%s and --%s exclude each other; give only one of them", o->name, o->excludes);
     }
     return CLI_GO;
 }
@@ -220,29 +220,29 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
         return CLI_GO;
     case CLI_SIZE:
         if (read_size(text, o->max, &whole) || (double)whole < o->min || whole > SIZE_MAX)
-            return bad_range(p, o, text);
+            return range_error(p, o, text);
         *(size_t *)target = (size_t)whole;
         return CLI_GO;
     case CLI_SEED:
         if (read_size(text, 0, &whole))
-            return bad(p, "--%s must be an integer from 0 to 2^64 - 1, not '%s'", o->name, text);
+            return usage_error(p, "--%s must be an integer from 0 to 2^64 - 1, not '%s'", o->name, text);
         *(uint64_t *)target = whole;
         return CLI_GO;
     case CLI_REAL:
         if (read_real(text, &real) || real < o->min || (o->max > 0 && real > o->max))
-            return bad_range(p, o, text);
+            return range_error(p, o, text);
         *(double *)target = real;
         return CLI_GO;
     case CLI_CHOICE: {
         const size_t choice = cli_choose(o->choices, text, o->noun, &err);
         if (!o->choices[choice])
-            return bad(p, "--%s: %s", o->name, err.message);
+            return usage_error(p, "--%s: %s", o->name, err.message);
         *(int *)target = (int)choice;
         return CLI_GO;
     }
     case CLI_NAMED:
         if (o->parse(target, text, &err))
-            return bad(p, "--%s: %s", o->name, err.message);
+            return usage_error(p, "--%s: %s", o->name, err.message);
         return CLI_GO;
     }
     return CLI_GO;
@@ -259,9 +259,9 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
     snprintf(typed, sizeof typed, "%.*s", (int)(len < MAX_NAME ? len : MAX_NAME), name);
     const char *closest = cli_closest(typed, names, n), *note = p->syntax->unknown_note;
     if (closest)
-        return bad(p, "unknown option --%.*s; did you mean --%s?%s%s", (int)len, name, closest, note ? " " : "",
-                   note ? note : "");
-    return bad(p, "unknown option --%.*s%s%s", (int)len, name, note ? "; " : "", note ? note : "");
+        return usage_error(p, "unknown option --%.*s; did you mean --%s?%s%s", (int)len, name, closest, note ? " " : "",
+                           note ? note : "");
+    return usage_error(p, "unknown option --%.*s%s%s", (int)len, name, note ? "; " : "", note ? note : "");
 }
 
 /* Returns the option called name[len], or the option with this letter if name is NULL, and sets *target; NULL if there is none.
@@ -294,10 +294,10 @@ static int take_long(parser *p, const char *arg) {
     if (!o)
         return unknown_option(p, name, len);
     if (o->kind == CLI_FLAG && value)
-        return bad(p, "--%s does not take a value", o->name);
+        return usage_error(p, "--%s does not take a value", o->name);
     if (o->kind != CLI_FLAG && !value) {
         if (p->at == p->n)
-            return bad(p, "missing value: --%s %s", o->name, o->value);
+            return usage_error(p, "missing value: --%s %s", o->name, o->value);
         value = p->argument[p->at++];
     }
     return store(p, o, target, value);
@@ -311,27 +311,27 @@ static int take_short(parser *p, const char *arg) {
         return CLI_GO;
     }
     if (arg[2] && find(p, arg + 1, strlen(arg + 1), 0, &target))
-        return bad(p, "unknown option %s; did you mean -%s?", arg, arg);
+        return usage_error(p, "unknown option %s; did you mean -%s?", arg, arg);
     const cli_option *o = find(p, NULL, 0, arg[1], &target);
     if (!o)
-        return bad(p, "unknown option %s%s%s", arg, p->syntax->unknown_note ? "; " : "",
-                   p->syntax->unknown_note ? p->syntax->unknown_note : "");
+        return usage_error(p, "unknown option %s%s%s", arg, p->syntax->unknown_note ? "; " : "",
+                           p->syntax->unknown_note ? p->syntax->unknown_note : "");
     if (o->kind == CLI_FLAG) {
         if (arg[2])
-            return bad(p, "-%c does not take a value", o->letter);
+            return usage_error(p, "-%c does not take a value", o->letter);
         return store(p, o, target, NULL);
     }
     if (arg[2])
         return store(p, o, target, arg + 2);
     if (p->at == p->n)
-        return bad(p, "missing value: -%c %s", o->letter, o->value);
+        return usage_error(p, "missing value: -%c %s", o->letter, o->value);
     return store(p, o, target, p->argument[p->at++]);
 }
 
 static int take_operand(parser *p, const char *arg) {
     cli_args *a = p->args;
     if (a->n == p->syntax->max_operands)
-        return bad(p, "unexpected argument '%s'", arg);
+        return usage_error(p, "unexpected argument '%s'", arg);
     a->operand = cli_realloc((void *)a->operand, (a->n + 1) * sizeof *a->operand);
     a->operand[a->n++] = arg;
     return CLI_GO;
@@ -359,7 +359,7 @@ static int take_all(parser *p) {
     return CLI_GO;
 }
 
-static void own(cli_args *a, char *text) {
+static void add_owned(cli_args *a, char *text) {
     a->owned = cli_realloc(a->owned, (a->n_owned + 1) * sizeof *a->owned);
     a->owned[a->n_owned++] = text;
 }
@@ -370,7 +370,7 @@ static int take_file(parser *p, const char *path) {
     size_t n, line;
     int operands_only = 0; /* 1 after a line "--" */
     if (p->file)
-        return bad(p, "a response file cannot contain @%s; name that file on the command line", path);
+        return usage_error(p, "a response file cannot contain @%s; name that file on the command line", path);
     if (cli_response_open(&r, path))
         return 1;
     int code = CLI_GO;
@@ -381,7 +381,7 @@ static int take_file(parser *p, const char *path) {
             break;
         }
         for (size_t i = 0; i < n; i++)
-            own(p->args, word[i]);
+            add_owned(p->args, word[i]);
         parser inner = {p->syntax, p->args, (const char *const *)word, n, 0, path, line, operands_only, 0};
         code = take_all(&inner);
         operands_only = inner.operands_only;

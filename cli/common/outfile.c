@@ -30,14 +30,14 @@ static void set_pending(const char *before, const char *path) {
         }
 }
 
-static void remove_pending(int number) {
+static void remove_pending(int signal_number) {
     for (size_t i = 0; i < MAX_PENDING; i++) {
         const char *path = pending[i];
         if (path)
             unlink(path);
     }
-    signal(number, SIG_DFL);
-    raise(number);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
 }
 
 static void watch_signals(void) {
@@ -74,7 +74,7 @@ int cli_is_same_file(const char *a, const char *b) {
     return !no_a == !no_b && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-int cli_refuse_input(const char *output, const char *const *inputs, size_t n) {
+int cli_reject_input(const char *output, const char *const *inputs, size_t n) {
     for (size_t i = 0; i < n && !cli_is_stdout(output); i++)
         if (strcmp(inputs[i], "-") != 0 && cli_is_same_file(output, inputs[i]))
             return cli_fail("%s is also an input and would be overwritten; choose another output with -o", output);

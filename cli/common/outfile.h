@@ -22,7 +22,7 @@ int cli_is_stdout(const char *path); /* returns 1 if path is NULL or "-" */
  * directory. */
 int cli_is_same_file(const char *a, const char *b);
 /* Returns 1 after reporting that the output is also one of the inputs and would overwrite it, otherwise 0. */
-int cli_refuse_input(const char *output, const char *const *inputs, size_t n);
+int cli_reject_input(const char *output, const char *const *inputs, size_t n);
 /* Opens an output file, or stdout if cli_is_stdout(path). Missing parent directories are created. Returns 0, or 1 after
  * reporting the error. */
 int cli_file_open(cli_file *f, const char *path);

@@ -338,7 +338,7 @@ static int prepare(cli_chat *c, const char *command) {
 
 /* Checks that the output is writable and that it is neither an input nor the cache. */
 static int try_output(cli_chat *c, const cli_args *args) {
-    if (cli_refuse_input(c->output, args->operand, args->n))
+    if (cli_reject_input(c->output, args->operand, args->n))
         return 1;
     if (!c->to_stdout && cli_is_same_file(c->output, c->o.cache))
         return cli_fail("%s is the cache and would be overwritten; choose another output with -o", c->output);

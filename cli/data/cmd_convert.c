@@ -116,7 +116,7 @@ static int run(const options *o, const char *path) {
     c.seed = o->general.seed;
     c.write = cli_sink_write;
     c.user = &sink;
-    if (cli_refuse_input(o->output, &path, 1) || cli_file_open(&out, o->output))
+    if (cli_reject_input(o->output, &path, 1) || cli_file_open(&out, o->output))
         return 1;
     const int code = cli_sink_end(&sink, aoe_data_convert(path, &c, &result, &err), &err);
     cli_file_abort(&out);

@@ -91,7 +91,7 @@ static int run(job *j) {
     d.write = write_part;
     d.report = name_conflict;
     d.user = j;
-    if (cli_refuse_input(j->o->output, &j->input, 1) || cli_file_open(&j->out, j->o->output))
+    if (cli_reject_input(j->o->output, &j->input, 1) || cli_file_open(&j->out, j->o->output))
         return 1;
     const int code = cli_sink_end(&j->sink, aoe_data_dedup(j->input, &d, &result, &err), &err);
     cli_file_abort(&j->out);

@@ -246,7 +246,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
     o->m.report = write_triplet;
     o->m.progress = show_progress;
     o->m.user = j;
-    if (cli_refuse_input(o->output, args->operand, args->n) || cli_refuse_input(o->output, o->corpus.item, o->corpus.n) ||
+    if (cli_reject_input(o->output, args->operand, args->n) || cli_reject_input(o->output, o->corpus.item, o->corpus.n) ||
         cli_session_open(&j->session, &o->general, &o->model) || cli_file_open(&j->out, o->output))
         return 1;
     const int code = aoe_mine(j->session.embedder, &o->m, &result, &err);

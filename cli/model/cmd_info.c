@@ -89,13 +89,13 @@ static const struct {
     {"  gradients, f32", "gradients", offsetof(aoe_memory_plan, gradients)},
     {"  moments, f32", "moments", offsetof(aoe_memory_plan, moments)},
     {"  packed copies", "training_packed", offsetof(aoe_memory_plan, training_packed)},
-    {"  activations kept", "kept", offsetof(aoe_memory_plan, kept)},
+    {"  stored activations", "kept", offsetof(aoe_memory_plan, kept)},
     {"    with --recompute", "kept_recompute", offsetof(aoe_memory_plan, kept_recompute)},
-    {"  work of one layer", "working", offsetof(aoe_memory_plan, working)},
+    {"  workspace of a layer", "working", offsetof(aoe_memory_plan, working)},
     {"  objectives", "objectives", offsetof(aoe_memory_plan, objectives)},
-    {"  all of training", "training", offsetof(aoe_memory_plan, training)},
+    {"  total", "training", offsetof(aoe_memory_plan, training)},
     {"    with --recompute", "training_recompute", offsetof(aoe_memory_plan, training_recompute)},
-    {"    --dev adds", "evaluation", offsetof(aoe_memory_plan, evaluation)},
+    {"    added by --dev", "evaluation", offsetof(aoe_memory_plan, evaluation)},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_TRAINING_PART = 3 };
 
@@ -130,11 +130,11 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     pair_size(&t, "hidden size", m->hidden);
     pair_size(&t, "heads", m->heads);
     if (m->kv_heads != m->heads)
-        pair_size(&t, "heads of keys", m->kv_heads);
+        pair_size(&t, "key-value heads", m->kv_heads);
     if (m->window) {
         pair_size(&t, "head size", m->head_size);
         pair_size(&t, "window", m->window);
-        pair_size(&t, "least last window", m->min_window);
+        pair_size(&t, "minimum last window", m->min_window);
         pair_size(&t, "vocabulary", m->vocab);
     } else {
         pair_size(&t, "intermediate size", m->intermediate);
@@ -158,7 +158,7 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     pair(&t, "stored as", m->storage);
     pair(&t, "computed in", cli_dtype_name(m->dtype));
     pair(&t, "tokenizer", m->tokenizer ? m->tokenizer : "none");
-    pair_size(&t, "vector components", m->dims);
+    pair_size(&t, "embedding size", m->dims);
     if (m->dense)
         pair(&t, "dense layer", m->dense);
     pair_from(&t, "pooling", aoe_pooling_name(m->pooling), m->pooling_from);

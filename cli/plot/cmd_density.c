@@ -17,7 +17,7 @@ enum {
     GROUPS = 6,        /* number of groups of pairs */
     ROWS = GROUPS + 1, /* rows of a panel: one per group, and one for all pairs */
     POINTS = 201,      /* points at which a density is computed */
-    WINDOW = 2048,     /* pairs embedded at a time */
+    BATCH = 2048,      /* pairs embedded at a time */
     MAX_MODELS = 8
 };
 
@@ -128,15 +128,15 @@ static int fail_embed(const job *j, const aoe_embedder *e, size_t first, const a
 }
 
 static int embed_pairs(const job *j, const cli_session *s, double *cosine) {
-    const size_t dims = aoe_model_dims(s->model), window = j->n < WINDOW ? j->n : WINDOW;
-    aoe_text *text = cli_realloc(NULL, 2 * window * sizeof *text);
-    float *vectors = cli_realloc(NULL, 2 * window * dims * sizeof *vectors);
+    const size_t dims = aoe_model_dims(s->model), batch = j->n < BATCH ? j->n : BATCH;
+    aoe_text *text = cli_realloc(NULL, 2 * batch * sizeof *text);
+    float *vectors = cli_realloc(NULL, 2 * batch * dims * sizeof *vectors);
     cli_progress progress;
     aoe_error err;
     int failed = 0;
     cli_progress_begin(&progress, "embedding", "pairs", 0);
-    for (size_t first = 0; !failed && first < j->n; first += window) {
-        const size_t n = j->n - first < window ? j->n - first : window;
+    for (size_t first = 0; !failed && first < j->n; first += batch) {
+        const size_t n = j->n - first < batch ? j->n - first : batch;
         for (size_t i = 0; i < n; i++) {
             text[2 * i] = aoe_pairs_text1(j->pairs, first + i);
             text[2 * i + 1] = aoe_pairs_text2(j->pairs, first + i);
@@ -174,9 +174,9 @@ static int fill_model(job *j, size_t i) {
 static void set_ranges(job *j) {
     double lowest = 1;
     for (size_t c = 0; c + 1 < j->columns; c++) {
-        const double width = aoe_bandwidth(j->column[c].value, j->n), foot = width > 0 ? 3 * width : 0.05;
+        const double width = aoe_bandwidth(j->column[c].value, j->n), margin = width > 0 ? 3 * width : 0.05;
         for (size_t i = 0; i < j->n; i++)
-            lowest = fmin(lowest, j->column[c].value[i] - foot);
+            lowest = fmin(lowest, j->column[c].value[i] - margin);
     }
     for (size_t c = 0; c + 1 < j->columns; c++) {
         j->column[c].begin = fmax(-1, floor(10 * lowest) / 10);

@@ -234,7 +234,7 @@ static double mean_of(const job *j, size_t i) {
 /* ---- the plot */
 
 static void write_data(job *j, double low, double high) {
-    cli_picture_block(&j->picture, "place across, place upwards, mean score%s, results in it, 1: a dark cell, %s, %s",
+    cli_picture_block(&j->picture, "column, row, mean score%s, number of results, 1 if the color is dark, %s, %s",
                       j->factor > 1 ? " x 100" : "", j->x.option, j->y.option);
     for (size_t i = 0; i < j->x.n * j->y.n; i++) {
         if (!j->cell[i].n)

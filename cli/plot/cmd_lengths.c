@@ -160,10 +160,11 @@ static void write_data(job *j) {
         for (int k = 0; k < POINTS; k++)
             fprintf(j->picture.dat, "%.6g %.6g %.6g\n", exp(v->at[k]), v->at[k], v->density[k]);
     }
-    j->summary = cli_picture_block(&j->picture,
-                                   "place, texts, mean, shortest, lower quartile, median, upper quartile, longest, longer than "
-                                   "%zu tokens; files in the order above",
-                                   j->o->max_length);
+    j->summary =
+        cli_picture_block(&j->picture,
+                          "position on the x axis, number of texts, mean, minimum, lower quartile, median, upper quartile, "
+                          "maximum, number of texts with more than %zu tokens; one line per file",
+                          j->o->max_length);
     for (size_t i = 0; i < j->n; i++) {
         const violin *v = &j->violin[i];
         const double *q = v->quantile;

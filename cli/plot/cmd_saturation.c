@@ -13,7 +13,7 @@
 
 enum { STEPS = 180 /* steps of one degree, computed at their centers */, SCORES = 3, COSINE = 0, REFERENCE = 1, PHASE = 2 };
 
-static const double half_turn = 3.14159265358979323846;
+static const double pi = 3.14159265358979323846;
 
 typedef struct options {
     cli_plot_options plot;
@@ -63,7 +63,7 @@ static double uniform(uint64_t *state) {
 static void random_unit(double *v, size_t n, uint64_t *state) {
     double norm = 0;
     for (size_t i = 0; i < n; i++) {
-        v[i] = sqrt(-2 * log(uniform(state))) * cos(2 * half_turn * uniform(state));
+        v[i] = sqrt(-2 * log(uniform(state))) * cos(2 * pi * uniform(state));
         norm += v[i] * v[i];
     }
     for (size_t i = 0; i < n; i++)
@@ -112,7 +112,7 @@ static int add_pair(curves *c, const pairs *p, const double *u, const double *t,
     for (size_t i = 0; i < dims; i++)
         p->x[i] = p->y[i] = p->x[dims + i] = (float)u[i];
     for (int k = 0; k < STEPS; k++) {
-        const double angle = half_turn * (k + 0.5) / STEPS;
+        const double angle = pi * (k + 0.5) / STEPS;
         for (size_t i = 0; i < dims; i++) {
             p->y[dims + i] = (float)(cos(angle) * u[i] + sin(angle) * t[i]);
             direction[i] = cos(angle) * t[i] - sin(angle) * u[i];
@@ -191,7 +191,7 @@ static void write_script(cli_picture *p, const curves *c, const options *o) {
           "plot data using 1:2 with linespoints ls 1 lw 4 pi 24 title cosine, \\\n"
           "    data using 1:3 with linespoints ls 2 pi 20 title reference, \\\n"
           "    data using 1:4 with linespoints ls 3 pi 20 title phase\n"
-          "set ylabel 'gradient: fall of the score with the angle'\n"
+          "set ylabel 'negative derivative of the score'\n"
           "unset key\n"
           "set yrange [*:2]\n"
           "set label 1 shaded at graph 0.5, graph 0.95 center\n"

@@ -133,7 +133,7 @@ static int open_streams(cli_picture *p, const char *what) {
     fprintf(p->dat, "# %s\n", what);
     fprintf(p->gp, "# %s\n# gnuplot ", what);
     cli_gp_comment(p->gp, base);
-    fputs(".gp, in this folder, draws the .svg and .png files from the .dat file.\nset encoding utf8\ndata "
+    fputs(".gp, in this directory, draws the .svg and .png files from the .dat file.\nset encoding utf8\ndata "
           "= ",
           p->gp);
     put_path(p->gp, base, DAT);

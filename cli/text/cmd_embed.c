@@ -335,7 +335,7 @@ static format format_of(const options *o) {
 }
 
 /* Returns 1 if the output format depends on the file name and its extension is unknown. */
-static int is_strange_name(const options *o) {
+static int has_unknown_extension(const options *o) {
     if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
         return 0;
     const char *name = aoei_path_name(o->output), *dot = strrchr(name, '.');
@@ -344,7 +344,7 @@ static int is_strange_name(const options *o) {
 
 static int run_job(job *j, const options *o, const cli_args *args) {
     aoe_model_info info;
-    if (cli_refuse_input(o->output, args->operand, args->n) || cli_session_open(&j->session, &o->general, &o->model))
+    if (cli_reject_input(o->output, args->operand, args->n) || cli_session_open(&j->session, &o->general, &o->model))
         return 1;
     cli_session_describe(&j->session);
     aoe_model_get_info(j->session.model, &info);
@@ -396,8 +396,8 @@ static int run_command(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && o.general.json && format_of(&o) != FORMAT_JSONL)
-        code = cli_usage("embed", "--json means --format jsonl; leave out one of them");
-    if (code == CLI_GO && is_strange_name(&o))
+        code = cli_usage("embed", "--json selects --format jsonl and excludes other formats; give only one of the options");
+    if (code == CLI_GO && has_unknown_extension(&o))
         code = cli_usage("embed", "%s: unknown extension; use .jsonl, .npy or .tsv, or give --format", o.output);
     if (code == CLI_GO) {
         job j = {0};

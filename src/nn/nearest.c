@@ -140,7 +140,8 @@ static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *f
         memcpy(row, from + i * to.cols, to.cols * sizeof *row);
         for (size_t d = 0; d < to.cols; d++)
             if (!isfinite(row[d]))
-                return aoei_fail(err, AOE_ENUMERIC, "aoe_nearest: component %zu of row %zu of %s is not finite", d, i, what);
+                return aoei_fail(err, AOE_ENUMERIC,
+                                 "aoe_nearest: component %zu of row %zu of %s is not finite; pass finite vectors", d, i, what);
     }
     aoei_l2_normalize(ctx, to);
     return 0;

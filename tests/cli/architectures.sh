@@ -18,7 +18,7 @@ done
 # causal models
 # shellcheck disable=SC2086
 "$AOE" init -q --shape qwen2.5-0.5b $sizes --kv-heads 2 --tokenizer start -o causal
-"$AOE" info causal --dtype f32 | grep -E '^(architecture|parameters|heads|attention|pooling|max length|dropout)' | sed 's/  */ /g'
+"$AOE" info causal --dtype f32 | grep -E '^(architecture|parameters|heads|key-value|attention|pooling|max length|dropout)' | sed 's/  */ /g'
 prompt='Summarize sentence "{text}" in one word:'
 for threads in 1 2; do
     "$AOE" train -q -m causal -d "$SRC/examples/train.tsv" -o both$threads --bidirectional-from 1 --prompt "$prompt" --batch-size 32 \

@@ -62,9 +62,9 @@ fails train new -m base --lora-r 4 --lora-targets q_proj
 fails "$AOE" pretrain -q -m adapters --base base -d texts.txt -o new
 is_absent new
 "$AOE" info --shape llama2-7b --dtype bf16 --texts 32 --length 32 --lora-r 32 |
-    awk '/all of training/ { print ($4 < 24 * 1024) ? "bf16: below 24 GB" : $0 }'
+    awk '/^  total/ { print ($2 < 24 * 1024) ? "bf16: below 24 GB" : $0 }'
 "$AOE" info --shape llama2-7b --dtype bf16 --texts 32 --length 32 --lora-r 32 --load-8bit |
-    awk '/all of training/ { print ($4 < 16 * 1024) ? "int8: below 16 GB" : $0 }'
+    awk '/^  total/ { print ($2 < 16 * 1024) ? "int8: below 16 GB" : $0 }'
 "$AOE" info merged --plan --texts 4 --length 8 --lora-r 2 | grep -c 'frozen weights  *[1-9]\|frozen weights  *0.[1-9]'
 "$AOE" info --shape nothing || echo "exit code $?"
 "$AOE" info merged --stored f32 || echo "exit code $?"

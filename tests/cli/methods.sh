@@ -37,7 +37,7 @@ trains simcse-sup triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negat
 trains contrastive triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
 "$AOE" whiten -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
 "$AOE" whiten -q -m start "$pairs" nli.tsv -k 8 -o small
-"$AOE" info small | grep -E '^(dense|vector|pooling)' | sed 's/  */ /g'
+"$AOE" info small | grep -E '^(dense|embedding|pooling)' | sed 's/  */ /g'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0
     "$AOE" train -m start -d "$pairs" -o out "$@" || code=$?

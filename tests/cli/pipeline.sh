@@ -14,7 +14,7 @@ sed 's/"seconds":[^,]*,/"seconds":S,/' events.jsonl
 "$AOE" eval sts -m model "$SRC/examples/train.tsv" --json >after.json
 score() { sed 's/.*"spearman":\([^,]*\),.*/\1/' "$1"; }
 awk -v b="$(score before.json)" -v a="$(score after.json)" 'BEGIN { print (a > b + 0.1 ? "better" : "no better: " b " " a) }'
-"$AOE" info model | grep -E '^(pooling|max length|prompt|normalize|vector)' | sed 's/  */ /g'
+"$AOE" info model | grep -E '^(pooling|max length|prompt|normalize|embedding)' | sed 's/  */ /g'
 "$AOE" embed -q -m model --format tsv >two.tsv <<'END'
 A plane is taking off.
 An air plane is taking off.
