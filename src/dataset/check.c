@@ -37,8 +37,8 @@ typedef struct checked_file {
 
 /* State of aoe_data_check. */
 typedef struct check {
-    const aoe_data_check_options *o; /* borrowed */
-    aoe_data_check_result *result;   /* borrowed */
+    const aoe_data_check_options *o; /* options; borrowed */
+    aoe_data_check_result *result;   /* result of the call; borrowed */
     checked_file *file;              /* [n] files; owned, like all arrays below */
     size_t n;                        /* number of files */
     aoei_names names;                /* distinct texts and labels of all files */
@@ -47,7 +47,7 @@ typedef struct check {
     size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
     size_t *text_first; /* [texts] first row that contains a text of this class in the files before the current one */
     size_t *key_first;  /* [keys] first row with this key in the files before the current one */
-    size_t *key_here;   /* [keys] first row with this key in the current file, or in an earlier file if it has none */
+    size_t *key_here;   /* [keys] first row with this key in the latest file that contains it */
 } check;
 
 static const char *const finding_names[AOE_FINDING_COUNT] = {

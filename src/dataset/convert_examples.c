@@ -20,8 +20,8 @@ enum { MAX_ROLES = 3, TRIES = 64 /* random draws of a negative before all candid
 
 /* State of the conversion. */
 typedef struct converter {
-    const aoe_data_convert_options *o; /* borrowed */
-    aoe_data_convert_result *result;   /* borrowed */
+    const aoe_data_convert_options *o; /* options; borrowed */
+    aoe_data_convert_result *result;   /* result of the call; borrowed */
     aoei_examples examples;            /* rows of the input; owned, like all fields below */
     aoei_table_writer out;             /* output */
     aoei_distinct texts;               /* distinct texts of all rows */
@@ -154,7 +154,7 @@ static int write_triplets_of(converter *f, const size_t *positive, size_t n_posi
         if (f->o->pairing == AOE_PAIRING_SAMPLE) {
             const size_t k = aoei_rng_below(rng, (uint32_t)n_negative);
             rc = write_triplet(f, positive[i], negative[k], err);
-            f->drawn[k] = 1; /* 1: the row was used */
+            f->drawn[k] = 1; /* marks the row as used */
         } else {
             for (size_t k = 0; k < n_negative && !rc; k++)
                 rc = write_triplet(f, positive[i], negative[k], err);

@@ -12,7 +12,7 @@
 
 /* State of aoe_data_dedup. */
 typedef struct dedup {
-    const aoe_data_dedup_options *o;  /* borrowed */
+    const aoe_data_dedup_options *o;  /* options; borrowed */
     aoei_records records;             /* rows of the file; owned, like all fields below */
     aoei_names names;                 /* distinct texts and labels */
     aoei_distinct keys, labeled_keys; /* distinct keys of rows; distinct combinations of key and label */

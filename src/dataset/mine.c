@@ -42,7 +42,7 @@ typedef struct block_row {
 /* State of aoe_mine. */
 typedef struct miner {
     aoe_embedder *embedder;      /* computes the embeddings; borrowed */
-    const aoe_mine_options *o;   /* borrowed */
+    const aoe_mine_options *o;   /* options; borrowed */
     aoei_mine_texts t;           /* input */
     aoe_mine_result result;      /* counts so far */
     double positives, negatives; /* sum of the cosines of queries with positives, and of queries with negatives */
@@ -185,7 +185,8 @@ static int embed(miner *m, aoe_error *err) {
     return code;
 }
 
-/* Filter for aoei_nearest: returns 1 if a candidate is known to match a query of this row and must be skipped. */
+/* Filter for aoei_nearest: returns 1 for a candidate that occurs in a row together with a query of this row, and so must be
+ * skipped. */
 static int is_known(const void *user, size_t query, uint32_t text) {
     const miner *m = user;
     const aoei_mine_row *row = &m->t.row[m->search[query].row];

@@ -16,7 +16,7 @@
 
 /* State of aoe_data_split. */
 typedef struct split {
-    const aoe_data_split_options *o; /* borrowed */
+    const aoe_data_split_options *o; /* options; borrowed */
     aoei_records records;            /* rows of the file; owned, like all fields below */
     aoei_names names;                /* distinct texts and groups */
     aoei_clusters rows;              /* clusters of rows */

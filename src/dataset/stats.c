@@ -22,8 +22,8 @@ static const double quantiles[AOE_QUANTILES] = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1
 
 /* State of aoe_data_stats. */
 typedef struct stats {
-    const aoe_data_stats_options *o; /* borrowed */
-    aoe_data_stats_result *result;   /* borrowed */
+    const aoe_data_stats_options *o; /* options; borrowed */
+    aoe_data_stats_result *result;   /* result of the call; borrowed */
     aoei_records records;            /* rows of the file; owned, like all fields below */
     aoei_names names;                /* distinct texts and labels */
     aoei_labels map;                 /* label map */

@@ -17,10 +17,11 @@ enum { BLOCK = 4096 }; /* pairs per block; limits the memory of the vectors */
 
 /* A text of a block and its position. */
 typedef struct placed_text {
-    aoe_text text; /* borrowed */
+    aoe_text text; /* text; borrowed */
     size_t index;  /* 2 * pair + side, where pair counts from the first pair of the block */
 } placed_text;
 
+/* The texts of a block of pairs, and their embeddings. */
 typedef struct block {
     placed_text *placed_text; /* [2 * pairs] all texts of the block, sorted so that equal texts are adjacent; owned */
     aoe_text *text;           /* [2 * pairs] distinct texts in sorted order; owned */

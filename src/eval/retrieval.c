@@ -22,7 +22,7 @@ enum { EMBED = 4096, SEARCH = 1024 }; /* number of texts per call of embed; numb
 
 /* State of the evaluation of one input. */
 typedef struct search {
-    const aoe_retrieval_options *o; /* borrowed */
+    const aoe_retrieval_options *o; /* options; borrowed */
     const aoei_retrieval_data *d;   /* texts, queries and relevant texts; borrowed */
     const aoe_context *ctx;         /* threads and kernels; borrowed */
     size_t D;                       /* number of components of a vector */
@@ -122,7 +122,7 @@ static void destroy(search *s) {
 
 /* The texts or the queries, and the model that embeds them. */
 typedef struct text_source {
-    const aoei_eval_model *encoder; /* borrowed */
+    const aoei_eval_model *encoder; /* model; borrowed */
     /* Returns the text with index i. */
     aoe_text (*text)(const aoei_retrieval_data *d, size_t i);
     int queries; /* 1: queries; 0: texts */

@@ -310,7 +310,7 @@ typedef struct judgement {
 
 /* Argument of add_judgement. */
 typedef struct judgements {
-    const aoei_retrieval_data *d;         /* borrowed */
+    const aoei_retrieval_data *d;         /* texts and queries; borrowed */
     const named_example *texts, *queries; /* ids of texts and queries in ascending order; borrowed */
     judgement *item;                      /* [n] judgements; owned */
     size_t n, capacity;                   /* number of judgements; number of elements allocated */

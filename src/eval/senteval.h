@@ -10,6 +10,7 @@
 #include "aoe.h"
 #include "aoe_data.h"
 
+/* The pairs of a subset. */
 typedef struct aoei_senteval_subset {
     char *name;       /* name of the subset, for example "MSRpar"; owned */
     aoe_pairs *pairs; /* pairs that have a score, with the line numbers of the input file; owned */
@@ -17,6 +18,7 @@ typedef struct aoei_senteval_subset {
     size_t bad;       /* number of bad lines that were skipped because of skip_bad_rows */
 } aoei_senteval_subset;
 
+/* The subsets of a folder. */
 typedef struct aoei_senteval {
     aoei_senteval_subset *subset; /* [n] subsets sorted by name, byte by byte; owned */
     size_t n, capacity;           /* number of subsets, and number of elements allocated */

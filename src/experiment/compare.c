@@ -14,7 +14,7 @@
 
 /* State of aoe_compare. */
 typedef struct comparison {
-    const aoe_compare_options *o; /* borrowed */
+    const aoe_compare_options *o; /* options; borrowed */
     const aoei_experiment *e;     /* finished trials; borrowed */
     double *x, *y;                /* [n_seeds] scores of the two compared configurations, in the order of `seed_index`; owned */
     size_t *seed_index;           /* [n_seeds] indices of the seeds for which both configurations have a score; owned */

@@ -14,7 +14,7 @@
 /* Type of an option field: string, size_t, int (also enums) or double. */
 typedef enum kind { TEXT, COUNT, INTEGER, REAL } kind;
 
-/* An option. */
+/* An option that a description contains. */
 typedef struct field {
     const char *name; /* name of the option, a key of the description */
     kind kind;        /* type */

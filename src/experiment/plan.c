@@ -12,15 +12,15 @@
 
 #define PROCESS_BYTES ((size_t)32 << 20) /* bytes that a process needs in addition to the plan */
 
-/* A result. */
+/* A computed plan. */
 typedef struct entry {
     char *key;    /* all options that the memory depends on, as text; owned */
     size_t bytes; /* memory of the process */
 } entry;
 
 struct aoei_plans {
-    entry *entry;       /* [n] results; owned */
-    size_t n, capacity; /* number of results; number of elements allocated */
+    entry *entry;       /* [n] computed plans; owned */
+    size_t n, capacity; /* number of plans; number of elements allocated */
     char *texts_key; /* model, maximum length, prompt and training files for which the next two fields were computed; owned */
     size_t longest;  /* number of tokens of the longest text */
     size_t texts_per_example; /* texts per example, 2 or 3 */

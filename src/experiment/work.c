@@ -17,8 +17,8 @@
 
 /* State of aoei_trial_work. */
 typedef struct work {
-    const aoe_experiment_options *o; /* borrowed */
-    const aoei_trial *t;             /* borrowed */
+    const aoe_experiment_options *o; /* options; borrowed */
+    const aoei_trial *t;             /* trial; borrowed */
     aoei_child *child;               /* connection to the parent; borrowed */
     aoe_context *ctx;                /* threads and log of the child; owned */
     aoe_dev_set *dev;                /* dev set; NULL: none; owned */

@@ -19,9 +19,9 @@ enum { COLUMNS = 32 /* components of u, v and |u - v| that one task computes */ 
 
 /* State of one call. The arrays are in the workspace. */
 typedef struct state {
-    const aoei_classifier *c;        /* borrowed */
-    const aoei_example_batch *batch; /* borrowed */
-    const double *label;             /* [B] borrowed */
+    const aoei_classifier *c;        /* classifier; borrowed */
+    const aoei_example_batch *batch; /* batch; borrowed */
+    const double *label;             /* [B] class indices; borrowed */
     aoei_sweep sweep;
     double *error; /* [B, classes] logits, later replaced by d loss / d logit */
     double *term;  /* [B] cross entropy of each pair */

@@ -21,7 +21,7 @@ enum { QUERY, POSITIVE, NEGATIVE };
 
 /* State of one call. The arrays are in the workspace. */
 typedef struct state {
-    const aoe_objective_options *o; /* borrowed */
+    const aoe_objective_options *o; /* options; borrowed */
     int has_contrastive;            /* 1: at least one contrastive term has a weight above 0 */
     aoei_sweep sweep;
     aoei_info_nce contrastive;  /* the candidates are all positives, then all negatives */

@@ -17,7 +17,7 @@
 
 /* State of one call. The arrays are in the workspace. */
 typedef struct state {
-    const aoei_distill *d; /* borrowed */
+    const aoei_distill *d; /* options and teacher vectors; borrowed */
     aoei_sweep sweep;
     double *term;  /* [B] sum of the losses of the pairs or texts of each example */
     double *error; /* [(arity - 1) B] error of the cosine of an example's first text with each of its other texts: student minus

@@ -62,8 +62,8 @@ static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
     return b->anchors[I] || b->anchors[J];
 }
 
-/* Returns 1 if row u belongs to a positive pair. T_uv is the sum of two conditions: v is the other text of the positive pair
- * of u (1), and v has the same text as u (1). */
+/* Returns 1 if row u belongs to a positive pair. T_uv is 1 if v is the other text of this pair, plus 1 if v is the same text
+ * as u. */
 static int has_partner(const aoei_ibn *b, size_t u) {
     return b->label[u / 2] >= b->threshold;
 }
@@ -131,8 +131,8 @@ static size_t count_strip_blocks(const aoei_ibn *b) {
     return n;
 }
 
-/* Sets *I and *J to the indices of block `task` of the strip. Blocks are counted down the block columns, so that consecutive
- * tasks read the same z_J. */
+/* Sets *I and *J to the indices of block `task` of the strip. Blocks are numbered column by column, so that consecutive tasks
+ * read the same z_J. */
 static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
     for (*J = b->strip_from; task >= b->blocks - *J; ++*J)
         task -= b->blocks - *J;

@@ -20,7 +20,7 @@
 
 /* State of one call. The arrays are in the workspace. */
 typedef struct state {
-    const aoe_objective_options *o; /* borrowed */
+    const aoe_objective_options *o; /* options; borrowed */
     aoei_sweep sweep;
     aoei_ranking_terms ranking; /* cosine and angle terms */
     aoei_ibn ibn;               /* in-batch negatives */

@@ -19,13 +19,10 @@ typedef struct aoei_pair_batch {
     size_t D;           /* components per vector */
     size_t stride;      /* elements from the start of a row to the start of the next, in vectors and in gradients; at least D */
     const float *x, *y; /* [B, D] vectors; NULL if x64 and y64 are set */
-    float *grad_x,
-        *grad_y; /* [B, D] gradients of the loss, overwritten; must not overlap x and y; both NULL: only the loss is computed */
-    const double *x64,
-        *y64; /* [B, D] vectors in float64, for callers that need more than float32 precision; NULL if x and y are set */
-    double *grad_x64,
-        *grad_y64;         /* [B, D] gradients with respect to x64 and y64, overwritten; both NULL: only the loss is computed */
-    const double *label;   /* [B] labels; higher means more similar */
+    float *grad_x, *grad_y;      /* [B, D] gradients of the loss, overwritten; must not overlap x and y; NULL: not computed */
+    const double *x64, *y64;     /* [B, D] vectors in float64, for more than float32 precision; NULL if x and y are set */
+    double *grad_x64, *grad_y64; /* [B, D] gradients with respect to x64 and y64, overwritten; NULL: not computed */
+    const double *label;         /* [B] labels; higher means more similar */
     const uint32_t *group; /* [2B] id of each text, in the order x0 y0 x1 y1 ...: texts with equal ids are identical; NULL: all
                               texts differ */
 } aoei_pair_batch;

@@ -20,7 +20,7 @@ static double midway(double accepted, double rejected) {
 
 /* Counts at one threshold: a pair is accepted (predicted positive) if its score is at least the threshold. */
 typedef struct counts {
-    double threshold;
+    double threshold;      /* lowest accepted score */
     size_t accepted;       /* number of accepted pairs */
     size_t true_positives; /* number of accepted pairs that are positive */
 } counts;
@@ -35,7 +35,8 @@ static void add_threshold(aoe_binary_metrics *m, const counts *s, size_t n) {
     }
     if (!m->positives)
         return;
-    /* F1 = 2 p r / (p + r) with precision p = right / accepted and recall r = right / positives; 0 if right is 0 */
+    /* F1 = 2 p r / (p + r) with precision p = true_positives / accepted and recall r = true_positives / positives; 0 without
+     * true positives */
     const double f1 = 2.0 * (double)s->true_positives / (double)(s->accepted + m->positives);
     if (f1 > m->f1) {
         m->f1 = f1;

@@ -41,7 +41,7 @@ double aoe_quantile(const double *x, size_t n, double q) {
     return value;
 }
 
-/* Sample standard deviation of n > 1 values (divisor n - 1). */
+/* Returns the sample standard deviation of n > 1 values (divisor n - 1). */
 static double deviation(const double *x, size_t n) {
     double sum = 0, squares = 0, residual = 0;
     for (size_t i = 0; i < n; i++)

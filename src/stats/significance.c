@@ -120,15 +120,15 @@ typedef struct column {
     double *rank;        /* [n] ranks in the resample minus their mean, undefined for values that are not drawn; owned */
 } column;
 
+/* State of aoe_bootstrap_spearman. */
 typedef struct bootstrap {
-    const aoe_bootstrap_options *o; /* borrowed */
+    const aoe_bootstrap_options *o; /* options; borrowed */
     size_t pairs, runs;             /* number of pairs of texts, and number of runs */
     column gold;                    /* gold scores; a copy of columns[0], whose pointers it borrows */
-    column *x,
-        *y; /* [runs] scores of each run of the two systems, pointers into columns; y is NULL if there is only one system */
-    column *columns;      /* [n_columns] gold, x and y; owned */
-    size_t n_columns;     /* 1 + runs, or 1 + 2 * runs if y is set */
-    size_t *scratch;      /* [pairs] workspace for sorting; owned */
+    column *x, *y;    /* [runs] scores of the runs of both systems, pointers into columns; y is NULL if there is one system */
+    column *columns;  /* [n_columns] gold, x and y; owned */
+    size_t n_columns; /* 1 + runs, or 1 + 2 * runs if y is set */
+    size_t *scratch;  /* [pairs] workspace for sorting; owned */
     uint32_t *pair_count; /* [pairs] number of times that each pair is drawn; owned */
     uint32_t *run_count;  /* [runs] number of times that each run is drawn; owned */
     double *statistic;    /* [replicates] values of the statistic, without NaN; owned */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Plans the batches of an epoch.
+ * Plans the batches of an epoch: the order of the examples of each source, their assignment to batches, and the order of the
+ * batches.
  */
 #include "train/batch_plan.h"
 
@@ -126,7 +127,8 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
     const int distinct = b->sources[source].distinct;
     const size_t m = order_source(b, source, substream), n_planned = batches_of(b, source);
-    size_t next = 0, begin = 0, end = 0; /* next example in `order`; first example and end of the queue */
+    size_t next = 0, begin = 0,
+           end = 0; /* next: next example in `order`; begin, end: range of `queue` with the examples that wait for a batch */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);

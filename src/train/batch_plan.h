@@ -10,20 +10,23 @@
 
 #include "train/training_set.h"
 
+/* A training file and how its examples are used. */
 typedef struct aoei_source {
     aoei_dataset data; /* examples of the file; owned by the training task */
     double weight;     /* mean number of times that each example is used per epoch; above 0 */
     int distinct;      /* 1: no text occurs twice in a batch */
 } aoei_source;
 
+/* A batch of the planned epoch. */
 typedef struct aoei_planned_batch {
     uint32_t source; /* index of the source in aoei_batches.sources */
     uint32_t n;      /* number of examples */
     size_t first;    /* index of the first example in aoei_batches.example and .text */
 } aoei_planned_batch;
 
+/* The plan of an epoch. */
 typedef struct aoei_batches {
-    const aoei_source *sources; /* [n_sources], borrowed */
+    const aoei_source *sources; /* [n_sources] training files; borrowed */
     size_t n_sources;           /* number of sources */
     size_t batch_size;          /* examples per batch; the last batches of a source may have fewer */
     uint64_t seed;              /* seed of all random choices */
@@ -33,12 +36,13 @@ typedef struct aoei_batches {
     aoei_planned_batch *batch;  /* [n] batches of the epoch; owned */
     uint32_t *example;          /* [examples] index of each planned example in its source; owned */
     uint32_t (
-        *text)[3]; /* [examples] index of the text drawn for each position (query, positive, ...) of a planned example; owned */
+        *text)[3]; /* [examples] index of the text drawn for each position of a planned example (text1, text2, ...); owned */
     size_t unused; /* number of examples that are in no batch of the epoch */
     /* workspace of aoei_batches_plan */
-    size_t *order;   /* examples of a source in random order; owned */
-    size_t *queue;   /* examples that are moved to a later batch; owned */
-    uint32_t *stamp; /* number of the last batch that contains the text, for each group of identical texts; owned */
+    size_t *order;   /* [largest number of examples of a source] examples of a source in random order; owned */
+    size_t *queue;   /* [largest number of examples of a source] examples that are moved to a later batch; owned */
+    uint32_t *stamp; /* [largest number of texts of a source] number of the last batch with a text of each group of identical
+                        texts; owned */
 } aoei_batches;
 
 /* Allocates the plan. Errors: AOE_EARG (2^32 or more examples per epoch), AOE_ENOMEM. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of the run:
- *   trainer.json          progress, and the options that affect the result
- *   optimizer.safetensors AdamW moments m and v of all parameters, concatenated in the order of the weight slots
- * (encoder/slots.h) best.safetensors      the best weights so far, unless they are the weights of this step head.safetensors
- * the training head of the method, which is not part of the model A checkpoint is written to .step-N and renamed when all files
- * are on disk, so a directory named step-N is always complete.
+ *   trainer.json           progress, and the options that affect the result
+ *   optimizer.safetensors  AdamW moments m and v of all parameters, each as one flat tensor
+ *   best.safetensors       the best weights so far as one flat tensor, unless they are the weights of this step
+ *   head.safetensors       the training head of the method, which is not part of the model
+ * A checkpoint is written to .step-N and renamed when all files are on disk, so a directory named step-N is always complete.
  */
 #include "train/checkpoint.h"
 

@@ -12,11 +12,11 @@
 
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
-    aoei_step_loss loss;             /* objective */
-    int has_labels;                  /* 1: the examples are labeled pairs, and the loss uses their labels */
-    size_t copies;                   /* number of times that each text is encoded: 2 for plain texts, otherwise 1 */
-    double label_scale;              /* divisor of the labels, above 0; the result is the target cosine of a pair */
-    double threshold;                /* lowest label of a positive pair; NaN if the method does not need it */
+    aoei_step_loss loss; /* objective */
+    int has_labels;      /* 1: the examples are labeled pairs, and the loss uses their labels */
+    size_t copies;       /* number of times that each text is encoded: 2 for plain texts, otherwise 1 */
+    double label_scale;  /* divisor of the labels, above 0: for regression, the label that means a cosine of 1; otherwise 1 */
+    double threshold;    /* lowest label of a positive pair; NaN if the method does not need it */
     aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
 } aoei_file_loss;
 

@@ -23,8 +23,9 @@ typedef struct aoei_mlm_step_options {
     int recompute;   /* 1: the backward pass recomputes the activations of each layer */
 } aoei_mlm_step_options;
 
+/* The memory of the steps. */
 typedef struct aoei_mlm_step {
-    aoe_context *ctx;           /* borrowed */
+    aoe_context *ctx;           /* threads and kernels; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */
     aoei_mlm_step_options o;    /* maximum sizes and settings */
     aoei_arena arena;           /* memory of all tensors; owned */
@@ -40,7 +41,7 @@ typedef struct aoei_mlm_step {
     aoei_tensor pre;       /* [tokens, D] values before the activation function */
     aoei_tensor act;       /* [tokens, D] values after the activation function */
     aoei_tensor normed;    /* [tokens, D] values after the normalization */
-    aoei_tensor stats;     /* [tokens, 2] float32 statistics of the normalization */
+    aoei_tensor stats;     /* [tokens, 2] float32 statistics of the normalization, for the backward pass */
     aoei_tensor logits;    /* [block, V] float32 logits */
     aoei_tensor d_logits;  /* [block, V] gradient of the logits; if o.type is float32, it uses the same memory as logits */
     aoei_tensor d_normed;  /* [tokens, D] float32 gradient of normed */

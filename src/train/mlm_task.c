@@ -33,6 +33,7 @@ typedef struct sequence_list {
     size_t offset_capacity; /* number of elements allocated for offsets */
 } sequence_list;
 
+/* The state of a pretraining run. */
 typedef struct mlm_task {
     aoei_task task;                 /* functions that the trainer calls */
     const aoe_pretrain_options *o;  /* options, already checked; borrowed */

@@ -41,8 +41,9 @@ typedef enum aoei_step_loss {
                        */
 } aoei_step_loss;
 
+/* The memory of the steps. */
 typedef struct aoei_pair_step {
-    aoe_context *ctx;           /* borrowed */
+    aoe_context *ctx;           /* threads and kernels; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */
     aoei_pair_step_options o;   /* maximum sizes and settings */
     aoei_arena arena;           /* memory of parameters, activations and tensors; owned */
@@ -54,13 +55,13 @@ typedef struct aoei_pair_step {
     aoei_distill distill;       /* distillation term; set by the caller if there is a teacher */
     uint32_t *chunk_offsets;    /* [arity * chunk_pairs + 1] offsets of the texts of a chunk; owned */
     aoei_tensor pooled;      /* [arity * B, hidden] float32 pooled vectors; the backward pass replaces them by their gradient */
-    aoei_tensor vectors;     /* [arity * B, dims] output of the dense layer; identical to `pooled` without one */
-    aoei_tensor projected;   /* [arity * B, head_rows] output of the projection; identical to `vectors` without one */
-    aoei_tensor d_vectors;   /* [arity * B, dims] gradient of `vectors`; identical to `pooled` without a dense layer */
-    aoei_tensor d_projected; /* [arity * B, head_rows] gradient of `projected`; identical to `d_vectors` without one */
+    aoei_tensor vectors;     /* [arity * B, dims] output of the dense layer; `pooled` itself if there is no dense layer */
+    aoei_tensor projected;   /* [arity * B, head_rows] output of the projection; `vectors` itself if there is none */
+    aoei_tensor d_vectors;   /* [arity * B, dims] gradient of `vectors`; `pooled` itself if there is no dense layer */
+    aoei_tensor d_projected; /* [arity * B, head_rows] gradient of `projected`; `d_vectors` itself if there is none */
     float *host, *host_grad; /* [arity * B, D] vectors and their gradients in main memory, for the objectives; owned */
     float *host_head;        /* [head_rows * (head_cols + 1)] weights, then biases of the classifier; owned */
-    double *head, *d_head;   /* [head_rows * (head_cols + 1)] the classifier in float64, and its gradient; owned */
+    double *head, *d_head;   /* [head_rows * (head_cols + 1)] weights and biases in float64, and their gradient; owned */
     void *workspace;         /* [workspace_bytes] workspace of the objectives; owned */
     size_t workspace_bytes;  /* size of the workspace */
 } aoei_pair_step;

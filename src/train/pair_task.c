@@ -24,20 +24,21 @@
 
 enum { MAX_WEIGHT = 10000 };
 
+/* The state of a fine-tuning run. */
 typedef struct pair_task {
-    aoei_task task;                /* functions that the trainer calls */
-    const aoe_train_options *o;    /* options, already checked; borrowed */
-    aoei_source *sources;          /* [o->n_data] examples of each file; owned */
-    aoei_file_loss *losses;        /* [o->n_data] loss of each file; owned */
-    size_t arity;                  /* maximum number of texts per example */
-    int contrastive;               /* 1: at least one file has no labels */
-    aoei_batches batches;          /* batches of the current epoch */
-    int warned;                    /* 1: the warning about unused examples was already logged */
-    int has_teacher;               /* 1: there is a teacher and its weight is above 0 */
-    aoei_teacher teacher;          /* vectors of the teacher */
-    aoei_pair_step step;           /* computes losses and gradients */
-    double *labels;                /* [B] labels of the batch; owned */
-    uint32_t *groups;              /* [arity * B] group of identical texts of each text of the batch; owned */
+    aoei_task task;             /* functions that the trainer calls */
+    const aoe_train_options *o; /* options, already checked; borrowed */
+    aoei_source *sources;       /* [o->n_data] examples of each file; owned */
+    aoei_file_loss *losses;     /* [o->n_data] loss of each file; owned */
+    size_t arity;               /* maximum number of texts per example */
+    int contrastive;            /* 1: at least one file has no labels */
+    aoei_batches batches;       /* batches of the current epoch */
+    int warned;                 /* 1: the warning about unused examples was already logged */
+    int has_teacher;            /* 1: there is a teacher and its weight is above 0 */
+    aoei_teacher teacher;       /* vectors of the teacher */
+    aoei_pair_step step;        /* computes losses and gradients */
+    double *labels;             /* [B] labels of the batch; owned */
+    uint32_t *groups; /* [arity * B] number of the group of identical texts to which each text of the batch belongs; owned */
     const float **teacher_vectors; /* [arity * B] teacher's vector of each text of the batch; NULL: no teacher; owned */
 } pair_task;
 

@@ -15,6 +15,7 @@ typedef struct aoei_train_log aoei_train_log;
 /* Opens the log for writing. If resume is set and step is above 0, the lines of an existing log up to this step are kept;
  * otherwise the log starts empty. */
 int aoei_train_log_open(aoei_train_log **log, const char *output, int resume, uint64_t step, aoe_error *err);
+/* Appends an event and flushes the file. */
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err);
 void aoei_train_log_close(aoei_train_log *log); /* accepts NULL */
 

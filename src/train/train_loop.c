@@ -49,7 +49,7 @@ static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_trai
     return e;
 }
 
-/* Writes an event to the log and passes it to the event callback. Of a long run, only about 1,000 step events are logged.
+/* Writes an event to the log and passes it to the event callback. Only about 1,000 step events of a long run are logged.
  * Checkpoints and the start of a resumed run are not logged, so that its log equals that of an uninterrupted run. */
 static int report_event(aoei_trainer *t, timer *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;

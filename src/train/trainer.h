@@ -22,7 +22,7 @@ typedef struct aoei_progress {
     int has_best;       /* 1: an evaluation has set best_score */
     double best_score;  /* highest score of an evaluation so far */
     uint64_t best_step; /* step of the evaluation with the best score */
-    uint64_t bad_evals; /* number of evaluations since then */
+    uint64_t bad_evals; /* number of evaluations since the one with the best score */
     double seconds; /* training time in seconds until the latest step or checkpoint; saved only for runs with a time limit */
 } aoei_progress;
 
@@ -64,7 +64,7 @@ struct aoei_trainer {
     aoei_task *task;                          /* what the run trains on; borrowed */
     double hidden_dropout, attention_dropout; /* dropout probabilities of hidden states and attention weights */
     aoe_model *base;                          /* initial model, or the checkpoint if the run resumes; owned */
-    aoe_model *view;                          /* `base` with the weights that are trained; owned */
+    aoe_model *view;                          /* model with the settings and files of `base` and the trained weights; owned */
     aoe_embedder *embedder;                   /* embedder of `view` for evaluation; NULL: not needed; owned */
     aoei_params *params;                      /* parameters to train; borrowed from the task */
     float *best;            /* [params->count] best weights so far; NULL if the run does not evaluate; owned */

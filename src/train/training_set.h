@@ -18,7 +18,7 @@ typedef struct aoei_dataset {
     size_t *first;    /* [n * arity + 1] index of the first text of each position (text1, text2 or query, positive, negative) of
                          each example; owned */
     double *labels;   /* [n] labels; owned */
-    uint32_t *groups; /* [number of texts] group of identical texts of each text; owned */
+    uint32_t *groups; /* [number of texts] number of the group of identical texts to which each text belongs; owned */
     double lowest, highest; /* lowest and highest label */
     size_t longest;         /* number of tokens of the longest text */
     size_t truncated;       /* number of texts that were truncated */
