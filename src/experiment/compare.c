@@ -74,9 +74,10 @@ static int load_cosines(const comparison *c, size_t configuration, size_t file, 
         size_t count;
         code = aoei_trial_read_pairs(&c->o->experiment, t, file, &cosine, &again, &count, err);
         if (!code && i && count != *pairs)
-            code = aoei_fail(err, AOE_EFORMAT,
-                             "%s has scores of %zu pairs, other runs have %zu; remove its directory to repeat the run",
-                             t->label, count, *pairs);
+            code = aoei_fail(
+                err, AOE_EFORMAT,
+                "%s has scores of %zu pairs, but other runs have scores of %zu; remove the directory of this run to repeat it",
+                t->label, count, *pairs);
         if (!code) {
             double *longer = aoei_realloc_array(*cosines, (i + 1) * count, sizeof *longer);
             *pairs = count;

@@ -68,7 +68,8 @@ static int check_options(const aoe_experiment_options *o, aoe_error *err) {
     if (!o->jobs || o->jobs > MAX_JOBS)
         return aoei_fail(err, AOE_EARG, "options.jobs must be 1 to %d", MAX_JOBS);
     if (o->threads != AOE_AUTO && o->threads < o->jobs)
-        return aoei_fail(err, AOE_EARG, "options.threads must be at least options.jobs, %zu: each run needs a thread", o->jobs);
+        return aoei_fail(err, AOE_EARG, "options.threads must be at least options.jobs (%zu), because each run needs a thread",
+                         o->jobs);
     if (o->n_seeds > MAX_RUNS || o->n_configurations > MAX_RUNS / (o->n_seeds ? o->n_seeds : 1))
         return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds", MAX_RUNS);
     for (size_t i = 0; i < o->n_configurations; i++)

@@ -52,7 +52,7 @@ static int compare_rows(const void *a, const void *b) {
 }
 
 /* Computes the statistics of the n scores of a row that are defined. defined: [n], workspace. */
-static void fill_row(aoe_grid_row *row, size_t n, double *defined) {
+static void compute_statistics(aoe_grid_row *row, size_t n, double *defined) {
     size_t count = 0;
     for (size_t s = 0; s < n; s++)
         if (!isnan(row->score[s]))
@@ -97,7 +97,7 @@ static int fill_result(const aoe_experiment_options *o, const aoei_experiment *e
         for (size_t s = 0; s < o->n_seeds; s++)
             score[s] = aoei_trial_score(o, aoei_experiment_trial(e, c, s), 0);
         r->rows[c] = (aoe_grid_row){.configuration = c, .score = score};
-        fill_row(&r->rows[c], o->n_seeds, defined);
+        compute_statistics(&r->rows[c], o->n_seeds, defined);
         r->n++;
     }
     if (!bad) {

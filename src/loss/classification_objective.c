@@ -126,7 +126,7 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     size_t i = aoei_sweep_read(&p->sweep, ctx, pair_logits, p);
     if (i < B)
         return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
-                         aoei_sweep_bad_vector(&p->sweep, i) ? "y" : "x");
+                         aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
     for (i = 0; i < B; i++)
         sum += p->term[i];
     result->total = result->classification = sum / (double)B;

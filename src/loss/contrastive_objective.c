@@ -129,7 +129,7 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     if (i < B)
         return aoei_fail(err, AOE_ENUMERIC,
                          "example %zu: the vector of the %s is not finite; check the weights and the learning rate", i,
-                         names[aoei_sweep_bad_vector(&p->sweep, i)]);
+                         names[aoei_sweep_nonfinite_vector(&p->sweep, i)]);
     compute_losses(p, with_grad, result);
     if (!isfinite(result->total))
         return aoei_fail(err, AOE_ENUMERIC,

@@ -124,7 +124,7 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     size_t i = aoei_sweep_read(&p->sweep, ctx, kl ? kl_value : cosine_value, p);
     if (i < B)
         return aoei_fail(err, AOE_ENUMERIC, "example %zu: vector %zu is not finite; check the weights and the learning rate", i,
-                         aoei_sweep_bad_vector(&p->sweep, i));
+                         aoei_sweep_nonfinite_vector(&p->sweep, i));
     for (i = 0; i < B; i++)
         sum += p->term[i];
     result->teacher = sum / terms_of(p);

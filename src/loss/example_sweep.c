@@ -134,7 +134,7 @@ size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn f
     return sweep(s, ctx, write_range, fn, arg);
 }
 
-size_t aoei_sweep_bad_vector(const aoei_sweep *s, size_t i) {
+size_t aoei_sweep_nonfinite_vector(const aoei_sweep *s, size_t i) {
     size_t a = 0;
     while (a < s->e.arity && read_vector(&s->e, i, a, s->v))
         a++;

@@ -52,6 +52,6 @@ size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn
  * finite, or n if there is none. */
 size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
 /* Returns the index (0 to arity - 1) of the first vector of example i that is not finite, or arity if all are finite. */
-size_t aoei_sweep_bad_vector(const aoei_sweep *s, size_t i);
+size_t aoei_sweep_nonfinite_vector(const aoei_sweep *s, size_t i);
 
 #endif

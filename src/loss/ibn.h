@@ -23,8 +23,7 @@ typedef struct aoei_ibn {
     double tau;             /* temperature (divisor of the cosines) */
     const double *label;    /* [B] labels of the pairs; borrowed */
     double threshold;       /* pairs with label >= threshold are positive pairs */
-    const uint32_t
-        *group; /* [N] id of the text of each row: equal ids mark identical texts; NULL: all texts differ; borrowed */
+    const uint32_t *group;  /* [N] id of the text of each row; equal texts have equal ids; NULL: all texts differ; borrowed */
 
     aoei_unit_rows rows;    /* [N, D] unit vectors; the caller sets all rows before each aoei_ibn_loss */
     double *targets;        /* [N] sum of the targets T_uv of each row u */

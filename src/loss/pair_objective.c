@@ -104,7 +104,7 @@ static int run(state *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_o
     size_t i = aoei_sweep_read(&p->sweep, ctx, score_pair, p);
     if (i < b->B)
         return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
-                         aoei_sweep_bad_vector(&p->sweep, i) ? "y" : "x");
+                         aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
     compute_losses(p, b, with_grad, result);
     if (!isfinite(result->total))
         return aoei_fail(err, AOE_ENUMERIC,

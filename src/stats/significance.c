@@ -273,7 +273,7 @@ static int check_bootstrap(const bootstrap *b, const double *gold, const double 
     if (!b->o->replicates || b->o->replicates > UINT32_MAX || !(b->o->confidence > 0.0 && b->o->confidence < 1.0))
         return aoei_fail(
             err, AOE_EARG,
-            "options.replicates is %zu and options.confidence is %g; replicates must be at least 1, confidence between 0 and 1",
+            "options.replicates is %zu and options.confidence is %g; use at least 1 replicate and a confidence between 0 and 1",
             b->o->replicates, b->o->confidence);
     if (has_nan(gold, b->pairs) || has_nan(x, values) || (y && has_nan(y, values)))
         return aoei_fail(err, AOE_ENUMERIC, "a score is NaN, which cannot be resampled; remove its run");

@@ -35,9 +35,8 @@ typedef struct aoei_batches {
     size_t epoch;               /* epoch that is currently planned, counted from 0; (size_t)-1: none */
     aoei_planned_batch *batch;  /* [n] batches of the epoch; owned */
     uint32_t *example;          /* [examples] index of each planned example in its source; owned */
-    uint32_t (
-        *text)[3]; /* [examples] index of the text drawn for each position of a planned example (text1, text2, ...); owned */
-    size_t unused; /* number of examples that are in no batch of the epoch */
+    uint32_t (*text)[3];        /* [examples] index of the text drawn for each position of a planned example; owned */
+    size_t unused;              /* number of examples that are in no batch of the epoch */
     /* workspace of aoei_batches_plan */
     size_t *order;   /* [largest number of examples of a source] examples of a source in random order; owned */
     size_t *queue;   /* [largest number of examples of a source] examples that are moved to a later batch; owned */

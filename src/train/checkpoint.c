@@ -371,8 +371,8 @@ static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const 
     const aoei_st_tensor *from = aoei_safetensors_find(s, name);
     if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != count)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor \"%s\" is not %zu F32 values; delete this checkpoint and resume from an older one", file,
-                         name, count);
+                         "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one",
+                         file, name, count);
     for (size_t at = 0; at < count; at += SLICE) {
         const size_t length = count - at < SLICE ? count - at : SLICE;
         memcpy(slice, (const unsigned char *)from->data + at * sizeof *slice, length * sizeof *slice);
@@ -396,7 +396,7 @@ static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
         const aoei_st_tensor *from = aoei_safetensors_find(s, names[i]);
         if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != v.rows * v.cols) {
             code = aoei_fail(err, AOE_EFORMAT,
-                             "%s: tensor \"%s\" is not %zu F32 values; delete this checkpoint and resume from an older one",
+                             "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one",
                              path, names[i], v.rows * v.cols);
             break;
         }
@@ -505,8 +505,8 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
         code = aoei_json_need_size(o, "format_version", &version, path, err);
     if (!code && version != CHECKPOINT_FORMAT)
         code = aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: format_version %zu is newer than this program; resume with the version that wrote it", path,
-                         version);
+                         "%s: format_version %zu is not supported; resume with the version of aoe that wrote the checkpoint",
+                         path, version);
     if (!code)
         code = check_options(t->settings, json_object_get(o, "options"), path, err);
     if (!code)

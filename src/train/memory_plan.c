@@ -124,7 +124,9 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
                          "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in total", o->n_texts,
                          o->length);
     if (o->length > max_length)
-        return aoei_fail(err, AOE_EARG, "a text of %zu tokens is longer than the model's %zu positions", o->length, max_length);
+        return aoei_fail(err, AOE_EARG,
+                         "a text of %zu tokens is longer than the maximum length of the model, %zu; plan shorter texts",
+                         o->length, max_length);
     return 0;
 }
 

@@ -417,7 +417,7 @@ static void plans_memory(void **state) {
     assert_int_equal(
         aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 11}, &p, &err),
         AOE_EARG);
-    FRAGMENT(err, "a text of 11 tokens is longer than the model's 10 positions");
+    FRAGMENT(err, "a text of 11 tokens is longer than the maximum length of the model, 10");
     assert_int_equal(
         aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 0, .length = 10}, &p, &err),
         AOE_EARG);
