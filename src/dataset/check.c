@@ -20,8 +20,8 @@
 
 /* A bad row of a file. */
 typedef struct bad_row {
-    size_t line;  /* line number in the file */
-    aoe_text why; /* reason; points into checked_file.bytes */
+    size_t line;     /* line number in the file */
+    aoe_text reason; /* reason; points into checked_file.bytes */
 } bad_row;
 
 /* A file and its rows. The struct owns all its memory. */
@@ -94,7 +94,7 @@ static void report_finding(check *c, const aoe_finding *f) {
 
 /* Returns the reason why a row is bad: the message without the file and line before it and the advice after it. name: file
  * name. */
-static aoe_text reason(const char *message, const char *name) {
+static aoe_text extract_reason(const char *message, const char *name) {
     const size_t len = strlen(name);
     const char *s = message, *end = message + strlen(message);
     if (!strncmp(s, name, len) && s[len] == ':') {
@@ -109,14 +109,15 @@ static aoe_text reason(const char *message, const char *name) {
 
 static void add_bad_row(void *user, size_t line, const char *message) {
     checked_file *f = user;
-    const aoe_text why = reason(message, f->records.name);
-    char *copy =
-        aoei_grow((void **)&f->bad, &f->bad_capacity, f->n_bad, sizeof *f->bad) ? NULL : aoei_chunks_take(&f->bytes, why.len);
+    const aoe_text reason = extract_reason(message, f->records.name);
+    char *copy = aoei_grow((void **)&f->bad, &f->bad_capacity, f->n_bad, sizeof *f->bad)
+                     ? NULL
+                     : aoei_chunks_take(&f->bytes, reason.len);
     f->no_memory |= !copy;
     if (!copy)
         return;
-    memcpy(copy, why.data, why.len);
-    f->bad[f->n_bad++] = (bad_row){line, {copy, why.len}};
+    memcpy(copy, reason.data, reason.len);
+    f->bad[f->n_bad++] = (bad_row){line, {copy, reason.len}};
 }
 
 /* Returns 1 if the first row of the file is bad, in which case the columns are unknown. Sets *line to its line. */
@@ -133,18 +134,18 @@ static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line
 /* Reads a file. If its first row is bad, only this bad row is stored. */
 static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
     const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = add_bad_row, .user = f};
-    aoe_error why = {.code = 0};
+    aoe_error reason = {.code = 0};
     size_t line;
-    int rc = aoei_records_read(&f->records, &c->names, path, &read, &why);
-    if (rc && !f->records.name && is_bad_first_row(&why, path, &line)) {
+    int rc = aoei_records_read(&f->records, &c->names, path, &read, &reason);
+    if (rc && !f->records.name && is_bad_first_row(&reason, path, &line)) {
         f->records.name = aoei_strdup(path);
         rc = f->records.name ? 0 : AOE_ENOMEM;
         if (!rc)
-            add_bad_row(f, line, why.message);
+            add_bad_row(f, line, reason.message);
     }
     if (rc == AOE_ENOMEM || (!rc && f->no_memory))
         return aoei_fail_nomem(err, (f->n_bad + 1) * sizeof *f->bad);
-    return rc ? aoei_fail(err, rc, "%s", why.message) : 0;
+    return rc ? aoei_fail(err, rc, "%s", reason.message) : 0;
 }
 
 static int read_files(check *c, const char *const *paths, aoe_error *err) {
@@ -318,7 +319,7 @@ static void check_file(check *c, const checked_file *f) {
             const aoe_finding x = {.kind = AOE_FINDING_INVALID,
                                    .file = f->records.name,
                                    .line = f->bad[bad].line,
-                                   .text = f->bad[bad].why,
+                                   .text = f->bad[bad].reason,
                                    .other_label = {"", 0}};
             report_finding(c, &x);
         }

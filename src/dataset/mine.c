@@ -175,7 +175,7 @@ static int embed(miner *m, aoe_error *err) {
         code = aoei_embed_lists(m->embedder, &block, m->host, err);
         const size_t failed = aoe_embed_failed_text(m->embedder);
         if (code)
-            return failed < n ? aoei_mine_name_text(&m->t, m->t.representative[first + failed], code, err) : code;
+            return failed < n ? aoei_mine_prefix_error(&m->t, m->t.representative[first + failed], code, err) : code;
         const aoei_tensor rows = aoei_tensor_rows(m->vectors, first, n);
         aoei_tensor_write(ctx, rows, m->host);
         aoei_l2_normalize(ctx, rows);

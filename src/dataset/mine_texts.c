@@ -188,7 +188,7 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     aoei_token_lists all;
     int code = aoei_encode_for_vectors(m, t->text, t->n_texts, &all, &failed, err);
     if (code)
-        return failed == (size_t)-1 ? code : aoei_mine_name_text(t, failed, code, err);
+        return failed == (size_t)-1 ? code : aoei_mine_prefix_error(t, failed, code, err);
     code = find_classes(t, &all, o, err);
     aoei_token_lists_free(&all);
     return code;
@@ -239,7 +239,7 @@ static int check_for_tsv(const aoei_mine_texts *t, aoe_error *err) {
     for (size_t i = 0; i < t->n_texts; i++)
         for (size_t k = 0; k < t->text[i].len; k++)
             if (t->text[i].data[k] == '\t' || t->text[i].data[k] == '\n' || t->text[i].data[k] == '\r')
-                return aoei_mine_name_text(
+                return aoei_mine_prefix_error(
                     t, i, aoei_fail(err, AOE_EFORMAT, "the text contains a TAB or a line end, %s", remedy), err);
     return AOE_OK;
 }
@@ -276,7 +276,7 @@ void aoei_mine_texts_free(aoei_mine_texts *t) {
     *t = (aoei_mine_texts){0};
 }
 
-static int has(const uint32_t *row, size_t n, uint32_t wanted) {
+static int contains(const uint32_t *row, size_t n, uint32_t wanted) {
     size_t low = 0, high = n;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -294,12 +294,12 @@ int aoei_mine_related(const aoei_mine_texts *t, uint32_t a, uint32_t b) {
     if (n_a > n_b)
         return aoei_mine_related(t, b, a);
     for (size_t i = 0; i < n_a; i++)
-        if (has(rows_b, n_b, rows_a[i]))
+        if (contains(rows_b, n_b, rows_a[i]))
             return 1;
     return 0;
 }
 
-int aoei_mine_name_text(const aoei_mine_texts *t, size_t i, int code, aoe_error *err) {
+int aoei_mine_prefix_error(const aoei_mine_texts *t, size_t i, int code, aoe_error *err) {
     size_t f = 0;
     for (; i >= t->file[f].n_texts; f++)
         i -= t->file[f].n_texts;

@@ -49,6 +49,6 @@ static inline size_t aoei_mine_role(const aoei_mine_row *r, size_t role) {
  * occurs in a row is related to itself. */
 int aoei_mine_related(const aoei_mine_texts *t, uint32_t a, uint32_t b);
 /* Inserts the file and the line of text i before the error message. Returns code. */
-int aoei_mine_name_text(const aoei_mine_texts *t, size_t i, int code, aoe_error *err);
+int aoei_mine_prefix_error(const aoei_mine_texts *t, size_t i, int code, aoe_error *err);
 
 #endif

@@ -83,7 +83,7 @@ static size_t collect_distinct(block *b, const aoei_text_pairs *c, size_t first,
 }
 
 /* Inserts the file, the line and the name of a text before the error message. Returns rc. err may be NULL. */
-static int name_text(const aoei_text_pairs *c, size_t pair, size_t side, int rc, aoe_error *err) {
+static int prefix_error(const aoei_text_pairs *c, size_t pair, size_t side, int rc, aoe_error *err) {
     aoei_error_prefix(err, "%s:%zu: %s", c->name, c->line(c->source, pair), c->side_name(pair, side));
     return rc;
 }
@@ -98,7 +98,7 @@ int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cos
         size_t distinct = collect_distinct(&b, c, first, count);
         rc = e->embed(e->user, b.text, distinct, b.vectors, b.truncated, &failed, err);
         if (rc && failed < distinct)
-            rc = name_text(c, first + b.source[failed] / 2, b.source[failed] % 2, rc, err);
+            rc = prefix_error(c, first + b.source[failed] / 2, b.source[failed] % 2, rc, err);
         for (size_t i = 0; !rc && i < count; i++)
             cosine[first + i] =
                 aoe_cosine(b.vectors + b.vector[2 * i] * e->dims, b.vectors + b.vector[2 * i + 1] * e->dims, e->dims);
@@ -118,7 +118,7 @@ int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, ao
         size_t tokens = 1;
         rc = e->count_tokens(e->user, c->text(c->source, i / 2, i % 2), &tokens, err);
         if (rc)
-            return name_text(c, i / 2, i % 2, rc, err);
+            return prefix_error(c, i / 2, i % 2, rc, err);
         if (!tokens)
             return aoei_fail(err, AOE_EFORMAT, "%s:%zu: %s has no token; correct or remove the row", c->name,
                              c->line(c->source, i / 2), c->side_name(i / 2, i % 2));

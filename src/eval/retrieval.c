@@ -137,7 +137,7 @@ static text_source queries_of(const aoei_retrieval_data *d, const aoei_eval_mode
     return (text_source){e, aoei_retrieval_query, 1, d->n_queries};
 }
 
-static int name_text(const aoei_retrieval_data *d, const text_source *x, size_t i, int rc, aoe_error *err) {
+static int prefix_error(const aoei_retrieval_data *d, const text_source *x, size_t i, int rc, aoe_error *err) {
     const aoei_examples *from = x->queries && !d->grouped ? &d->queries : &d->texts;
     aoei_error_prefix(err, "%s:%zu", from->name, from->line[x->queries ? d->query[i].index : i]);
     return rc;
@@ -153,7 +153,7 @@ static int check_tokens(const aoei_retrieval_data *d, const text_source *x, aoe_
         if (!rc && !tokens)
             rc = aoei_fail(err, AOE_EFORMAT, "the text has no token; correct or remove the row");
         if (rc)
-            return name_text(d, x, i, rc, err);
+            return prefix_error(d, x, i, rc, err);
     }
     return rc;
 }
@@ -167,7 +167,7 @@ static int embed(search *s, const text_source *x, aoei_tensor to, size_t *trunca
             s->text[i] = x->text(s->d, first + i);
         rc = x->encoder->embed(x->encoder->user, s->text, n, s->host, s->truncated, &failed, err);
         if (rc)
-            return failed < n ? name_text(s->d, x, first + failed, rc, err) : rc;
+            return failed < n ? prefix_error(s->d, x, first + failed, rc, err) : rc;
         const aoei_tensor rows = aoei_tensor_rows(to, first, n);
         for (size_t i = 0; i < n; i++)
             *truncated += s->truncated[i];

@@ -39,7 +39,7 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
 
 /* ---- training */
 
-static json_t *real(double x) {
+static json_t *real_or_null(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
@@ -48,9 +48,9 @@ static json_t *real(double x) {
 static void log_event(const work *w, const aoe_train_event *e) {
     const int done = e->kind == AOE_TRAIN_DONE;
     json_t *o = json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", done ? "done" : "eval", "step", (json_int_t)e->step,
-                          "steps", (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", real(e->score), "dev_pearson",
-                          real(aoe_dev_set_pearson(w->dev)), "best_dev_spearman", real(e->best_score), "best_step",
-                          (json_int_t)e->best_step, "seconds", e->seconds);
+                          "steps", (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", real_or_null(e->score),
+                          "dev_pearson", real_or_null(aoe_dev_set_pearson(w->dev)), "best_dev_spearman",
+                          real_or_null(e->best_score), "best_step", (json_int_t)e->best_step, "seconds", e->seconds);
     char *line = aoei_json_text(o, JSON_COMPACT);
     if (w->log && line) {
         fprintf(w->log, "%s\n", line);

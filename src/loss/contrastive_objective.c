@@ -143,8 +143,8 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     return 0;
 }
 
-static void bind(state *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace, size_t bytes,
-                 const aoe_context *ctx) {
+static void initialize(state *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace, size_t bytes,
+                       const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
     p->sweep.e = (aoei_vector_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
@@ -189,7 +189,7 @@ int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_exampl
         ctx = &serial;
     }
     state p;
-    bind(&p, o, batch, workspace, workspace_bytes, ctx);
+    initialize(&p, o, batch, workspace, workspace_bytes, ctx);
     return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
 }
 

@@ -44,7 +44,7 @@ size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
 }
 
 /* Returns the divisor of the sum of all losses: the number of pairs for cosines, the number of texts for distributions. */
-static double terms_of(const state *p) {
+static double count_terms(const state *p) {
     const aoei_vector_examples *e = &p->sweep.e;
     return (double)(p->d->form == AOE_DISTILL_COSINE ? (e->arity - 1) * e->n : e->arity * e->n);
 }
@@ -68,7 +68,8 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, pairs = p->sweep.e.arity - 1;
     for (size_t n = 0; n < pairs; n++)
-        aoei_cosine_grad(v, v + (1 + n) * D, D, p->d->weight * 2 * p->error[i * pairs + n] / terms_of(p), g, g + (1 + n) * D);
+        aoei_cosine_grad(v, v + (1 + n) * D, D, p->d->weight * 2 * p->error[i * pairs + n] / count_terms(p), g,
+                         g + (1 + n) * D);
 }
 
 /* ----------------------------------------------------------- distributions */
@@ -105,7 +106,7 @@ static void kl_value(void *arg, size_t i, const double *v, double *g) {
 static void kl_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, arity = p->sweep.e.arity;
-    const double scale = p->d->weight / terms_of(p);
+    const double scale = p->d->weight / count_terms(p);
     for (size_t a = 0; a < arity; a++) {
         const double *s = v + a * D;
         const float *t = p->d->teacher[i * arity + a];
@@ -127,7 +128,7 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
                          aoei_sweep_nonfinite_vector(&p->sweep, i));
     for (i = 0; i < B; i++)
         sum += p->term[i];
-    result->teacher = sum / terms_of(p);
+    result->teacher = sum / count_terms(p);
     result->total += p->d->weight * result->teacher;
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, kl ? kl_gradient : cosine_gradient, p) : B;
     if (i < B)
@@ -138,7 +139,7 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     return 0;
 }
 
-static void bind(state *p, const aoei_distill *d, const aoei_example_batch *b, void *workspace, size_t bytes) {
+static void initialize(state *p, const aoei_distill *d, const aoei_example_batch *b, void *workspace, size_t bytes) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
     p->d = d;
@@ -172,6 +173,6 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
         ctx = &serial;
     }
     state p;
-    bind(&p, d, batch, workspace, workspace_bytes);
+    initialize(&p, d, batch, workspace, workspace_bytes);
     return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
 }

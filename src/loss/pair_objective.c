@@ -118,8 +118,8 @@ static int run(state *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_o
     return 0;
 }
 
-static void bind(state *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes,
-                 const aoe_context *ctx) {
+static void initialize(state *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes,
+                       const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D);
     p->sweep.e = (aoei_vector_examples){.n = b->B,
@@ -167,7 +167,7 @@ int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *b
         ctx = &serial;
     }
     state p;
-    bind(&p, o, batch, workspace, workspace_bytes, ctx);
+    initialize(&p, o, batch, workspace, workspace_bytes, ctx);
     return run(&p, batch, ctx, result, err);
 }
 

@@ -46,8 +46,8 @@ static void add_threshold(aoe_binary_metrics *m, const counts *s, size_t n) {
     }
 }
 
-static void visit_thresholds(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n,
-                             const size_t *order) {
+static void scan_thresholds(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n,
+                            const size_t *order) {
     counts s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* a threshold that accepts no pair */
     add_threshold(m, &s, n);
     for (size_t end = n, first; end > 0; end = first) {
@@ -78,7 +78,7 @@ int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positi
     if (!order)
         return aoei_fail_nomem(err, 2 * n * sizeof *order);
     aoei_argsort(score, n, order, order + n);
-    visit_thresholds(m, score, positive, n, order);
+    scan_thresholds(m, score, positive, n, order);
     aoei_free(order);
     if (!m->positives)
         m->f1 = m->f1_threshold = m->f1_precision = m->f1_recall = m->average_precision = NAN;

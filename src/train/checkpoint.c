@@ -283,7 +283,7 @@ static int check_files(const char *dir, aoe_error *err) {
     return code;
 }
 
-static int is_damage(int code) {
+static int is_damaged(int code) {
     return code == AOE_EFORMAT || code == AOE_ENOENT;
 }
 
@@ -338,7 +338,7 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     while (!(code = find_before(path, &step, step, output, err)) && *path) {
         aoe_error reason;
         code = check_files(*path, &reason);
-        if (!is_damage(code)) {
+        if (!is_damaged(code)) {
             code = code ? aoei_fail(err, code, "%s", reason.message) : AOE_OK;
             break;
         }

@@ -107,7 +107,7 @@ static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
 }
 
 /* Applies dropout in place to hidden states or their gradients, if the architecture has dropout before the head. */
-static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
+static void apply_dropout(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
     const aoei_encoder_ops *ops = s->config.arch->encoder;
     if (ops->mlm_dropout)
         ops->mlm_dropout(s->ctx, &s->config, rows, &s->buffer.batch, drop);
@@ -116,7 +116,7 @@ static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encod
 /* Computes s->normed for the masked tokens from the last hidden states. Dropout may change `last`. */
 static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
-    drop_rows(s, last, drop);
+    apply_dropout(s, last, drop);
     aoei_rows_gather(s->ctx, t.in, last, s->index);
     s->config.arch->encoder->mlm_forward(&t);
 }
@@ -155,7 +155,7 @@ static void head_backward(aoei_mlm_step *s, aoei_tensor d_last, const aoei_encod
     const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, s->n_masked);
     s->config.arch->encoder->mlm_backward(&t, d);
     aoei_rows_scatter(s->ctx, d_last, d, s->index);
-    drop_rows(s, d_last, drop);
+    apply_dropout(s, d_last, drop);
 }
 
 void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, double scale, aoei_mlm_sums *sums) {

@@ -92,7 +92,7 @@ static double learning_rate(const aoei_trainer *t, uint64_t step) {
     return t->o->lr * (double)(t->total_steps - step) / (double)(t->total_steps - t->warmup_steps);
 }
 
-static int take_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *err) {
+static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const uint64_t step = t->progress.step;
     aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
@@ -192,7 +192,7 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
     while (t->progress.step < t->total_steps && !out_of_patience(t)) {
         aoe_train_event e;
         int saved = 0;
-        int code = take_step(t, m, &e, err);
+        int code = run_step(t, m, &e, err);
         if (!code)
             code = report_event(t, m, &e, err);
         const int save = is_due(t, t->o->save_every), score = t->task->evaluate && is_due(t, t->o->eval_every);
