@@ -152,6 +152,7 @@ static int open_in_place(aoei_writer *w, aoe_error *err) {
     return w->file ? 0 : aoei_fail_errno(err, errno, "cannot write %s", w->path);
 }
 
+/* Opens w for the file at the end of the symbolic links of path. allow_in_place: 1 if a device or a pipe is accepted. */
 static int open_writer(aoei_writer *w, const char *path, int allow_in_place, aoe_error *err) {
     *w = (aoei_writer){.path = aoei_strdup(path)};
     struct stat st;

@@ -82,6 +82,7 @@ static double reflection(work *x) {
     return length * largest;
 }
 
+/* Reduces A to a tridiagonal matrix by Householder reflections, which remain in the rows of A. */
 static void tridiagonal(work *x) {
     const size_t n = x->n;
     for (x->k = 0; x->k + 2 < n; x->k++) {
@@ -192,6 +193,7 @@ static double negligible(const work *x) {
     return DBL_EPSILON / 2 * largest;
 }
 
+/* Makes the tridiagonal matrix diagonal by sweeps of the QL algorithm; d then contains the eigenvalues. */
 static int diagonal(work *x, aoe_error *err) {
     const double threshold = negligible(x);
     for (size_t l = 0; l < x->n; l++)
@@ -223,6 +225,8 @@ static void sort_values(work *x) {
     }
 }
 
+/* Writes the eigenvalues in descending order to value[n] and their eigenvectors to the rows of A. The component of an
+ * eigenvector with the largest magnitude is made positive. */
 static void write_rows(const work *x, double *value) {
     const size_t n = x->n;
     for (size_t i = 0; i < n; i++) {

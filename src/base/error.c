@@ -71,6 +71,7 @@ int aoei_fail(aoe_error *err, int code, const char *fmt, ...) {
     return store_message(err, code, text);
 }
 
+/* Returns the AOE error code of an errno value. */
 static int code_of_errno(int errnum) {
     switch (errnum) {
     case ENOSPC:
@@ -85,6 +86,7 @@ static int code_of_errno(int errnum) {
     }
 }
 
+/* Returns what the user can do about an errno value, for the end of a message. */
 static const char *remedy_of_errno(int errnum) {
     switch (errnum) {
     case ENOSPC:

@@ -31,6 +31,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local int out_of_memory; /* 1 if an allocation for jansson failed in this thread since the last reset */
 static _Thread_local void *reserve; /* memory for the parser after a failed allocation; allocated while this thread parses */
 
+/* malloc of jansson. If the allocation fails while a parser runs, it returns the reserved memory, if that is still available,
+ * and sets out_of_memory. */
 static void *allocate(size_t bytes) {
     void *p = aoei_malloc(bytes);
     if (p)
@@ -89,6 +91,8 @@ typedef struct input {
     size_t len;       /* bytes */
 } input;
 
+/* Input callback of jansson: copies the next at most CHUNK bytes of the input. Returns their number, or 0 at the end and
+ * after a failed allocation. */
 static size_t feed(void *buffer, size_t size, void *arg) {
     input *in = arg;
     size_t n = in->len < CHUNK ? in->len : CHUNK;

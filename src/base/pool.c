@@ -87,6 +87,7 @@ static inline uint64_t spin(const aoei_pool *p, int (*ready)(uint64_t, uint64_t)
     return state;
 }
 
+/* Runs tasks of the current job as worker `index` until none is left. */
 static void run_tasks(aoei_pool *p, size_t index) {
     for (;;) {
         size_t task = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
@@ -122,6 +123,7 @@ static int join_job(aoei_pool *p, uint64_t *state) {
     return 0;
 }
 
+/* Leaves the job. The last worker that leaves a closed job wakes the caller, which may be asleep. */
 static void leave_job(aoei_pool *p) {
     uint64_t before = atomic_fetch_sub_explicit(&p->state, 1, memory_order_acq_rel);
     if ((before & OPEN) || (before & INSIDE) != 1)
@@ -181,6 +183,7 @@ static void run_serial(size_t n_tasks, aoei_task_fn fn, void *arg, size_t index)
         fn(arg, task, index);
 }
 
+/* Runs a job on the calling thread, which is worker 0, and on the other threads of the pool. */
 static void run_parallel(aoei_pool *p, size_t n_tasks, aoei_task_fn fn, void *arg) {
     p->fn = fn;
     p->arg = arg;

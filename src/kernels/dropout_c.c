@@ -10,6 +10,7 @@ typedef struct row {
     uint32_t word[16][4];      /* mask words of the current block */
 } row;
 
+/* Computes the mask words of a block of 64 elements; each call of Philox gives four words. */
 static void compute_masks(row *r, size_t block) {
     for (size_t lane = 0; lane < 16; lane++) {
         const uint32_t counter[4] = {r->d->counter[0] + (uint32_t)(block / 4 + lane), r->d->counter[1], r->d->counter[2],

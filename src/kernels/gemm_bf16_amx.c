@@ -252,10 +252,12 @@ static void pack_step(float *tiles, const source *s, int is_a, size_t line, size
     pack_tile(tiles + TILE_WORDS, s, is_a, line + first, lines - first, k, ks);
 }
 
+/* Returns the memory for a chunk of packed A. All chunks share it unless keeps_a is 1. */
 static float *a_chunk(const work *w, size_t chunk) {
     return w->a_chunks + (w->keeps_a ? chunk_start(w, chunk) * block_count(w) * STEP_WORDS : 0);
 }
 
+/* Packs all rows of A for the steps of one chunk. */
 static void pack_a(const work *w, size_t chunk) {
     const size_t first = chunk_start(w, chunk), end = chunk_start(w, chunk + 1);
     float *to = a_chunk(w, chunk);

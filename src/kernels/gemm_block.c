@@ -57,6 +57,7 @@ void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void
                    min_size(n1 - n, tier->panel));
 }
 
+/* Packs the rows of A of this block. */
 static void pack_rows(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
@@ -122,6 +123,7 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
         w->tier->epilogue(g, t->sums, t->sums_row, m, n, t->rows, t->columns);
 }
 
+/* Computes one block of C: packs the rows of A, then computes tile by tile. */
 static void multiply_block(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;

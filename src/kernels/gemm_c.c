@@ -35,6 +35,7 @@ static void tile(const aoei_gemm_tile *t) {
     }
 }
 
+/* Packs `lines` float32 lines of an operand; line 0 fills the rest of the panel. */
 static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
     const float *from = src;
     for (size_t k = 0; k < K; k++)
@@ -50,6 +51,7 @@ static void pack_lines_rounded(float *dst, size_t stride, const void *src, size_
             dst[k * stride + i] = aoei_bf16_to_f32(aoei_bf16_from_f32(from[(i < lines ? i : 0) * row + k * col]));
 }
 
+/* Packs bf16 lines as float32. */
 static void pack_lines_bf16(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
     const aoei_bf16 *from = src;
     for (size_t k = 0; k < K; k++)

@@ -34,6 +34,7 @@ static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     c[3 * P] = s30, c[3 * P + 1] = s31, c[3 * P + 2] = s32, c[3 * P + 3] = s33;
 }
 
+/* Computes a tile with fewer than P rows; row and col are the strides of A in its panel. */
 static void part_tile(const aoei_tile_f64 *t, size_t rows, size_t row, size_t col) {
     for (size_t i = 0; i < rows; i++) {
         double *c = t->c + i * P, s[SLICE] = {0};

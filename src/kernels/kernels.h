@@ -47,8 +47,7 @@ typedef enum aoei_activation {
  *     activation:      v = round(f), pre = v, C = round(activation(v) + residual)
  *     gate (backward): C = round(f * activation'(gate) + residual)
  * Operands that are NULL are omitted from the formulas. If accumulate is 1, scale must be 1, and bias, activation, pre,
- * gate and residual must be
- * absent. */
+ * gate and residual must be absent. */
 typedef struct aoei_gemm_args {
     size_t M, N, K;             /* C is [M,N], A is [M,K], B is [K,N] */
     const void *a;              /* A[m][k] = a[m * a_row + k * a_col] */

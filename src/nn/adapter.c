@@ -22,6 +22,7 @@ static aoei_tensor in_workspace(aoei_tensor workspace, aoei_dtype type, size_t r
     return aoei_tensor_wrap_typed(type, workspace.data, NULL, rows, cols);
 }
 
+/* Returns the arguments of c = scale a b, where the caller sets b. */
 static aoei_gemm_args gemm_args(aoei_tensor c, aoei_tensor a, double scale) {
     return (aoei_gemm_args){.M = a.rows,
                             .N = c.cols,

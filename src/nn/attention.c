@@ -102,12 +102,14 @@ static aoei_attention_span span_at(const attention_job *j, size_t i) {
     return (aoei_attention_span){first, T, first, T, b->text_index ? b->text_index[i] : (uint32_t)i, 0};
 }
 
+/* Makes a job compute the texts of a batch. */
 static void take_batch(attention_job *j, const aoei_batch *b) {
     j->batch = b;
     j->n_spans = b->n_texts;
     j->max_queries = j->max_keys = b->longest;
 }
 
+/* Makes a job compute spans[n]. */
 static void take_spans(attention_job *j, const aoei_attention_span *spans, size_t n) {
     j->spans = spans;
     j->n_spans = n;
@@ -122,6 +124,7 @@ static void multiply(const head_work *w, aoei_gemm_args g) {
     (w->job->type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(&g, w->gemm_scratch);
 }
 
+/* Prepares w for text or span `text`: its rows, its dropout parameters and the scratch buffers of the worker. */
 static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
     const aoei_attention_span span = span_at(j, text);
     memset(w, 0, sizeof *w);
@@ -249,6 +252,7 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
     clear_masked(w, w->p, q0, rows, keys);
 }
 
+/* Computes up to CHUNK queries of a text, for the query heads that share one key-value head. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const attention_job *j = arg;
     const aoei_attention *a = j->a;
@@ -374,6 +378,7 @@ static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys)
     clear_masked(w, w->ds, q0, rows, keys);
 }
 
+/* Computes the gradients of a block of queries: adds the gradients of keys and values to dk and dv, and writes dq. */
 static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
     const attention_job *j = w->job;
     const key_range keys = block_keys(w, q0, rows);
@@ -404,6 +409,7 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
                                  .scale = 1});
 }
 
+/* Computes the gradients of one key-value head of a text and of the query heads that share it. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const attention_job *j = arg;
     const aoei_attention *a = j->a;

@@ -17,6 +17,7 @@ typedef struct entropy_job {
     uint8_t *best;            /* [M] 1 if no logit exceeds the target's */
 } entropy_job;
 
+/* Computes the loss of one row and replaces its logits by their gradient. */
 static void entropy_task(void *arg, size_t row, size_t worker) {
     const entropy_job *j = arg;
     const size_t V = j->logits.cols, target = (size_t)j->target[row];

@@ -41,6 +41,7 @@ aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *
     };
 }
 
+/* Computes y = dropout(x) + residual for one row; without residual, y = dropout(x). */
 static void drop_row(const dropout_job *j, size_t r, const aoei_dropout_row *d) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);
@@ -67,6 +68,7 @@ static void dropout_task(void *arg, size_t task, size_t worker) {
     }
 }
 
+/* Computes y = x + residual for a block of rows. It is used if the dropout probability is 0. */
 static void add_task(void *arg, size_t task, size_t worker) {
     const dropout_job *j = arg;
     (void)worker;

@@ -33,6 +33,7 @@ static void table_row(const embedding_job *j, float *to, aoei_tensor table, size
         k->from_int8(to, from, table.scale[row], table.cols);
 }
 
+/* Computes the sum of the embeddings for ROWS tokens. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
@@ -66,6 +67,7 @@ void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor w
     aoei_parallel_for(ctx->pool, (y.rows + ROWS - 1) / ROWS, forward_task, &j);
 }
 
+/* Adds the gradients of all tokens to COLUMNS columns of the tables. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);

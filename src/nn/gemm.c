@@ -51,6 +51,7 @@ static void *at(const void *p, aoei_dtype type, size_t offset) {
     return p ? (unsigned char *)p + offset * aoei_dtype_size(type) : NULL;
 }
 
+/* Computes one block of C with the kernel. */
 static void block_task(void *arg, size_t task, size_t worker) {
     const grid *s = arg;
     const aoei_kernels *k = aoei_kernels_of(s->ctx);
@@ -123,6 +124,7 @@ typedef struct pack_job {
     int transposed;  /* 1: B[k][n] is t[n][k] */
 } pack_job;
 
+/* Packs columns [n0, n1) of b with the kernel. */
 static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                          size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
@@ -154,6 +156,7 @@ static void pack_converted(const pack_job *j, float *converted, size_t n0, size_
     pack_columns(j, panel, converted, AOEI_F32, j->transposed ? 1 : n, j->transposed ? K : 1, 0, n);
 }
 
+/* Packs one panel, that is AOEI_GEMM_PANEL columns of B. */
 static void pack_task(void *arg, size_t task, size_t worker) {
     const pack_job *j = arg;
     const aoei_tensor t = j->t;

@@ -17,11 +17,13 @@ typedef struct gate_job {
     size_t n; /* number of elements */
 } gate_job;
 
+/* Returns the kernel of the activation. */
 static aoei_gelu_f32_fn *activation_kernel(const gate_job *j) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     return j->activation == AOEI_SILU ? k->silu_f32 : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_f32 : k->gelu_f32;
 }
 
+/* Returns the kernel that multiplies a gradient by the derivative of the activation. */
 static aoei_gelu_grad_f32_fn *gradient_kernel(const gate_job *j) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     return j->activation == AOEI_SILU        ? k->silu_grad_f32
@@ -44,6 +46,7 @@ static void store_rounded(const gate_job *j, aoei_tensor t, size_t at, size_t n,
         aoei_kernels_of(j->ctx)->to_bf16(aoei_b16(t) + at, x, n);
 }
 
+/* Computes y = activation(gate) up for a block of elements. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const gate_job *j = arg;
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
@@ -58,6 +61,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     }
 }
 
+/* Replaces gate and up by their gradients for a block of elements. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const gate_job *j = arg;
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;

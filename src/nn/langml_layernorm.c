@@ -18,6 +18,7 @@ typedef struct norm_job {
     double eps;
 } norm_job;
 
+/* Returns a row of x as float32: a pointer into x, or a converted copy in `buffer`. */
 static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     if (j->x.type == AOEI_F32)
         return aoei_tensor_at(j->x, row, 0);
@@ -25,6 +26,7 @@ static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     return buffer;
 }
 
+/* y = (x - mean(x)) scale gamma + beta, where scale = 1 / sqrt(mean(x^2) + eps). Stores the mean and the scale in stats. */
 static void forward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
     const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
@@ -66,6 +68,7 @@ static void backward_row(const norm_job *j, size_t row, float *buffer) {
         dx[i] = (float)(scale * ((double)dy[i] * (double)gamma[i] - mean - (double)x[i] * scale * dot));
 }
 
+/* Computes ROWS rows of the forward pass, or of the backward pass if dy is set. */
 static void norm_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->x.rows ? first + ROWS : j->x.rows;

@@ -47,6 +47,7 @@ void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor s
     aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), forward_task, &j);
 }
 
+/* Adds the gradients of COLUMNS elements of gamma and beta. */
 static void param_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
@@ -61,6 +62,7 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
         aoei_kernels_of(j->ctx)->layernorm_param_grad_f32(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
 }
 
+/* Computes dx for a block of rows. */
 static void input_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;

@@ -20,6 +20,7 @@ size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, 
     return most > weight ? most : weight;
 }
 
+/* The forward pass without an adapter. */
 static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                     const aoei_linear_epilogue *e) {
     aoei_gemm_args g = {.M = x.rows,
@@ -79,6 +80,7 @@ static void column_sum_task(void *arg, size_t task, size_t worker) {
         aoei_kernels_of(s->ctx)->column_sum_f32(sum, aoei_f32(s->x) + c, s->x.ld, s->x.rows, n);
 }
 
+/* dw += dy^T x. */
 static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor x) {
     aoei_gemm_args g = {.M = dy.cols,
                         .N = x.cols,
@@ -93,6 +95,7 @@ static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, 
     aoei_multiply(ctx, x.type, &g, x, 0, l->workspace);
 }
 
+/* dx = dy w, or dx += dy w, multiplied by the gradient of the activation if there is a gate. */
 static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor w) {
     aoei_gemm_args g = {.M = dy.rows,
                         .N = w.cols,

@@ -29,6 +29,7 @@ typedef struct scan {
     size_t first_query, first_text; /* rows of the block's first query and text */
 } scan;
 
+/* Returns 1 if a ranks after b: its score is lower or, for equal scores, its text comes later. */
 static int is_worse(aoei_neighbor a, aoei_neighbor b) {
     return a.score < b.score || (!(a.score > b.score) && a.text > b.text);
 }
@@ -47,6 +48,7 @@ static void replace_root(aoei_neighbor *heap, size_t n, aoei_neighbor x) {
     heap[at] = x;
 }
 
+/* Returns 1 if any of LANES scores exceeds the limit. */
 static int any_above(const float *score, float limit) {
     int any = 0;
     for (size_t i = 0; i < LANES; i++)
@@ -54,6 +56,7 @@ static int any_above(const float *score, float limit) {
     return any;
 }
 
+/* Inserts the texts of a block into the heap of one query. */
 static void scan_row(const scan *s, size_t row) {
     const aoei_nearest_job *j = s->j;
     const float *score = aoei_tensor_at(s->scores, row, 0);
@@ -70,6 +73,7 @@ static void scan_row(const scan *s, size_t row) {
     }
 }
 
+/* Scans the scores of ROWS queries. */
 static void scan_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const scan *s = arg;
@@ -123,6 +127,7 @@ typedef struct search {
     aoei_neighbor *best;        /* [Q, k] results, in the arena */
 } search;
 
+/* Takes the memory of a search from its arena. */
 static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_t D, size_t k) {
     size_t found = 0;
     s->arena.overflow |= aoei_mul_size(Q, k, &found);

@@ -36,6 +36,7 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
     return tasks;
 }
 
+/* Returns the segment that a task updates. */
 static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
     while (low < high) { /* finds the last segment whose first_task is at most `task`; an empty segment has the first_task of
@@ -49,6 +50,7 @@ static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     return &o->segments[low];
 }
 
+/* Packs the panel of a weight that begins at row n0. */
 static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
     const size_t n1 = w->rows - n0 < AOEI_GEMM_PANEL ? w->rows : n0 + AOEI_GEMM_PANEL;
     aoei_gemm_pack_fn *pack =
@@ -56,6 +58,7 @@ static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
     pack(w->packed, w->data, AOEI_F32, 1, w->ld, w->cols, n0, n1);
 }
 
+/* Updates one block of a segment and, if the segment is a weight with a packed form, packs its rows. */
 static void adamw_task(void *arg, size_t task, size_t worker) {
     const adamw_job *j = arg;
     (void)worker;
@@ -100,6 +103,7 @@ typedef struct squares_job {
     double partial[PARTIALS]; /* sum of each task */
 } squares_job;
 
+/* Computes the sum of squares of one block. */
 static void squares_task(void *arg, size_t task, size_t worker) {
     squares_job *j = arg;
     (void)worker;

@@ -69,6 +69,7 @@ static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, 
     }
 }
 
+/* Pools one text. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
@@ -107,6 +108,7 @@ static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, do
     }
 }
 
+/* Writes the gradient of the tokens of one text. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
@@ -147,6 +149,7 @@ void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor 
     aoei_parallel_for(ctx->pool, batch->n_texts, backward_task, &j);
 }
 
+/* Scales one row to unit length. The length is treated as at least 1e-12. */
 static void normalize_task(void *arg, size_t task, size_t worker) {
     const aoei_tensor *t = arg;
     (void)worker;

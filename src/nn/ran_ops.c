@@ -53,6 +53,7 @@ typedef struct table_job {
     double base;
 } table_job;
 
+/* Writes the cosines and sines for one position. */
 static void table_task(void *arg, size_t task, size_t worker) {
     const table_job *j = arg;
     const size_t dim = j->table.cols;
@@ -83,6 +84,7 @@ static const float *angles(const swish_job *j, size_t row) {
     return j->r && j->r->position && j->r->position[row] ? aoei_tensor_at(j->r->table, j->r->position[row], 0) : NULL;
 }
 
+/* Computes y = x sigmoid(x) for one row and rotates it if the row has a position. */
 static void swish_row(const swish_job *j, size_t row, float *scratch) {
     const size_t n = j->x.cols;
     const float *x = read_row(j->ctx, j->x, row, scratch), *angle = angles(j, row);
@@ -93,6 +95,7 @@ static void swish_row(const swish_job *j, size_t row, float *scratch) {
     write_row(j->ctx, j->y, row, y);
 }
 
+/* Computes dx of swish_row for one row. */
 static void gradient_row(const swish_job *j, size_t row, float *scratch) {
     const size_t n = j->x.cols;
     float *d = scratch, *dg = scratch + n;
@@ -143,6 +146,7 @@ typedef struct sum_job {
     size_t rows_per_task;
 } sum_job;
 
+/* Computes one output row of the gated sum. */
 static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->y.cols;
@@ -162,6 +166,7 @@ static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, 
     write_row(j->ctx, j->y, row, y);
 }
 
+/* Computes the gradients of `gated` and, with swish, of x for one row. */
 static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->dy.cols;
@@ -183,6 +188,7 @@ static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_ro
     write_row(j->ctx, j->dx, row, dx);
 }
 
+/* Computes a block of rows of the forward pass, or of the backward pass if dy is set. */
 static void sum_task(void *arg, size_t task, size_t worker) {
     const sum_job *j = arg;
     const aoei_gated_sum *s = j->s;

@@ -50,6 +50,7 @@ void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor sta
     aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), forward_task, &j);
 }
 
+/* Adds the gradients of COLUMNS elements of gamma. */
 static void param_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
@@ -63,6 +64,7 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
         aoei_kernels_of(j->ctx)->rmsnorm_param_grad_f32(dgamma, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
 }
 
+/* Computes dx for a block of rows. */
 static void input_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;

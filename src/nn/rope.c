@@ -65,6 +65,7 @@ void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope 
     aoei_parallel_for(ctx->pool, batch->n_texts, table_task, &j);
 }
 
+/* Rotates all heads of ROWS tokens. */
 static void rotate_task(void *arg, size_t task, size_t worker) {
     const rope_job *j = arg;
     const size_t end = (task + 1) * ROWS < j->x.rows ? (task + 1) * ROWS : j->x.rows;

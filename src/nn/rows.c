@@ -17,6 +17,7 @@ typedef struct rows_job {
     size_t n;              /* rows of the smaller matrix */
 } rows_job;
 
+/* Copies rows index[i] of `from` to rows i of `to`. */
 static void gather_task(void *arg, size_t task, size_t worker) {
     const rows_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
@@ -35,6 +36,7 @@ void aoei_rows_gather(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, 
     aoei_parallel_for(ctx->pool, (j.n + ROWS - 1) / ROWS, gather_task, &j);
 }
 
+/* Copies rows i of `from` to rows index[i] of `to`. */
 static void scatter_task(void *arg, size_t task, size_t worker) {
     const rows_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
@@ -56,6 +58,7 @@ void aoei_rows_scatter(const aoe_context *ctx, aoei_tensor to, aoei_tensor from,
     aoei_rows_put(ctx, to, from, index);
 }
 
+/* Adds rows i of `from` to rows index[i] of `to`. */
 static void add_task(void *arg, size_t task, size_t worker) {
     const rows_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
