@@ -72,6 +72,7 @@ static const field fields[] = {
     FIELD("lora.load_8bit", INTEGER, lora.load_8bit),
 };
 
+/* Return the JSON value of an option: "auto" for AOE_AUTO. */
 static json_t *integer(json_int_t x) {
     return x == AOE_AUTO ? json_string("auto") : json_integer(x);
 }

@@ -27,7 +27,7 @@ struct aoei_experiment {
     size_t *first;                   /* [n_configurations] index of the first trial of each configuration; owned */
     size_t n, finished, failed;      /* number of all trials, of trials with a record, and of trials that failed */
     size_t best;                     /* index of the trial with the highest score whose model is on disk; n: none */
-    size_t memory;                   /* maximum bytes of all running trials; 0: unknown, no limit */
+    size_t memory;                   /* maximum bytes of all running trials; 0: no limit */
     aoei_inputs inputs;              /* hashes of the input files */
     aoei_plans *plans;               /* memory plans of the trials; owned */
     aoei_lock lock;                  /* lock of the directory */
@@ -172,6 +172,7 @@ const aoei_trial *aoei_experiment_best(const aoei_experiment *e) {
 
 /* ---- events */
 
+/* Returns the number of threads of each trial: those of the experiment divided among the jobs, but at least 1. */
 static size_t threads_per_trial(const aoei_experiment *e) {
     const size_t threads = e->o->threads == AOE_AUTO ? aoei_pool_default_threads() : e->o->threads;
     return threads > e->o->jobs ? threads / e->o->jobs : 1;
@@ -258,6 +259,7 @@ static size_t free_memory(void) {
     return (size_t)kib << 10;
 }
 
+/* Sets the memory limit. Fails if a single trial exceeds options.memory. */
 static int check_memory(aoei_experiment *e, aoe_error *err) {
     const int limited = e->o->memory != AOE_AUTO;
     e->memory = limited ? e->o->memory : free_memory();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The cosine of two vectors and its gradient. The cosine and the angle score use the same partial sums.
+ * The cosine of two vectors and its gradient, and the sum of partial sums that the cosine and the angle score use.
  */
 #ifndef AOEI_LOSS_COSINE_H
 #define AOEI_LOSS_COSINE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Parallel passes ("sweeps") over the examples of a batch. A reading sweep calls a function with the vectors of each example;
- * a writing sweep calls a function that also computes their gradients, and stores them. Vectors are converted to float64 one
- * example at a time. Gradients are accumulated in float64 and rounded once per sweep. Results do not depend on the number of
- * threads.
+ * Parallel passes ("sweeps") over the examples of a batch. A reading sweep calls a function with the vectors of each example.
+ * A writing sweep calls a function that also computes the gradients of the vectors, and stores these gradients. Vectors are
+ * converted to float64 one example at a time. Gradients are accumulated in float64 and rounded once per sweep. Results do not
+ * depend on the number of threads.
  */
 #ifndef AOEI_LOSS_EXAMPLE_SWEEP_H
 #define AOEI_LOSS_EXAMPLE_SWEEP_H

@@ -124,7 +124,7 @@ typedef struct column {
 typedef struct bootstrap {
     const aoe_bootstrap_options *o; /* options; borrowed */
     size_t pairs, runs;             /* number of pairs of texts, and number of runs */
-    column gold;                    /* gold scores; a copy of columns[0], whose pointers it borrows */
+    column gold;                    /* gold scores; a copy of columns[0] that borrows its pointers */
     column *x, *y;    /* [runs] scores of the runs of both systems, pointers into columns; y is NULL if there is one system */
     column *columns;  /* [n_columns] gold, x and y; owned */
     size_t n_columns; /* 1 + runs, or 1 + 2 * runs if y is set */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the memory that inference and training need for a batch. It runs the code that lays out memory on measuring arenas
- * (base/arena.h), and the code that decides how each weight is stored, so the results equal the allocations of the model, the
- * embedder and the trainer.
+ * Computes the memory that inference and training need for a batch. It runs the code that lays out memory on measuring arenas,
+ * which only add up sizes (base/arena.h), and the code that decides how each weight is stored. The results therefore equal the
+ * allocations of the model, the embedder and the trainer.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"

@@ -32,7 +32,7 @@ typedef struct aoei_trainer aoei_trainer;
 typedef struct aoei_task_result {
     aoe_objective_result loss; /* mean losses over the batches of the step; pretraining sets only `total` */
     double accuracy;           /* fraction of the masked tokens that are predicted correctly; NaN: not defined */
-    size_t tokens, examples;   /* numbers of tokens and examples encoded in this step */
+    size_t tokens, examples;   /* number of tokens and number of examples encoded in this step */
 } aoei_task_result;
 
 /* A training task. The trainer calls load, describe and lay_out once, in this order, then gradient for each step. */
