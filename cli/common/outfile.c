@@ -108,6 +108,8 @@ int cli_file_open(cli_file *f, const char *path) {
 }
 
 int cli_file_check(cli_file *f) {
+    if (!f->file)
+        return 0;
     if (f->file == stdout)
         return cli_check_stdout();
     errno = 0;
@@ -122,7 +124,7 @@ static int finish(cli_file *f) {
     aoe_error err;
     if (cli_file_check(f))
         return 1;
-    if (f->file == stdout)
+    if (!f->file || f->file == stdout)
         return 0;
     f->file = NULL;
     return aoei_writer_finish(&f->writer, &err) ? cli_fail("%s", err.message) : 0;

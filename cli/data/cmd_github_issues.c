@@ -8,6 +8,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/words.h"
+#include "cli/data/data_tools.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +27,8 @@ typedef struct job {
     options *o;
     const char **repository; /* [n] names, owned array of borrowed strings */
     size_t n;
-    cli_file out[AOE_ISSUES_SPLITS];
-    int failed; /* 1 if writing failed; the error was reported */
+    cli_file out[AOE_ISSUES_SPLITS]; /* zeroed for splits that are not written */
+    cli_sink sink;                   /* all of out */
     cli_progress progress;
     char *missing; /* repositories that could not be read: "a/b (reason), c/d (reason)"; owned */
     size_t n_missing;
@@ -193,9 +194,7 @@ static const cli_option choice_table[] = {
 
 static int write_part(void *user, size_t split, const char *data, size_t len) {
     job *j = user;
-    if (len)
-        fwrite(data, 1, len, j->out[split].file);
-    return ferror(j->out[split].file) != 0;
+    return cli_sink_write(&j->sink, split, data, len);
 }
 
 static int show_progress(void *user, const aoe_github_progress *p) {
@@ -393,27 +392,9 @@ static int open_outputs(job *j) {
     return code;
 }
 
-/* Commits all output files, or none of them. */
-static int commit_outputs(job *j) {
-    cli_file *first = j->out;
-    size_t n = 0;
-    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
-        if (j->o->g.name[i])
-            first[n++] = j->out[i]; /* files in use move to the front */
-    for (size_t i = n; i < AOE_ISSUES_SPLITS; i++)
-        first[i] = (cli_file){0};
-    return cli_files_commit(first, n);
-}
-
 static int report_failure(job *j, const aoe_github_result *r, int code, const aoe_error *err) {
-    if (code != AOE_ECANCELLED)
-        return cli_fail("%s", err->message);
-    if (!cli_interrupted()) { /* the cause is a failed write */
-        for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
-            if (j->o->g.name[i] && cli_file_check(&j->out[i]))
-                return 1;
-        return 1;
-    }
+    if (code != AOE_ECANCELLED || !cli_interrupted())
+        return cli_sink_end(&j->sink, code, err);
     cli_message("aoe: stopped after %zu issue%s and %llu request%s; run the same command to continue", r->issues,
                 cli_plural(r->issues), (unsigned long long)r->requests, cli_plural((size_t)r->requests));
     return 128 + cli_interrupted();
@@ -467,7 +448,7 @@ static int run_job(job *j) {
     const size_t empty = find_empty(o, &result);
     if (empty < AOE_ISSUES_SPLITS)
         return report_empty(j, &result, empty);
-    if (commit_outputs(j))
+    if (cli_sink_end(&j->sink, 0, NULL))
         return 1;
     if (o->general.json)
         print_json(j, &result);
@@ -521,6 +502,7 @@ static int run_command(int argc, char **argv) {
     };
     cli_args args;
     job j = {.o = &o, .missing_json = json_array()};
+    j.sink = (cli_sink){j.out, AOE_ISSUES_SPLITS};
     char *cache = NULL;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO)

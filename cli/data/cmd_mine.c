@@ -3,6 +3,7 @@
  * stderr if stdout receives the triplets.
  */
 #include "aoe_data.h"
+#include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
@@ -272,11 +273,6 @@ static int run_job(job *j, options *o, const cli_args *args) {
     return 0;
 }
 
-static int ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 static int check_options(options *o) {
     const int to_stdout = cli_is_stdout(o->output);
     if (o->m.skip >= o->m.range)
@@ -288,11 +284,13 @@ static int check_options(options *o) {
         return code;
     if (!o->corpus.n && o->m.corpus_table.columns)
         return cli_usage("data mine", "--corpus-columns requires --corpus FILE");
-    if (o->format == FORMAT_BY_NAME && !to_stdout && !ends_with(o->output, ".tsv") && !ends_with(o->output, ".jsonl"))
+    if (o->format == FORMAT_BY_NAME && !to_stdout && !aoei_name_ends_with(o->output, ".tsv") &&
+        !aoei_name_ends_with(o->output, ".jsonl"))
         return cli_usage("data mine",
                          "%s: unknown extension; use .tsv or .jsonl (aoe data convert writes other formats), or give --format",
                          o->output);
-    o->m.for_tsv = o->format == FORMAT_TSV || (o->format == FORMAT_BY_NAME && !to_stdout && ends_with(o->output, ".tsv"));
+    o->m.for_tsv =
+        o->format == FORMAT_TSV || (o->format == FORMAT_BY_NAME && !to_stdout && aoei_name_ends_with(o->output, ".tsv"));
     return CLI_GO;
 }
 

@@ -16,11 +16,6 @@
 enum { DAT, GP, SVG, PNG };
 static const char *const suffixes[CLI_PICTURE_FILES] = {".dat", ".gp", ".svg", ".png"};
 
-static int ends_with(const char *text, const char *end) {
-    const size_t n = strlen(text), m = strlen(end);
-    return n > m && strcmp(text + n - m, end) == 0;
-}
-
 /* ---- labels */
 
 /* Returns the last `parts` components of a path without the extension of a table. The caller frees the result. */
@@ -30,7 +25,7 @@ static char *short_label(const char *path, int parts) {
     for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
         copy[n - 1] = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (ends_with(copy, known[i]))
+        if (aoei_name_ends_with(copy, known[i]))
             copy[strlen(copy) - strlen(known[i])] = 0;
     const char *begin = copy + strlen(copy);
     while (begin > copy && (begin[-1] != '/' || --parts))
@@ -149,11 +144,11 @@ int cli_picture_open(cli_picture *p, const char *name, const char *what) {
     memset(p, 0, sizeof *p);
     p->name = cli_strdup(name);
     for (int i = SVG; i <= PNG; i++)
-        if (ends_with(p->name, suffixes[i]))
+        if (aoei_name_ends_with(p->name, suffixes[i]))
             p->name[strlen(p->name) - strlen(suffixes[i])] = 0;
     static const char *const formats[] = {".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".gif", ".webp"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (ends_with(p->name, formats[i]))
+        if (aoei_name_ends_with(p->name, formats[i]))
             return cli_fail("cannot write %s: plots are written as .svg and .png; for other formats edit the terminal in the "
                             ".gp file and run gnuplot",
                             name);

@@ -179,11 +179,6 @@ static int report_failure(const job *j, const aoe_error *err) {
     return cli_fail("%s:%zu: %s", j->batch.name[i], j->batch.number[i], err->message);
 }
 
-static int ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 /* Embeds the texts of the current batch and writes the embeddings. */
 static int embed_batch(job *j) {
     aoe_error err;
@@ -242,7 +237,7 @@ static int is_table(const char *path, const aoe_table_options *t) {
     if (t->delimiter)
         return 1;
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
-        if (ends_with(path, extensions[i]))
+        if (aoei_name_ends_with(path, extensions[i]))
             return 1;
     return 0;
 }
@@ -251,7 +246,8 @@ static int is_table(const char *path, const aoe_table_options *t) {
  * read all text columns and mix their texts. */
 static aoe_table_options table_of(const char *path, const aoe_table_options *t) {
     aoe_table_options one = *t;
-    const int is_txt = t->input_format == AOE_TABLE_AUTO && (ends_with(path, ".txt.gz") || ends_with(path, ".txt.zst"));
+    const int is_txt =
+        t->input_format == AOE_TABLE_AUTO && (aoei_name_ends_with(path, ".txt.gz") || aoei_name_ends_with(path, ".txt.zst"));
     if (!one.columns && !is_txt)
         one.columns = "text=text";
     return one;
@@ -329,9 +325,9 @@ static void report_counts(const job *j) {
 static format format_of(const options *o) {
     if (o->format != FORMAT_BY_NAME)
         return o->format;
-    if (o->output && !o->general.json && ends_with(o->output, ".npy"))
+    if (o->output && !o->general.json && aoei_name_ends_with(o->output, ".npy"))
         return FORMAT_NPY;
-    return o->output && !o->general.json && ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
+    return o->output && !o->general.json && aoei_name_ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
 }
 
 /* Returns 1 if the output format depends on the file name and its extension is unknown. */

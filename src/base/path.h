@@ -17,6 +17,7 @@ const char *aoei_path_name(const char *path);
 /* Returns a label for paths[i] in tables of results: the last component without trailing slashes, or the whole path if a
  * different path among the n paths has an equal last component. The caller frees it with aoei_free. Returns NULL if out of
  * memory. */
+int aoei_name_ends_with(const char *name, const char *end); /* returns 1 if name ends with `end`, otherwise 0 */
 char *aoei_path_label(const char *const *paths, size_t n, size_t i);
 /* Returns the directory that contains path, or "." if path has no directory part. The caller frees it with aoei_free. Returns
  * NULL if out of memory. */

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/bf16.h"
 #include "base/error.h"
+#include "base/path.h"
 
 #define CHUNK        ((size_t)1 << 16) /* elements converted at once */
 #define FLT_MAX_BITS 0x7f7fffffu
@@ -139,11 +140,6 @@ static size_t elements(const aoei_st_entry *e) {
     return n;
 }
 
-static int ends_with(const char *text, const char *tail) {
-    size_t a = strlen(text), b = strlen(tail);
-    return a >= b && !strcmp(text + a - b, tail);
-}
-
 /* Allocates w->chunk and w->scales. */
 static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
     size_t rows = 0, cols = CHUNK;
@@ -170,7 +166,7 @@ static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, co
         entry->dtype = types[w->storage].dtype;
         if (w->storage != AOE_STORAGE_INT8)
             continue;
-        if (ends_with(e->name, AOEI_SCALE_SUFFIX))
+        if (aoei_name_ends_with(e->name, AOEI_SCALE_SUFFIX))
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "tensor '%s' has the name of the scales of an int8 matrix; store this model as f32 or bf16",
                              e->name);
