@@ -25,13 +25,13 @@ struct aoei_experiment {
     const char *kind;                /* "grid" or "compare"; borrowed */
     aoei_trial *trial;               /* [n] trials; owned */
     size_t *first;                   /* [n_configurations] index of the first trial of each configuration; owned */
-    size_t n, finished, failed;      /* number of all trials, of trials with a record, and of trials that failed */
-    size_t best;                     /* index of the trial with the highest score whose model is on disk; n: none */
-    size_t memory;                   /* maximum bytes of all running trials; 0: no limit */
-    aoei_inputs inputs;              /* hashes of the input files */
-    aoei_plans *plans;               /* memory plans of the trials; owned */
-    aoei_lock lock;                  /* lock of the directory */
-    int is_open;                     /* 1: the directory is open, and the existing records were read */
+    size_t n, finished, failed; /* numbers of all trials, of trials with a record, and of trials that failed in this call */
+    size_t best;                /* index of the trial with the highest score whose model is on disk; n: none */
+    size_t memory;              /* maximum bytes of all running trials; 0: no limit */
+    aoei_inputs inputs;         /* hashes of the input files */
+    aoei_plans *plans;          /* memory plans of the trials; owned */
+    aoei_lock lock;             /* lock of the directory */
+    int is_open;                /* 1: the directory is open, and the existing records were read */
 };
 
 void aoe_experiment_options_defaults(aoe_experiment_options *o) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The objective of examples without labels: queries with a positive text each, or with a positive and a negative text each.
+ * The objective of examples without labels. An example is a query with a positive text and optionally a negative text.
  */
 #ifndef AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
 #define AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H

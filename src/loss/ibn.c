@@ -21,8 +21,8 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* rows of a block; even, so that both rows of a pair are in the same block */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs; more only if one block
-                         column needs more */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs; larger only if one
+                         block column is larger */
 };
 
 static size_t min_size(size_t a, size_t b) {

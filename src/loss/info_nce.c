@@ -19,8 +19,8 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* number of queries and of candidates of a block of scores */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates; more only if one
-                         block of queries needs more */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates; larger only if one
+                         block of queries is larger */
 };
 
 static size_t min_size(size_t a, size_t b) {

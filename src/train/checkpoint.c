@@ -445,8 +445,8 @@ done:
 }
 
 /* Returns 1 if an option is equal in both records. A missing value and null both mean "not set". Two paths of the base model
- * are equal if they refer to the same directory. Paths of data, dev set and teacher are not compared, because fingerprints of
- * their contents are. */
+ * are equal if they refer to the same directory. Paths of data, dev set and teacher are not compared, because the fingerprints
+ * of their contents are compared. */
 static int equal_option(const char *key, const json_t *now, const json_t *before) {
     const int set = now && !json_is_null(now), was_set = before && !json_is_null(before);
     if (!set || !was_set)

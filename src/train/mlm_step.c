@@ -91,7 +91,7 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Returns the arguments of the head without its last matmul, for the masked tokens of the chunk. */
+/* Returns the arguments for the part of the head before its last matmul, which processes the masked tokens of the chunk. */
 static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
     const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
     return (aoei_mlm_transform){.ctx = s->ctx,
