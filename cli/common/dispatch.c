@@ -16,6 +16,7 @@ static const char *placeholder(const char *path) {
     return path[0] ? "SUBCOMMAND" : "COMMAND";
 }
 
+/* Prints the commands of a group with their summaries. path: names of the group and its parents, "" for aoe itself. */
 static void print_help(FILE *out, const cli_command *group, const char *path) {
     const char *space = path[0] ? " " : "", *what = placeholder(path);
     fprintf(out, "usage: aoe %s%s%s [OPTIONS] [FILES]\n\n%s\n", path, space, what, group->about);
@@ -33,6 +34,7 @@ static const cli_command *find(const cli_command *group, const char *name) {
     return NULL;
 }
 
+/* Reports an unknown command and suggests the closest name or, if none is close, all names. Returns the exit status. */
 static int unknown(const cli_command *group, const char *path, const char *name) {
     const char *noun = path[0] ? "subcommand" : "command";
     const char **names = cli_realloc(NULL, group->n_children * sizeof *names);

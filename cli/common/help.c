@@ -30,6 +30,8 @@ static void print_wrapped(const char *text, int at) {
     putchar('\n');
 }
 
+/* Writes the default of an option to out[size]: its `fallback` text, otherwise the current value of the target; "" if it has
+ * none. */
 static void default_text(char *out, size_t size, const cli_option *o, const void *target) {
     out[0] = 0;
     if (o->fallback) {
@@ -63,6 +65,7 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
     }
 }
 
+/* Prints the names, the description and the default of an option. base: the struct that contains the option's target. */
 static void print_option(const cli_option *o, const void *base) {
     char name[128], text[1024], fallback[256];
     int n = o->letter ? snprintf(name, sizeof name, "  -%c, --%s", o->letter, o->name)

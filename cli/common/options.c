@@ -43,6 +43,8 @@ int cli_is_version_flag(const char *argument) {
     return strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0;
 }
 
+/* Returns the number of edits that turn a into b, or MAX_NAME if a text is longer than that. An edit inserts, deletes or
+ * replaces a letter, or exchanges two neighbors. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
     size_t row[3][MAX_NAME + 1];
@@ -86,6 +88,7 @@ const char *cli_closest(const char *typed, const char *const *names, size_t n) {
     return best;
 }
 
+/* Prints a usage error of a command. where: file and line with ": ", or "". Returns the exit status 2. */
 static int report_usage(const char *command, const char *where, const char *fmt, va_list args) {
     char text[1024];
     const char *space = command[0] ? " " : "", *colon = command[0] ? ": " : "";
@@ -118,6 +121,8 @@ static int is_option(const char *s) {
     return s[0] == '-' && s[1] != 0 && !(isdigit((unsigned char)s[1]) || s[1] == '.');
 }
 
+/* Parses a decimal integer of at most `max`, or without upper limit if max is 0. Returns 0, or -1 if the text is not such a
+ * number. */
 static int read_size(const char *text, double max, unsigned long long *out) {
     char *end;
     errno = 0;
@@ -127,12 +132,14 @@ static int read_size(const char *text, double max, unsigned long long *out) {
     return errno || *end || (max > 0 && (double)*out > max) ? -1 : 0;
 }
 
+/* Parses a finite number. Returns 0, or -1 if the text is not such a number. */
 static int read_real(const char *text, double *out) {
     char *end;
     *out = strtod(text, &end);
     return end == text || *end || isspace((unsigned char)text[0]) || !isfinite(*out) ? -1 : 0;
 }
 
+/* Reports that the value of a numeric option is not a number in its range. */
 static int range_error(const parser *p, const cli_option *o, const char *text) {
     const char *noun = o->kind == CLI_REAL ? "a number" : "an integer";
     if (o->max >= 1e30)
@@ -142,6 +149,7 @@ static int range_error(const parser *p, const cli_option *o, const char *text) {
     return usage_error(p, "--%s must be %s from %.10g to %.10g, not '%s'", o->name, noun, o->min, o->max, text);
 }
 
+/* Appends a text to a list and records the list's memory in `args`, which owns it. */
 static void add_text(cli_args *args, cli_texts *list, const char *text) {
     void *before = (void *)list->item;
     list->item = cli_realloc((void *)list->item, (list->n + 1) * sizeof *list->item);
@@ -201,6 +209,7 @@ size_t cli_choose(const char *const *names, const char *text, const char *noun, 
     return n;
 }
 
+/* Parses the value of an option and stores it in *target. */
 static int store(parser *p, const cli_option *o, void *target, const char *text) {
     unsigned long long whole;
     double real;
@@ -248,6 +257,7 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     return CLI_GO;
 }
 
+/* Reports an unknown option and suggests the closest name. */
 static int unknown_option(const parser *p, const char *name, size_t len) {
     const char *names[128];
     char typed[MAX_NAME + 1];
@@ -281,6 +291,7 @@ static const cli_option *find(const parser *p, const char *name, size_t len, cha
     return NULL;
 }
 
+/* Parses --name, --name VALUE and --name=VALUE. */
 static int take_long(parser *p, const char *arg) {
     const char *name = arg + 2;
     size_t len = strcspn(name, "=");
@@ -339,6 +350,7 @@ static int take_operand(parser *p, const char *arg) {
 
 static int take_file(parser *p, const char *path);
 
+/* Parses all arguments of p. */
 static int take_all(parser *p) {
     while (p->at < p->n) {
         const char *arg = p->argument[p->at++];
@@ -364,6 +376,7 @@ static void add_owned(cli_args *a, char *text) {
     a->owned[a->n_owned++] = text;
 }
 
+/* Parses the response file `path`, line by line, as if its lines were on the command line. */
 static int take_file(parser *p, const char *path) {
     cli_response *r = NULL;
     char *word[2];

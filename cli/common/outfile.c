@@ -30,6 +30,7 @@ static void set_pending(const char *before, const char *path) {
         }
 }
 
+/* Signal handler: removes the temporary files, then ends the program by the same signal. */
 static void remove_pending(int signal_number) {
     for (size_t i = 0; i < MAX_PENDING; i++) {
         const char *path = pending[i];
@@ -40,6 +41,7 @@ static void remove_pending(int signal_number) {
     raise(signal_number);
 }
 
+/* Installs remove_pending for the signals that have their default action. */
 static void watch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction old, action = {.sa_handler = remove_pending};
@@ -130,6 +132,7 @@ static int finish(cli_file *f) {
     return aoei_writer_finish(&f->writer, &err) ? cli_fail("%s", err.message) : 0;
 }
 
+/* Gives a finished file its final name. */
 static int publish(cli_file *f) {
     aoe_error err;
     if (!f->path)

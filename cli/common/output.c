@@ -61,6 +61,7 @@ void cli_set_message_filter(cli_message_filter filter, const void *user) {
     message_filter_user = user;
 }
 
+/* Prints a message, changed by the message filter, as one line on stderr, or stores it if messages are caught. */
 static void print_line(const char *prefix, const char *fmt, va_list args) {
     char message[2048], text[2048];
     vsnprintf(message, sizeof message, fmt, args);

@@ -125,6 +125,8 @@ static char *read_value(const cli_response *r, const char *s) {
     return b.text;
 }
 
+/* Splits a line into words: the name of an option and its value, or one word. Writes the words, owned by the caller, and sets
+ * *n to their number. Returns 1, or -1 after reporting an error. */
 static int split(const cli_response *r, const char *s, char *word[2], size_t *n) {
     const int is_long = s[0] == '-' && s[1] == '-';
     size_t name = is_long ? strcspn(s, " \t=") : s[0] == '-' && s[1] ? 2 : 0;

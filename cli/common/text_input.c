@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Opens the next file. Returns 0, or 1 after reporting the error. */
 static int open_next(cli_lines *l) {
     const char *path = l->n ? l->path[l->next] : "-";
     struct stat st;
@@ -43,6 +44,8 @@ static int is_compressed(const char *s, size_t len) {
     return len >= 2 && (memcmp(s, "\x1f\x8b", 2) == 0 || (len >= 4 && memcmp(s, "\x28\xb5\x2f\xfd", 4) == 0));
 }
 
+/* Reads the next line of the open file. Returns 1 if a line was read, 0 at the end of the file, or -1 after reporting an
+ * error. */
 static int next_of_file(cli_lines *l, aoe_text *line) {
     errno = 0;
     ssize_t got = getline(&l->text, &l->capacity, l->file);

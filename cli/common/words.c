@@ -12,6 +12,7 @@
 #include "cli/common/output.h"
 #include "cli/common/response.h"
 
+/* Like vasprintf; the caller frees the result. */
 static char *format_list(const char *fmt, va_list args) {
     va_list again;
     va_copy(again, args);
@@ -32,6 +33,7 @@ char *cli_format(const char *fmt, ...) {
     return text;
 }
 
+/* Appends a word, whose memory the list takes over. */
 static void take(cli_words *w, char *owned) {
     w->word = cli_realloc(w->word, (w->n + 2) * sizeof *w->word);
     w->word[w->n++] = owned;
@@ -72,6 +74,7 @@ int cli_words_split(cli_words *w, const char *text) {
     }
 }
 
+/* Appends the words of a response file. Returns 0, or 1 after reporting the error. */
 static int expand_file(cli_words *w, const char *path) {
     cli_response *r = NULL;
     char *word[2];
@@ -98,6 +101,7 @@ int cli_words_expand(cli_words *w, const char *const *word, size_t n) {
     return 0;
 }
 
+/* Returns 1 if a shell reads the word unchanged without quotes. */
 static int is_plain(const char *s) {
     const char *first = s;
     for (; *s; s++)

@@ -64,6 +64,7 @@ static int check_options(const options *o, const cli_args *args) {
     return CLI_GO;
 }
 
+/* Converts a model directory. */
 static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
     aoe_convert_result r;
     aoe_error err;
@@ -79,6 +80,7 @@ static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
     return 0;
 }
 
+/* Converts a file of word vectors to a static model. */
 static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
     const aoe_word_vectors_options v = {.struct_size = sizeof(aoe_word_vectors_options),
                                         .storage = o->storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o->storage,

@@ -105,6 +105,7 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
     return bytes;
 }
 
+/* Adds the rows of the memory plan to the table. */
 static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o) {
     cli_table_cell(t, "memory for");
     cli_table_cell(t, "%zu texts of %zu tokens", o->p.n_texts, o->p.length);

@@ -56,6 +56,7 @@ static const cli_option curve_table[] = {
 
 /* ---- data */
 
+/* Returns the name of a loss for readers of the plot. */
 static const char *part_name(const char *key) {
     return strcmp(key, "loss") == 0 ? "total" : strcmp(key, "ibn") == 0 ? "in-batch negatives" : key;
 }
@@ -70,6 +71,7 @@ static int is_used(const cli_run_log *log, size_t part) {
     return 0;
 }
 
+/* Sets the number of steps per moving average: --smooth or, without it, the default that its help describes. */
 static void choose_window(run *r, size_t smooth) {
     const double steps = r->log.n ? r->log.step[r->log.n - 1] : 0;
     r->window = (double)smooth;
@@ -106,6 +108,7 @@ static void write_losses(job *j, run *r) {
     }
 }
 
+/* Writes the scores of a run, or the perplexities of a pretraining run, and finds the best one. */
 static void write_scores(job *j, run *r) {
     const cli_run_log *log = &r->log;
     if (!log->evals)
@@ -125,10 +128,12 @@ static void write_scores(job *j, run *r) {
 
 /* ---- the script: one plot command per panel */
 
+/* Begins the plot command of a panel or, if it has lines, its next line. */
 static void begin_line(FILE *gp, int *lines) {
     fputs((*lines)++ ? ", \\\n    " : "plot ", gp);
 }
 
+/* Adds the line of one loss of a run to the plot command. */
 static void loss_line(const job *j, const run *r, size_t part, size_t style, const char *title, int *lines) {
     FILE *gp = j->picture.gp;
     begin_line(gp, lines);
@@ -200,6 +205,7 @@ static void score_lines(const job *j, int pretraining, int *lines) {
     }
 }
 
+/* Returns 1 if any run of this kind (pretraining 0 or 1) has lines for the panel of the scores. */
 static int has_scores(const job *j, int pretraining) {
     for (size_t i = 0; i < j->n; i++)
         if (j->run[i].log.pretraining == pretraining &&
@@ -208,6 +214,7 @@ static int has_scores(const job *j, int pretraining) {
     return 0;
 }
 
+/* Writes the panel of the perplexities of pretraining runs. */
 static void perplexity_panel(const job *j) {
     FILE *gp = j->picture.gp;
     int lines = 0;
@@ -247,6 +254,7 @@ static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
     return n;
 }
 
+/* Writes the plot made of characters. gnuplot draws it if the variable `characters` is defined. */
 static void write_characters(const job *j) {
     fputs("\nif (exists('characters')) {\nset terminal dumb 96 20\nunset key\nplot ", j->picture.gp);
     for (size_t i = 0, lines = 0; i < j->n; i++) {
@@ -259,6 +267,7 @@ static void write_characters(const job *j) {
     fputs("\n}\n", j->picture.gp);
 }
 
+/* Returns the last step of all runs of this kind (pretraining 0 or 1), at least 1. */
 static double last_step(const job *j, int pretraining) {
     double last = 1;
     for (size_t i = 0; i < j->n; i++) {
@@ -277,6 +286,7 @@ typedef struct layout {
     size_t used;          /* number of panels written */
 } layout;
 
+/* Chooses the number of columns and rows, and the size of the plot. */
 static layout make_layout(const job *j, size_t panels, int legend) {
     layout l = {.columns = panels == 1 ? 1 : panels == 2 || panels == 4 ? 2 : 3};
     l.rows = (panels + l.columns - 1) / l.columns;
@@ -315,6 +325,7 @@ static void write_legend(const job *j, const layout *l) {
     fputs("\nset border\nset tics\nunset key\n", gp);
 }
 
+/* Writes all panels: losses, dev scores, perplexities. key[parts]: names of the losses. */
 static void write_panels(const job *j, layout *l, const char *const *key, size_t parts) {
     FILE *gp = j->picture.gp;
     const int above = j->n > 1 ? 16 : 18 + 18 * (((int)parts + 1) / 2 > 2 ? ((int)parts + 1) / 2 : 2);

@@ -67,6 +67,7 @@ typedef struct job {
     cli_picture picture;
 } job;
 
+/* Parses a --model option, which may be repeated. */
 static int parse_model(void *target, const char *text, aoe_error *err) {
     models *m = target;
     if (m->n == MAX_MODELS) {
@@ -78,6 +79,7 @@ static int parse_model(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
+/* Parses --scale LOW,HIGH. */
 static int parse_scale(void *target, const char *text, aoe_error *err) {
     scale *s = target;
     char *end = NULL;
@@ -127,6 +129,7 @@ static int fail_embed(const job *j, const aoe_embedder *e, size_t first, const a
     return cli_fail("%s:%zu: text%zu: %s", j->path, aoe_pairs_line(j->pairs, first + text / 2), text % 2 + 1, err->message);
 }
 
+/* Writes the cosine of each pair to cosine[n]. */
 static int embed_pairs(const job *j, const cli_session *s, double *cosine) {
     const size_t dims = aoe_model_dims(s->model), batch = j->n < BATCH ? j->n : BATCH;
     aoe_text *text = cli_realloc(NULL, 2 * batch * sizeof *text);
@@ -152,6 +155,7 @@ static int embed_pairs(const job *j, const cli_session *s, double *cosine) {
     return failed;
 }
 
+/* Computes the cosines of model i and their correlation with the gold scores. */
 static int fill_model(job *j, size_t i) {
     cli_model_options m = j->o->model;
     cli_session s = {0};
@@ -184,6 +188,8 @@ static void set_ranges(job *j) {
     }
 }
 
+/* Reads the pairs, chooses the scale of the gold scores, and assigns each pair to the group of the nearest of GROUPS equally
+ * spaced scores. */
 static int load(job *j) {
     aoe_table_options table = j->o->table;
     aoe_error err;
@@ -225,6 +231,7 @@ static size_t choose(const job *j, const column *c, int row, double *chosen) {
     return n;
 }
 
+/* Estimates the density, its maximum and the median of each row of a panel. */
 static int fill_densities(job *j, column *c) {
     double *chosen = new_doubles(j->n), at[POINTS];
     aoe_error err;
@@ -249,6 +256,7 @@ static int fill_densities(job *j, column *c) {
 
 /* ---- the plot */
 
+/* Writes the name of a row: the gold score at the center of its group, or "all". */
 static void row_name(const job *j, int row, char out[32]) {
     if (row == GROUPS)
         snprintf(out, 32, "all");
@@ -325,6 +333,7 @@ static void write_plot(const job *j, size_t k) {
             c->medians, c->medians);
 }
 
+/* Labels the rows on the y axis. */
 static void write_tics(const job *j) {
     FILE *gp = j->picture.gp;
     char name[32];
@@ -339,6 +348,7 @@ static void write_tics(const job *j) {
     fputs(") scale 0\n", gp);
 }
 
+/* Defines the titles of the plot and of the panels as variables of the script. */
 static void write_titles(const job *j) {
     FILE *gp = j->picture.gp;
     fputs("title = ", gp);

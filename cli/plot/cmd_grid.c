@@ -61,6 +61,7 @@ static const cli_option grid_table[] = {
 
 /* ---- reading */
 
+/* Adds the result in a line of the file. A result without a score is only counted. */
 static int take_line(job *j, const char *line, size_t len, size_t number) {
     json_error_t error;
     json_t *o = json_loadb(line, len, 0, &error);
@@ -115,6 +116,7 @@ static char *value_text(const json_t *result, const char *option) {
     return value ? cli_json_value_text(value) : NULL;
 }
 
+/* Returns the index of a value on an axis, or its number of values if the axis does not have it. */
 static size_t find_value(const axis *a, const char *value) {
     size_t i = 0;
     while (i < a->n && strcmp(a->value[i], value) != 0)
@@ -122,6 +124,7 @@ static size_t find_value(const axis *a, const char *value) {
     return i;
 }
 
+/* Returns 1 and sets *x if the whole text is a number. */
 static int is_number(const char *text, double *x) {
     char *end;
     *x = strtod(text, &end);
@@ -174,6 +177,7 @@ static void list_options(const job *j, char *out, size_t size) {
     }
 }
 
+/* Reports that a configuration does not contain the option of an axis. */
 static int fail_option(const job *j, const char *option) {
     char list[512];
     list_options(j, list, sizeof list);
@@ -204,6 +208,7 @@ static int choose_options(const job *j, const char *option[2]) {
 
 /* ---- cells */
 
+/* Computes the sums of the scores per cell, and finds the best cell. */
 static void fill_cells(job *j) {
     double largest = 0;
     const size_t cells = j->x.n * j->y.n;
@@ -227,6 +232,7 @@ static void fill_cells(job *j) {
     }
 }
 
+/* Returns the mean score of cell i as it is printed. */
 static double mean_of(const job *j, size_t i) {
     return j->factor * j->cell[i].sum / (double)j->cell[i].n;
 }
@@ -249,6 +255,7 @@ static void write_data(job *j, double low, double high) {
     }
 }
 
+/* Writes the label, the range and the tics of the axis `which`, 'x' or 'y'. */
 static void write_axis(const job *j, const axis *a, char which) {
     FILE *gp = j->picture.gp;
     fprintf(gp, "set %clabel ", which);
@@ -262,6 +269,7 @@ static void write_axis(const job *j, const axis *a, char which) {
     fputs(") scale 0\n", gp);
 }
 
+/* Describes the best cell in a line. */
 static void best_text(const job *j, char *text, size_t size) {
     snprintf(text, size, "best: %.2f at %s %s, %s %s", mean_of(j, j->best), j->x.option, j->x.value[j->best % j->x.n],
              j->y.option, j->y.value[j->best / j->x.n]);

@@ -77,6 +77,7 @@ static const cli_option length_table[] = {
 
 /* ---- lengths */
 
+/* Stores the number of tokens of a text; called by aoe_texts_read. */
 static int take_text(void *user, aoe_text text, aoe_error *err) {
     job *j = user;
     violin *v = j->reading;
@@ -98,6 +99,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Reads file i and computes the quantiles of its lengths. */
 static int read_file(job *j, size_t i) {
     aoe_error err;
     violin *v = j->reading = &j->violin[i];
@@ -136,6 +138,7 @@ static size_t take_sample(const violin *v, double *sample) {
     return m;
 }
 
+/* Estimates the density of the logarithms of the lengths. */
 static int estimate(violin *v) {
     double *sample = cli_realloc(NULL, (v->n < SAMPLE ? v->n : SAMPLE) * sizeof *sample);
     aoe_error err;
@@ -173,6 +176,7 @@ static void write_data(job *j) {
     }
 }
 
+/* Labels the files on the x axis, and the powers of two on the y axis. */
 static void write_tics(const job *j) {
     FILE *gp = j->picture.gp;
     double low = 1e9, high = 1;
@@ -198,6 +202,7 @@ static void write_tics(const job *j) {
     fprintf(gp, ")\nset yrange [%g:%g]\n", fmax(low, 0.5) / 1.25, high * 1.25);
 }
 
+/* Writes the number of texts, the median and, with --max-length, the line and the share of longer texts. */
 static void write_labels(const job *j) {
     FILE *gp = j->picture.gp;
     for (size_t i = 0; i < j->n; i++) {
@@ -213,6 +218,7 @@ static void write_labels(const job *j) {
                 j->o->max_length, j->o->max_length);
 }
 
+/* Writes the plot command: for each file its density, mirrored, then the quartiles and the medians. */
 static void write_violins(const job *j) {
     FILE *gp = j->picture.gp;
     double peak = 0;

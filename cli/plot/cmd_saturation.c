@@ -60,6 +60,7 @@ static double uniform(uint64_t *state) {
     return ((double)(z >> 11) + 0.5) / 9007199254740992.0;
 }
 
+/* Writes a random unit vector to v[n]. */
 static void random_unit(double *v, size_t n, uint64_t *state) {
     double norm = 0;
     for (size_t i = 0; i < n; i++) {
@@ -131,6 +132,7 @@ static int add_pair(curves *c, const pairs *p, const double *u, const double *t,
     return 0;
 }
 
+/* Computes the mean scores and gradients of o->pairs random pairs. */
 static int compute(curves *c, const options *o, aoe_error *err) {
     const size_t dims = o->dims;
     float *vectors = cli_realloc(NULL, 8 * dims * sizeof *vectors);

@@ -81,6 +81,7 @@ void cli_gp_line_styles(FILE *gp) {
 static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178}, {48, 148, 176}, {32, 92, 152}, {14, 34, 84}};
 enum { RAMP = sizeof ramp / sizeof *ramp };
 
+/* Interpolates the colors linearly; x is from 0 to 1. */
 static void ramp_at(double colour[3], double x) {
     const double place = (x < 0 ? 0 : x > 1 ? 1 : x) * (RAMP - 1);
     const int k = place < RAMP - 1 ? (int)place : RAMP - 2;
@@ -119,6 +120,7 @@ static void put_path(FILE *gp, const char *base, int file) {
     free(path);
 }
 
+/* Opens the data and the script as streams in memory and writes their headers. */
 static int open_streams(cli_picture *p, const char *what) {
     p->dat = open_memstream(&p->dat_text, &p->dat_size);
     p->gp = open_memstream(&p->gp_text, &p->gp_size);
@@ -202,6 +204,7 @@ void cli_picture_end(cli_picture *p) {
     fputs("\nset output\n}\n", p->gp);
 }
 
+/* Writes the contents of a stream in memory to a file. */
 static int write_stream(FILE *f, const char *path, char *const *text, const size_t *size) {
     cli_file out;
     if (fflush(f) || ferror(f))

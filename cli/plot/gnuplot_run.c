@@ -102,6 +102,7 @@ static const char *reason(char *text) {
     return last ? last + strspn(last, " \t") : "gnuplot printed no message";
 }
 
+/* Reports the errno value with which gnuplot failed to start. */
 static int fail_start(const char *name, int error) {
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
         return cli_fail("gnuplot is not installed; %s.gp and %s.dat are written: install gnuplot (Debian: apt-get install "
@@ -110,6 +111,7 @@ static int fail_start(const char *name, int error) {
     return cli_fail("cannot start gnuplot: %s; %s.gp and .dat are written", strerror(error), name);
 }
 
+/* Runs gnuplot on the script, in the script's directory, and waits until it ends. Stores its exit status and its messages. */
 static int run(const char *name, char *commands, int *status, char *messages, size_t size) {
     static char program[] = "gnuplot", defaults[] = "-d", before[] = "-e";
     int ends[2];
@@ -142,6 +144,7 @@ static char *drawing_path(const cli_file *f) {
     return aoei_full_path(f->writer.temp_path ? f->writer.temp_path : f->path);
 }
 
+/* Runs gnuplot and checks that it wrote both image files. */
 static int draw(const char *name, const char *svg, const char *png, int characters) {
     char messages[4096] = "";
     int status = 0;

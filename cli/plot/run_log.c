@@ -18,6 +18,7 @@ size_t cli_run_log_part(const cli_run_log *log, const char *name) {
     return i;
 }
 
+/* Returns 1 if the key of an event is not the name of a loss. */
 static int is_other(const char *key) {
     static const char *const others[] = {
         "step",    "steps",       "epoch", "accuracy", "lr", "grad_norm", "tokens_per_second", "pairs_per_second",
@@ -28,6 +29,7 @@ static int is_other(const char *key) {
     return 0;
 }
 
+/* Returns the array with room for at least n + 1 elements of `size` bytes. */
 static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
     if (n < *capacity)
         return array;
@@ -35,6 +37,7 @@ static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
     return cli_realloc(array, *capacity * size);
 }
 
+/* Adds the losses of a step. */
 static void add_step(cli_run_log *log, double step, json_t *o) {
     const char *key;
     json_t *v;
@@ -61,6 +64,7 @@ static void add_step(cli_run_log *log, double step, json_t *o) {
     log->step[log->n++] = step;
 }
 
+/* Adds the score of an evaluation. */
 static void add_eval(cli_run_log *log, double step, double score) {
     size_t capacity = log->eval_capacity;
     log->eval_step = grow(log->eval_step, log->evals, &capacity, sizeof *log->eval_step);

@@ -80,6 +80,7 @@ static const cli_option column_table[] = {
             "text column of tables; several columns, for example a,b, give several embeddings per row, one per column", "text"),
 };
 
+/* Writes the header of a .npy file with an array [texts, dims]. Returns 0, or -1 on failure. */
 static int write_npy_header(FILE *f, size_t texts, size_t dims) {
     char header[NPY_HEADER + 1];
     int n = snprintf(header + 10, sizeof header - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", texts,
@@ -119,6 +120,7 @@ static void write_text(job *j, const float *v, char separator) {
     fwrite(j->line, 1, (size_t)(to - 1 - j->line), j->to);
 }
 
+/* Writes the JSON object of text i of the batch. v: its embedding. */
 static int write_jsonl(job *j, size_t i, const float *v) {
     json_t *text = cli_json_text(j->batch.text[i].data, j->batch.text[i].len);
     fputs("{\"text\":", j->to);
@@ -135,6 +137,7 @@ static int write_jsonl(job *j, size_t i, const float *v) {
     return 0;
 }
 
+/* Scales v[n] to unit length; zeros are unchanged. */
 static void normalize(float *v, size_t n) {
     double sum = 0;
     for (size_t k = 0; k < n; k++)
@@ -146,6 +149,7 @@ static void normalize(float *v, size_t n) {
         v[k] = (float)((double)v[k] * scale);
 }
 
+/* Writes the embeddings of the batch, and counts the texts that were truncated, were split or have no tokens. */
 static int write_batch(job *j) {
     for (size_t i = 0; i < j->batch.n; i++) {
         float *v = j->vectors + i * j->model_dims;
@@ -214,6 +218,7 @@ static int take_text(void *user, aoe_text text, aoe_error *err) {
     return j->reported ? AOE_ECANCELLED : 0;
 }
 
+/* Embeds the texts of a table. */
 static int embed_table(job *j, const char *path, const aoe_table_options *t) {
     aoe_error err;
     j->table_path = path;
@@ -253,6 +258,7 @@ static aoe_table_options table_of(const char *path, const aoe_table_options *t) 
     return one;
 }
 
+/* Embeds all files. If none is a table, they are read as one sequence of lines. */
 static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
     static const char *const standard_input[] = {"-"};
     const char *const *path = args->n ? args->operand : standard_input;
@@ -272,6 +278,7 @@ static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
     return code;
 }
 
+/* Opens the output and, for .npy, its temporary file or its header. */
 static int begin_output(job *j, const char *path) {
     if (cli_file_open(&j->out, path))
         return 1;
@@ -290,6 +297,7 @@ static int begin_output(job *j, const char *path) {
     return write_npy_header(j->to, 0, j->dims) ? cli_file_check(&j->out) : 0;
 }
 
+/* Completes a .npy file when the number of texts is known. */
 static int finish_npy(job *j) {
     char block[1 << 16];
     size_t n;
@@ -309,6 +317,7 @@ static int finish_npy(job *j) {
     return cli_file_check(&j->out);
 }
 
+/* Prints warnings about empty, truncated and split texts. */
 static void report_counts(const job *j) {
     if (j->zero) /* only static models produce embeddings without tokens; these texts include the empty ones */
         cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
@@ -322,6 +331,7 @@ static void report_counts(const job *j) {
                  j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");
 }
 
+/* Returns the format: --format or, without it, the one of the output's extension. */
 static format format_of(const options *o) {
     if (o->format != FORMAT_BY_NAME)
         return o->format;

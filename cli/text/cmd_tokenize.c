@@ -115,6 +115,7 @@ static int fail_line(const job *j, const char *message) {
     return cli_fail("%s:%zu: %s", j->lines.name, j->lines.number, message);
 }
 
+/* Tokenizes a text and prints its ids, its tokens, or both as JSON. */
 static int print_text(job *j, aoe_text text) {
     aoe_error err;
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
@@ -140,6 +141,7 @@ static int print_text(job *j, aoe_text text) {
     return 0;
 }
 
+/* Tokenizes a line that contains a JSON string. */
 static int take_json(job *j, aoe_text line) {
     json_error_t e;
     json_t *value = json_loadb(line.data, line.len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
@@ -157,6 +159,7 @@ static int take_json(job *j, aoe_text line) {
     return code;
 }
 
+/* Opens the tokenizer and tokenizes all lines. */
 static int run_tokenize(job *j, const cli_args *args) {
     aoe_error err;
     aoe_text line;
