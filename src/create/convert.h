@@ -15,9 +15,9 @@ int aoei_check_new_model(const char *to, aoe_storage storage, int force, aoe_err
 /* Fails with AOE_EARG if m consists of adapters and their base model is `to` or inside `to`, so that writing the output would
  * replace the base model. */
 int aoei_check_base_kept(const aoe_model *m, const char *to, aoe_error *err);
-/* Checks the options, the input path `from` and the output directory `to` without reading the contents of
- * the input. Errors: those of aoei_check_new_model; AOE_EARG (input and output are the same and o->force is 0), AOE_EARG or
- * AOE_ENOENT (o->merge is set, but `from` is not a directory of adapters). */
+/* Checks the options, the input path `from` and the output directory `to` without reading the input. Errors: those of
+ * aoei_check_new_model; AOE_EARG (input and output are the same and o->force is 0); AOE_EARG or AOE_ENOENT (o->merge is set,
+ * but `from` is not a directory of adapters). */
 int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err);
 /* Saves `contents`, whose configuration is that of the open model m, in the directory `to`, and fills *result, unless result
  * is NULL. Logs a warning if the weights are stored as int8, which only aoe can read. */

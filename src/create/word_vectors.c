@@ -52,7 +52,7 @@ typedef struct reader {
     float **chunk;             /* [chunks] pointers to [CHUNK_ROWS, dims] vectors; array and elements owned */
     size_t chunks, capacity;   /* used and allocated elements of `chunk` */
     size_t unknown_added;      /* 1: add_unknown added [UNK], which the file does not contain */
-    size_t skipped;            /* skipped lines: words with spaces or NUL characters, and duplicates */
+    size_t skipped;            /* skipped lines: words that contain white space, NUL or U+0001, and duplicates */
     const char *name;          /* file name for messages, borrowed */
     locale_t locale;           /* C locale, for parsing numbers */
     aoei_buffer copy;          /* current line, NUL-terminated */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_model_describe: pooling, data type and CPU tier of a model in one line, each with the reason for the choice.
+ * aoe_model_describe: writes the pooling, the data type and the CPU tier (the instruction set that was selected at run time) of
+ * a model on one line, each with the reason for the choice.
  */
 #include <stdio.h>
 #include <stdlib.h>

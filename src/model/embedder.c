@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The inference session: tokenizes a list of texts, batches them by length under a token budget, runs the encoder, pools, and
- * restores the order of the vectors. One arena is created for the largest batch and laid out anew for each batch, so that a
- * small batch uses few pages; aoe_embed allocates only the token lists.
+ * Computes embeddings: tokenizes the texts, sorts them by length, forms batches with a limited number of tokens, runs encoder
+ * and pooling, and writes the vectors in the order of the texts. One arena is created for the largest batch and laid out anew
+ * for each batch, so that a small batch uses little physical memory. aoe_embed allocates only the token lists. Long texts may
+ * be split into chunks, which are embedded separately; the embedding of the text is the mean.
  */
 #include "model/embedder.h"
 
@@ -21,17 +22,17 @@
 #include <string.h>
 
 struct aoe_embedder {
-    aoe_model *model;    /* borrowed */
-    size_t batch_tokens; /* maximum tokens of a batch; a longer text forms a batch alone */
-    aoe_chunk chunk;
-    size_t overlap; /* tokens that neighboring chunks share; AOE_AUTO: an eighth of a chunk */
-    size_t failed;  /* index of the text that failed in the last call, or (size_t)-1 */
-    aoei_arena arena;
-    aoei_encoder_state state; /* in the arena; activations of the current batch */
-    aoei_tensor pooled;       /* [texts, hidden], in the arena */
-    aoei_tensor vectors;      /* [texts, D], in the arena; output of the dense layer, or `pooled` without one */
-    float *window;            /* [D], owned; vector of one chunk */
-    aoei_batch_buffer buffer; /* host arrays of the current batch; owned */
+    aoe_model *model;         /* borrowed */
+    size_t batch_tokens;      /* maximum tokens of a batch; a longer text forms a batch of its own */
+    aoe_chunk chunk;          /* how long texts are embedded: first chunk only, or mean of all chunks */
+    size_t overlap;           /* tokens that adjacent chunks share; AOE_AUTO: an eighth of the text tokens of a chunk */
+    size_t failed;            /* index of the text that failed in the last call, or (size_t)-1 */
+    aoei_arena arena;         /* owned */
+    aoei_encoder_state state; /* activations of the current batch, in the arena */
+    aoei_tensor pooled;       /* [texts, hidden] output of the pooling, in the arena */
+    aoei_tensor vectors; /* [texts, D] output of the dense layer, in the arena; equal to `pooled` if there is no dense layer */
+    float *chunk_vector; /* [D] vector of one chunk, owned */
+    aoei_batch_buffer buffer; /* token ids of the current batch, owned */
 };
 
 void aoe_embedder_options_defaults(aoe_embedder_options *o) {
@@ -42,8 +43,8 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     o->chunk_overlap = AOE_AUTO;
 }
 
-/* Lays out the arena for a batch of n tokens in n_texts texts of at most `longest` tokens. The size increases with each of the
- * three. */
+/* Lays out the arena for a batch of n tokens in n_texts texts of at most `longest` tokens. The required size grows with
+ * each of these three numbers. */
 static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *pooled, aoei_tensor *vectors, aoei_arena *arena,
                   size_t n, size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
@@ -53,8 +54,8 @@ static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *po
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
-/* Tokens of the largest batch. */
-static size_t largest_batch(const aoe_model *m, const aoe_embedder_options *o) {
+/* The maximum number of tokens of a batch: batch_tokens, or one text of the maximum length. */
+static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
     return o->batch_tokens > m->settings.max_length ? o->batch_tokens : m->settings.max_length;
 }
 
@@ -62,9 +63,9 @@ int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_op
     aoei_arena arena;
     aoei_encoder_state state;
     aoei_tensor pooled, vectors;
-    const size_t most = largest_batch(m, o);
+    const size_t max_tokens = max_batch_tokens(m, o);
     aoei_arena_measure(&arena);
-    const int code = layout(m, &state, &pooled, &vectors, &arena, most, most, m->settings.max_length, err);
+    const int code = layout(m, &state, &pooled, &vectors, &arena, max_tokens, max_tokens, m->settings.max_length, err);
     *bytes = arena.used;
     return code;
 }
@@ -78,7 +79,8 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o->chunk);
-    if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN) /* 0 is the same as no overlap */
+    /* an overlap of 0 is allowed without chunks, because it has no effect */
+    if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG,
                          "options.chunk_overlap is %zu, but texts are not split into chunks; set options.chunk to mean",
                          o->chunk_overlap);
@@ -93,15 +95,15 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
     created->chunk = o->chunk;
     created->overlap = o->chunk_overlap;
     created->failed = (size_t)-1;
-    const size_t most = largest_batch(m, o);
+    const size_t max_tokens = max_batch_tokens(m, o);
     size_t bytes;
     int code = aoei_embedder_bytes(&bytes, m, o, err);
     if (!code)
         code = aoei_arena_create(&created->arena, bytes, err);
     if (!code)
-        code = aoei_batch_buffer_create(&created->buffer, most, most, err);
-    if (!code && !(created->window = aoei_malloc_array(aoe_model_dims(m), sizeof *created->window)))
-        code = aoei_fail_nomem(err, aoe_model_dims(m) * sizeof *created->window);
+        code = aoei_batch_buffer_create(&created->buffer, max_tokens, max_tokens, err);
+    if (!code && !(created->chunk_vector = aoei_malloc_array(aoe_model_dims(m), sizeof *created->chunk_vector)))
+        code = aoei_fail_nomem(err, aoe_model_dims(m) * sizeof *created->chunk_vector);
     if (code) {
         aoe_embedder_destroy(created);
         return code;
@@ -113,7 +115,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
 void aoe_embedder_destroy(aoe_embedder *e) {
     if (!e)
         return;
-    aoei_free(e->window);
+    aoei_free(e->chunk_vector);
     aoei_batch_buffer_destroy(&e->buffer);
     aoei_arena_destroy(&e->arena);
     aoei_free(e);
@@ -131,93 +133,94 @@ aoe_model *aoe_embedder_model(const aoe_embedder *e) {
     return e->model;
 }
 
-/* A text, or one chunk of a longer text. Its tokens are the prefix tokens (special tokens and prompt), the text tokens
- * [first, first + n) and the suffix tokens. */
-typedef struct item {
-    size_t length;   /* tokens, prefix and suffix included */
+/* A chunk of a text; a text that is not split is one chunk. The tokens of a chunk are the prefix tokens of the text (special
+ * tokens and prompt), the text tokens [first, first + n) and the suffix tokens. */
+typedef struct chunk {
+    size_t length;   /* number of tokens, prefix and suffix included */
     size_t text;     /* index of the text */
-    size_t window;   /* index of the chunk */
-    size_t windows;  /* number of chunks of the text */
-    size_t first, n; /* first text token and number of text tokens */
-} item;
+    size_t index;    /* index of the chunk in the text */
+    size_t n_chunks; /* number of chunks of the text */
+    size_t first, n; /* index of the first text token; number of text tokens */
+} chunk;
 
-/* Order of work: by length, then by index, so that equal inputs form equal batches. The chunks of a text have equal lengths, so
- * they are adjacent. */
+/* Comparison function of the order in which chunks are embedded: by length, then by text and index, so that equal inputs form
+ * equal batches. All chunks of a text have the same length, so they are adjacent. */
 static int by_length(const void *pa, const void *pb) {
-    const item *a = pa, *b = pb;
+    const chunk *a = pa, *b = pb;
     if (a->length != b->length)
         return a->length < b->length ? -1 : 1;
     if (a->text != b->text)
         return a->text < b->text ? -1 : 1;
-    return a->window < b->window ? -1 : a->window > b->window;
+    return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* Number of chunks for `own` text tokens if a chunk has `room` text tokens and adjacent chunks share `overlap` tokens. The last
- * chunk ends at the end of the text. */
-static size_t windows_of(size_t own, size_t room, size_t overlap) {
-    const size_t step = room - overlap;
-    return own <= room ? 1 : (own - room + step - 1) / step + 1;
+/* Number of chunks of a text with text_tokens tokens. per_chunk: text tokens of a chunk; overlap: tokens that adjacent chunks
+ * share. The last chunk ends at the end of the text. */
+static size_t chunks_for(size_t text_tokens, size_t per_chunk, size_t overlap) {
+    const size_t step = per_chunk - overlap;
+    return text_tokens <= per_chunk ? 1 : (text_tokens - per_chunk + step - 1) / step + 1;
 }
 
-static size_t overlap_in(const aoe_embedder *e, size_t room) {
-    return e->overlap == AOE_AUTO ? room / 8 : e->overlap < room ? e->overlap : room - 1;
+/* Overlap of adjacent chunks with per_chunk text tokens. */
+static size_t overlap_for(const aoe_embedder *e, size_t per_chunk) {
+    return e->overlap == AOE_AUTO ? per_chunk / 8 : e->overlap < per_chunk ? e->overlap : per_chunk - 1;
 }
 
-static aoei_ends ends_of(const aoei_token_lists *lists, size_t text) {
-    return lists->ends ? lists->ends[text] : (aoei_ends){0, 0};
+static aoei_affix_lengths affixes_of(const aoei_token_lists *lists, size_t text) {
+    return lists->affixes ? lists->affixes[text] : (aoei_affix_lengths){0, 0};
 }
 
 /* Number of chunks of a text. */
-static size_t count_windows(const aoe_embedder *e, const aoei_token_lists *lists, size_t text) {
-    const size_t n = aoei_token_count(lists, text), most = e->model->settings.max_length;
-    const aoei_ends ends = ends_of(lists, text);
-    if (!lists->ends || n <= most)
+static size_t count_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t text) {
+    const size_t n = aoei_token_count(lists, text), max_length = e->model->settings.max_length;
+    const aoei_affix_lengths affixes = affixes_of(lists, text);
+    if (!lists->affixes || n <= max_length)
         return 1;
-    const size_t room = most - ends.before - ends.after;
-    return windows_of(n - ends.before - ends.after, room, overlap_in(e, room));
+    const size_t per_chunk = max_length - affixes.prefix - affixes.suffix;
+    return chunks_for(n - affixes.prefix - affixes.suffix, per_chunk, overlap_for(e, per_chunk));
 }
 
-/* Appends the items of a text; returns their number. */
-static size_t add_items(const aoe_embedder *e, const aoei_token_lists *lists, size_t text, item *items) {
-    const aoei_ends ends = ends_of(lists, text);
-    const size_t own = aoei_token_count(lists, text) - ends.before - ends.after, windows = count_windows(e, lists, text);
-    const size_t room = windows == 1 ? own : e->model->settings.max_length - ends.before - ends.after;
-    const size_t step = room - (windows == 1 ? 0 : overlap_in(e, room));
-    for (size_t w = 0; w < windows; w++)
-        items[w] = (item){.length = ends.before + room + ends.after,
-                          .text = text,
-                          .window = w,
-                          .windows = windows,
-                          .first = w + 1 < windows ? w * step : own - room,
-                          .n = room};
-    return windows;
+/* Writes the chunks of a text to `chunks` and returns their number. */
+static size_t add_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t text, chunk *chunks) {
+    const aoei_affix_lengths affixes = affixes_of(lists, text);
+    const size_t text_tokens = aoei_token_count(lists, text) - affixes.prefix - affixes.suffix;
+    const size_t n_chunks = count_chunks(e, lists, text);
+    const size_t per_chunk = n_chunks == 1 ? text_tokens : e->model->settings.max_length - affixes.prefix - affixes.suffix;
+    const size_t step = per_chunk - (n_chunks == 1 ? 0 : overlap_for(e, per_chunk));
+    for (size_t i = 0; i < n_chunks; i++)
+        chunks[i] = (chunk){.length = affixes.prefix + per_chunk + affixes.suffix,
+                            .text = text,
+                            .index = i,
+                            .n_chunks = n_chunks,
+                            .first = i + 1 < n_chunks ? i * step : text_tokens - per_chunk,
+                            .n = per_chunk};
+    return n_chunks;
 }
 
-static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const item *it, size_t index) {
-    const int32_t *ids = lists->ids + lists->offsets[it->text];
-    const aoei_ends ends = ends_of(lists, it->text);
-    if (it->windows == 1) {
-        aoei_batch_add(&e->buffer, ids, it->length, (uint32_t)index);
+/* Appends a chunk to the batch. index: index of the chunk in the batch. */
+static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const chunk *c, size_t index) {
+    const int32_t *ids = lists->ids + lists->offsets[c->text];
+    const aoei_affix_lengths affixes = affixes_of(lists, c->text);
+    aoei_batch_add(&e->buffer, ids, c->length, (uint32_t)index);
+    if (c->n_chunks == 1)
         return;
-    }
-    aoei_batch_add(&e->buffer, ids, it->length, (uint32_t)index); /* sets the length; the ids are overwritten below */
-    int32_t *to = e->buffer.ids + e->buffer.batch.n_tokens - it->length;
-    memcpy(to, ids, ends.before * sizeof *to);
-    memcpy(to + ends.before, ids + ends.before + it->first, it->n * sizeof *to);
-    memcpy(to + ends.before + it->n, ids + lists->offsets[it->text + 1] - lists->offsets[it->text] - ends.after,
-           ends.after * sizeof *to);
+    /* the ids that aoei_batch_add copied are replaced by those of the chunk, which has the same length */
+    int32_t *to = e->buffer.ids + e->buffer.batch.n_tokens - c->length;
+    memcpy(to, ids, affixes.prefix * sizeof *to);
+    memcpy(to + affixes.prefix, ids + affixes.prefix + c->first, c->n * sizeof *to);
+    memcpy(to + affixes.prefix + c->n, ids + aoei_token_count(lists, c->text) - affixes.suffix, affixes.suffix * sizeof *to);
 }
 
-/* Adds the vector x[n] of a chunk to the sum v[n] of its text. After the last chunk, v becomes the mean, normalized to unit
- * length if the model normalizes. */
-static void add_window(const aoe_embedder *e, const item *it, float *v, const float *x, size_t n) {
+/* Adds the vector x[n] of a chunk to the sum v[n] of its text. After the last chunk, v is divided by the number of chunks, and
+ * normalized to unit length if the model normalizes embeddings. */
+static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, const float *x, size_t n) {
     double squares = 0;
     for (size_t k = 0; k < n; k++)
-        v[k] = it->window ? v[k] + x[k] : x[k];
-    if (it->window + 1 < it->windows)
+        v[k] = c->index ? v[k] + x[k] : x[k];
+    if (c->index + 1 < c->n_chunks)
         return;
     for (size_t k = 0; k < n; k++) {
-        v[k] = (float)((double)v[k] / (double)it->windows);
+        v[k] = (float)((double)v[k] / (double)c->n_chunks);
         squares += (double)v[k] * (double)v[k];
     }
     const double norm = sqrt(squares) > 1e-12 ? sqrt(squares) : 1e-12;
@@ -225,8 +228,8 @@ static void add_window(const aoe_embedder *e, const item *it, float *v, const fl
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Runs the batch in the buffer; its texts are items[0..n_texts). */
-static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_error *err) {
+/* Computes the vectors of the batch in e->buffer, which consists of the first chunks of `chunks`. */
+static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
     const size_t D = aoe_model_dims(m), dense = aoei_pooled_slot(&m->config, AOEI_PW_DENSE);
@@ -239,65 +242,67 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
         aoei_dense_forward(m->ctx, e->vectors, e->pooled, m->weights[dense], m->weights[dense + 1], m->config.dense_tanh);
     for (size_t i = 0; i < b->n_texts; i++) {
         const aoei_tensor row = aoei_tensor_rows(e->vectors, i, 1);
-        float *v = vectors + items[i].text * D;
-        if (items[i].windows == 1) {
+        float *v = vectors + chunks[i].text * D;
+        if (chunks[i].n_chunks == 1) {
             if (m->settings.normalize)
                 aoei_l2_normalize(m->ctx, row);
             aoei_tensor_read(m->ctx, v, row);
         } else {
-            aoei_tensor_read(m->ctx, e->window, row);
-            add_window(e, &items[i], v, e->window, D);
+            aoei_tensor_read(m->ctx, e->chunk_vector, row);
+            add_chunk_vector(e, &chunks[i], v, e->chunk_vector, D);
         }
     }
     for (size_t i = 0; i < b->n_texts; i++)
         for (size_t k = 0; k < D; k++)
-            if (!isfinite(vectors[items[i].text * D + k])) {
-                e->failed = items[i].text;
-                return aoei_fail(err, AOE_ENUMERIC,
-                                 "the vector is not finite, because computing it overflows; check the weights of the model");
+            if (!isfinite(vectors[chunks[i].text * D + k])) {
+                e->failed = chunks[i].text;
+                return aoei_fail(
+                    err, AOE_ENUMERIC,
+                    "the vector is not finite because of an overflow in the encoder; check the weights of the model");
             }
     return AOE_OK;
 }
 
-/* All items in the order of by_length, owned by the caller. Texts without tokens come first. NULL: out of memory. */
-static item *list_items(const aoe_embedder *e, const aoei_token_lists *lists, size_t *n, aoe_error *err) {
+/* Returns the chunks of all texts in the order of by_length, owned by the caller, or NULL if an allocation fails. Texts without
+ * tokens are the first ones. */
+static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t *n, aoe_error *err) {
     *n = 0;
     for (size_t i = 0; i < lists->n; i++)
-        *n += count_windows(e, lists, i);
-    item *items = aoei_malloc_array(*n ? *n : 1, sizeof *items);
-    if (!items) {
-        aoei_fail_nomem(err, *n * sizeof *items);
+        *n += count_chunks(e, lists, i);
+    chunk *chunks = aoei_malloc_array(*n ? *n : 1, sizeof *chunks);
+    if (!chunks) {
+        aoei_fail_nomem(err, *n * sizeof *chunks);
         return NULL;
     }
     size_t at = 0;
     for (size_t i = 0; i < lists->n; i++)
-        at += add_items(e, lists, i, items + at);
-    qsort(items, *n, sizeof *items, by_length);
-    return items;
+        at += add_chunks(e, lists, i, chunks + at);
+    qsort(chunks, *n, sizeof *chunks, by_length);
+    return chunks;
 }
 
 int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
     size_t total;
     e->failed = (size_t)-1;
-    item *items = list_items(e, lists, &total, err);
-    if (!items)
+    chunk *chunks = list_chunks(e, lists, &total, err);
+    if (!chunks)
         return AOE_ENOMEM;
     int code = AOE_OK;
     size_t i = 0;
-    for (; i < total && !items[i].length; i++) /* the vector of a text without tokens is zero, as in Model2Vec */
-        memset(vectors + items[i].text * aoe_model_dims(e->model), 0, aoe_model_dims(e->model) * sizeof *vectors);
+    for (; i < total && !chunks[i].length; i++) /* the embedding of a text without tokens is zero, as in Model2Vec */
+        memset(vectors + chunks[i].text * aoe_model_dims(e->model), 0, aoe_model_dims(e->model) * sizeof *vectors);
     while (i < total && !code) {
         aoei_batch_clear(&e->buffer);
         size_t n = 0;
         for (; i + n < total; n++) {
-            if (n > 0 && e->buffer.batch.n_tokens + items[i + n].length > e->batch_tokens)
+            if (n > 0 && e->buffer.batch.n_tokens + chunks[i + n].length > e->batch_tokens)
                 break;
-            add_to_batch(e, lists, &items[i + n], n);
+            add_to_batch(e, lists, &chunks[i + n], n);
         }
-        code = run_batch(e, items + i, vectors, err);
+        code = run_batch(e, chunks + i, vectors, err);
         i += n;
     }
-    aoei_free(items);
+    aoei_free(chunks);
     return code;
 }
 
@@ -306,13 +311,13 @@ int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, 
     if (n)
         AOEI_CHECK(err, texts, vectors);
     aoei_token_lists lists;
-    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_windows : aoei_encode_for_vectors)(e->model, texts, n, &lists,
-                                                                                                &e->failed, err);
+    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(e->model, texts, n, &lists,
+                                                                                                 &e->failed, err);
     if (code)
         return code;
     for (size_t i = 0; info && i < n; i++)
         info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i),
-                                  .chunks = (uint32_t)count_windows(e, &lists, i),
+                                  .chunks = (uint32_t)count_chunks(e, &lists, i),
                                   .truncated = lists.truncated[i]};
     code = aoei_embed_lists(e, &lists, vectors, err);
     aoei_token_lists_free(&lists);

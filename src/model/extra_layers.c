@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The slots of these layers come after all others, so adding one extends the arrays of the model.
+ * Adds layers after the pooling. A slot is the index of a weight in the arrays of the model (encoder/slot_layout.h). The slots
+ * of these layers follow all other slots, so adding a layer appends elements to the arrays.
  */
 #include "model/extra_layers.h"
 
@@ -11,7 +12,7 @@
 #include "base/error.h"
 #include "encoder/initial_weights.h"
 
-/* Extends the arrays over slots from `before` slots to the number that the configuration now has. */
+/* Extends m->weights and m->files.tensors, which have `before` elements, to the number of slots of the configuration. */
 static int extend(aoe_model *m, size_t before, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     if (n == before)
@@ -30,8 +31,8 @@ static int extend(aoe_model *m, size_t before, aoe_error *err) {
     return weights && (tensors || !m->files.tensors) ? 0 : aoei_fail_nomem(err, n * sizeof *weights);
 }
 
-/* Adds a weight and a bias after the pooling, the slots of `kind` and kind + 1 (aoei_pooled_slot). before: slots without them.
- */
+/* Adds the weight and the bias of a layer after the pooling: the slots of `kind` (AOEI_PW_*) and kind + 1. before: number of
+ * slots without this layer; weight, bias: values to copy; NULL: the values are initialized from `seed`. */
 static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weight, const float *bias, uint64_t seed,
                      aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&m->config, kind);
@@ -40,19 +41,20 @@ static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weig
     if (rc)
         return rc;
     aoei_slot_describe(&m->config, slot, &s);
-    const size_t line = AOEI_ALIGN / sizeof(float), cells = (s.rows * s.cols + line - 1) / line * line;
-    m->memory.added = aoei_aligned((cells + s.rows) * sizeof *m->memory.added);
+    /* offset of the bias: the size of the weight, rounded up for alignment */
+    const size_t aligned = AOEI_ALIGN / sizeof(float), offset = (s.rows * s.cols + aligned - 1) / aligned * aligned;
+    m->memory.added = aoei_aligned((offset + s.rows) * sizeof *m->memory.added);
     if (!m->memory.added)
-        return aoei_fail_nomem(err, (cells + s.rows) * sizeof *m->memory.added);
+        return aoei_fail_nomem(err, (offset + s.rows) * sizeof *m->memory.added);
     m->weights[slot] = aoei_tensor_wrap(m->memory.added, s.rows, s.cols);
-    m->weights[slot + 1] = aoei_tensor_wrap(m->memory.added + cells, 1, s.rows);
+    m->weights[slot + 1] = aoei_tensor_wrap(m->memory.added + offset, 1, s.rows);
     if (weight) {
         memcpy(m->memory.added, weight, s.rows * s.cols * sizeof *weight);
-        memcpy(m->memory.added + cells, bias, s.rows * sizeof *bias);
+        memcpy(m->memory.added + offset, bias, s.rows * sizeof *bias);
         return 0;
     }
     aoei_init_weight(m->memory.added, &m->config, slot, seed);
-    aoei_init_weight(m->memory.added + cells, &m->config, slot + 1, seed);
+    aoei_init_weight(m->memory.added + offset, &m->config, slot + 1, seed);
     return 0;
 }
 

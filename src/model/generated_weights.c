@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One allocation holds all generated weights, each of them aligned.
+ * All generated weights are in one allocation, each aligned to AOEI_ALIGN bytes.
  */
 #include "model/generated_weights.h"
 
@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "encoder/initial_weights.h"
 
-#define FLOATS_PER_LINE (AOEI_ALIGN / sizeof(float))
+#define ALIGN_FLOATS (AOEI_ALIGN / sizeof(float))
 
-static size_t round_floats(size_t n) {
-    return (n + FLOATS_PER_LINE - 1) / FLOATS_PER_LINE * FLOATS_PER_LINE;
+/* Rounds a number of floats up to a multiple of the alignment. */
+static size_t round_up(size_t n) {
+    return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
 int aoei_weights_generate(aoe_model *m, uint64_t seed, aoe_error *err) {
@@ -21,7 +22,7 @@ int aoei_weights_generate(aoe_model *m, uint64_t seed, aoe_error *err) {
     aoei_slot slot;
     for (size_t i = 0; i < n; i++) {
         aoei_slot_describe(&m->config, i, &slot);
-        floats += slot.absent || m->files.tensors[i] ? 0 : round_floats(slot.rows * slot.cols);
+        floats += slot.absent || m->files.tensors[i] ? 0 : round_up(slot.rows * slot.cols);
     }
     if (floats && !(m->memory.generated = aoei_aligned(floats * sizeof *m->memory.generated)))
         return aoei_fail_nomem(err, floats * sizeof *m->memory.generated);
@@ -31,7 +32,7 @@ int aoei_weights_generate(aoe_model *m, uint64_t seed, aoe_error *err) {
             continue;
         aoei_init_weight(m->memory.generated + used, &m->config, i, seed);
         m->weights[i] = aoei_tensor_wrap(m->memory.generated + used, slot.rows, slot.cols);
-        used += round_floats(slot.rows * slot.cols);
+        used += round_up(slot.rows * slot.cols);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks the options of adapters against a model, and against adapters that were saved.
+ * Converts the options of adapters to the configuration of adapters, and checks them for a model or for saved adapters.
  */
 #include "model/lora_options.h"
 
@@ -21,7 +21,8 @@ void aoe_lora_defaults(aoe_lora *l) {
     *l = (aoe_lora){.struct_size = sizeof *l, .alpha = AOE_AUTO, .dropout = AOE_AUTO};
 }
 
-/* Splits "a,b" into names in copy, which it changes. *names: aoei_free. */
+/* Splits the list `copy` at commas, which are replaced by NUL. *names is set to an array of pointers into `copy`; the caller
+ * frees it with aoei_free, also on failure. */
 static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
     size_t commas = 0;
     for (const char *p = copy; *p; p++)
@@ -41,6 +42,7 @@ static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
     return 0;
 }
 
+/* Converts the comma-separated list of targets (NULL: all) to bits. */
 static int read_targets(unsigned *targets, const char *list, const aoei_encoder_config *c, aoe_error *err) {
     const char **names = NULL;
     size_t n = 0;
@@ -71,14 +73,14 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
     return read_targets(&lora->targets, wanted->targets, c, err);
 }
 
-/* The rank, alpha and targets of saved adapters are fixed. The dropout, which only training uses, may change. */
-static int resume(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
+/* Applies the options to saved adapters: rank, alpha and targets cannot change, but the dropout can, because only training uses
+ * it. */
+static int change_saved(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
     if (wanted->r || !aoei_is_auto(wanted->alpha) || wanted->targets)
-        return aoei_fail(
-            err, AOE_EARG,
-            "%s contains adapters of rank %zu, whose rank, alpha and targets cannot change; leave out options.lora.r, "
-            "options.lora.alpha and options.lora.targets, or merge the adapters first (aoe merge)",
-            dir, lora->r);
+        return aoei_fail(err, AOE_EARG,
+                         "%s contains adapters of rank %zu, whose rank, alpha and targets cannot change; omit options.lora.r, "
+                         "options.lora.alpha and options.lora.targets, or merge the adapters first (aoe merge)",
+                         dir, lora->r);
     if (!aoei_is_auto(wanted->dropout) && !(wanted->dropout >= 0 && wanted->dropout < 1))
         return aoei_fail(err, AOE_EARG, "options.lora.dropout must be at least 0 and below 1");
     if (!aoei_is_auto(wanted->dropout))
@@ -90,7 +92,7 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
     if (!wanted)
         return 0;
     if (f->adapters)
-        return resume(&c->lora, f->dir, wanted, err);
+        return change_saved(&c->lora, f->dir, wanted, err);
     if (wanted->r)
         return aoei_lora_resolve(&c->lora, wanted, c, err);
     const char *field = wanted->load_8bit                ? "load_8bit"

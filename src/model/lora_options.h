@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * From the options of adapters (aoe_lora) to the adapters of a model's configuration.
+ * Converts the options of adapters (aoe_lora) to the configuration of adapters (aoei_lora).
  */
 #ifndef AOEI_MODEL_LORA_OPTIONS_H
 #define AOEI_MODEL_LORA_OPTIONS_H
@@ -8,10 +8,12 @@
 #include "encoder/config.h"
 #include "modeldir/model_files.h"
 
-/* Resolves `wanted` (wanted->r above 0) for a model of configuration c. Errors: AOE_EARG, AOE_EUNSUPPORTED. */
+/* Sets *lora to the new adapters that `wanted` describes (wanted->r is positive), for a model of configuration c. Errors:
+ * AOE_EARG (invalid value), AOE_EUNSUPPORTED (the architecture does not support adapters). */
 int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encoder_config *c, aoe_error *err);
-/* Sets c->lora to new adapters as wanted, or applies `wanted` to the saved adapters in f, of which only the dropout may change.
- * NULL: c->lora stays. Errors: AOE_EARG, AOE_EUNSUPPORTED (an architecture without adapters). */
+/* If f contains saved adapters, changes the dropout in c->lora as wanted; it is an error if `wanted` sets the rank, alpha or
+ * targets. Otherwise sets c->lora to new adapters, if wanted->r is positive. wanted NULL: c->lora is unchanged. Errors: see
+ * aoei_lora_resolve. */
 int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const aoe_lora *wanted, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Accessors of an open model, and aoe_model_close.
+ * Functions that return properties of an open model, and aoe_model_close.
  */
 #include "model/model.h"
 
@@ -71,7 +71,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
 size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;
-    return aoei_vector_dims(&m->config); /* every pooling keeps the hidden size */
+    return aoei_vector_dims(&m->config); /* the pooling does not change the number of dimensions */
 }
 
 const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m) {

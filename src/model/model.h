@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The definition of aoe_model: the opened files (`files`), the data used for computing (configuration, settings, weights,
- * tokenizer), and, for a model over external weights, the model it was made from (`base`). The data to save is collected when a
- * model is saved (modeldir/contents.h).
+ * The definition of aoe_model: the open files, and the configuration, settings, weights and tokenizer for computing embeddings.
+ * A model may use the weights of a trainer instead of its own (a model over external weights, weight_view.h).
  */
 #ifndef AOEI_MODEL_MODEL_H
 #define AOEI_MODEL_MODEL_H
@@ -15,29 +14,30 @@
 #include "modeldir/settings.h"
 #include "nn/tensor.h"
 
-/* Memory of the weights that are not used directly in the mapped files. */
+/* Memory for the weights that are not used directly in the mapped files. */
 typedef struct aoei_weight_memory {
-    void *converted;        /* owned; converted weights, whose type or alignment in the file the operations do not support */
+    void *converted;        /* weights whose data type or alignment in the file is not supported, converted; owned */
     size_t converted_bytes; /* size of `converted` */
-    float *generated;       /* owned; new masked-LM head or new adapters, or NULL */
-    float *added;           /* owned; layer added after the pooling (extra_layers.h), or NULL */
-    void *packed;           /* owned; packed copies for inference (packed_weights.h), or NULL */
+    float *generated;       /* new masked-LM head or new adapters, or NULL; owned */
+    float *added;           /* layer that was added after the pooling (extra_layers.h), or NULL; owned */
+    void *packed;           /* packed copies for inference (packed_weights.h), or NULL; owned */
 } aoei_weight_memory;
 
-/* Immutable after opening, except for layers that are added before training. */
+/* An open model. It does not change after opening, except that a layer may be added before training. */
 struct aoe_model {
     aoe_context *ctx; /* borrowed */
     aoei_model_files files;
-    aoei_encoder_config config; /* with the adapters, unless they are merged into the packed copies */
-    aoei_settings settings;     /* options applied */
-    aoei_dtype type;            /* of activations and matmuls */
-    aoe_dtype dtype_option;     /* data type that the caller asked for, from which `type` follows */
-    aoei_tensor *weights;       /* owned array [aoei_slot_count]; data in the mapped files or in `memory` */
+    aoei_encoder_config config; /* configuration; without adapters if they are merged into the packed copies */
+    aoei_settings settings;     /* settings of the directory, changed by the options of the caller */
+    aoei_dtype type;            /* data type of activations and matmuls */
+    aoe_dtype dtype_option;     /* option of the caller, from which `type` was determined */
+    aoei_tensor *weights;       /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
     aoei_weight_memory memory;
-    aoe_tokenizer *tokenizer; /* owned, except by a model over external weights; NULL: the directory has none */
-    aoei_lora lora;           /* the adapters, also if they are merged */
-    char *lora_targets;       /* owned; "q_proj, v_proj" for aoe_model_info; NULL: no adapters */
-    const aoe_model *base;    /* borrowed; model over external weights: the model that it was made from; NULL otherwise */
+    aoe_tokenizer *tokenizer; /* NULL: the directory contains none; owned, unless `base` is set */
+    aoei_lora lora;           /* configuration of the adapters, also if they are merged */
+    char *lora_targets;       /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */
+    const aoe_model
+        *base; /* only for a model over external weights: the model from which it was created, borrowed; otherwise NULL */
 };
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opening a model in order: configuration and settings, tensors, placement, values, tokenizer, packed copies.
+ * Opens a model in this order: configuration and settings, tensors of the weights, placement of the weights in memory, check of
+ * their values, tokenizer, packed copies for inference.
  */
 #include "model/open.h"
 
@@ -25,13 +26,14 @@
 
 static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32 && o->dtype != AOE_DTYPE_BF16)
-        return aoei_fail(err, AOE_EARG, "dtype %d is unknown; use f32, bf16 or auto", (int)o->dtype);
+        return aoei_fail(err, AOE_EARG, "options.dtype is %d; use AOE_DTYPE_F32, AOE_DTYPE_BF16 or AOE_DTYPE_AUTO",
+                         (int)o->dtype);
     if (o->normalize != 0 && o->normalize != 1 && o->normalize != AOE_AUTO)
         return aoei_fail(err, AOE_EARG, "options.normalize is %d; use 0, 1 or AOE_AUTO", o->normalize);
     return 0;
 }
 
-/* Adapters that were saved without a tokenizer use that of their base. */
+/* Opens the tokenizer of the directory, or that of the base model if a directory of adapters contains none. */
 static int open_tokenizer(aoe_model *m, aoe_error *err) {
     int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.dir, err);
     if (!rc && !m->tokenizer && m->files.base_dir)
@@ -39,7 +41,7 @@ static int open_tokenizer(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
-/* "q_proj, v_proj" */
+/* Sets m->lora_targets. */
 static int name_targets(aoe_model *m, aoe_error *err) {
     aoei_buffer names = {0};
     const int rc = aoei_peft_list(&names, &m->lora, &m->config) || !(m->lora_targets = aoei_strdup(names.data))
@@ -49,7 +51,7 @@ static int name_targets(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
-/* Reads the configuration, with adapters and dense layer, and the settings. */
+/* Reads the configuration of encoder, adapters and dense layer, and the settings. */
 static int read_directory(aoe_model *m, const char *dir, const aoe_model_options *o, const aoei_open_mode *mode,
                           aoe_error *err) {
     int rc = aoei_model_files_open(&m->files, &m->config, dir, o->base, mode->mlm, err);
@@ -65,7 +67,7 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     return rc;
 }
 
-/* Finds the tensors and makes them weights that can be computed with. */
+/* Finds the tensors of the weights in the files and loads them according to the open mode. */
 static int load_weights(aoe_model *m, const aoei_open_mode *mode, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     int rc;
@@ -76,7 +78,7 @@ static int load_weights(aoe_model *m, const aoei_open_mode *mode, aoe_error *err
         (rc = aoei_weights_generate(m, mode->seed, err)) ||
         (rc = aoei_weight_tensors_check_values(&m->files, &m->config, m->ctx->pool, err)))
         return rc;
-    if (m->config.lora.r) /* the frozen weights were converted: their pages in the file are not read again */
+    if (m->config.lora.r) /* releases the memory of the mapped file that was read for conversions */
         aoei_safetensors_drop(m->files.weights);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opening model directories for inference, training or saving. The public aoe_model_open opens for inference.
+ * Opens model directories for inference, training or saving. The public function aoe_model_open opens for inference.
  */
 #ifndef AOEI_MODEL_OPEN_H
 #define AOEI_MODEL_OPEN_H
@@ -13,7 +13,7 @@ int aoei_model_open_for(aoe_model **m, aoe_context *ctx, const char *dir, const 
                         const aoei_open_mode *mode, aoe_error *err);
 /* Opens `dir` for training all weights. */
 int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
-/* Opens `dir` for pretraining: with its masked-LM head, or a new one initialized from `seed`. */
+/* Opens `dir` for pretraining, with its masked-LM head, or with a new head initialized from `seed` if it contains none. */
 int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
                         aoe_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One allocation holds the packed copies of all linear weights, in slot order.
+ * The packed copies of all linear weights are in one allocation, in the order of the weights.
  */
 #include "model/packed_weights.h"
 
@@ -10,7 +10,7 @@
 #include "model/weight_rows.h"
 #include "nn/gemm.h"
 
-/* Bytes of the packed copy of a slot; 0 if it has none. */
+/* The size in bytes of the packed copy of the weight in `slot`; 0 if it is not packed. */
 static size_t packed_size(const aoe_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
@@ -24,7 +24,7 @@ size_t aoei_model_packed_bytes(const aoe_model *m) {
     return total;
 }
 
-/* Packs a weight into `memory`. If it has an adapter, the merged values exist only in the packed copy. */
+/* Packs a weight into `memory`. If it has an adapter, the merged weight exists only in packed form. */
 static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     aoei_tensor *w = &m->weights[slot];
     aoei_slot d;
@@ -60,7 +60,7 @@ int aoei_model_pack(aoe_model *m, aoe_error *err) {
         used += size;
     }
     m->config.lora = (aoei_lora){0};
-    if (m->type == AOEI_BF16 && m->files.weights) /* the pages of packed weights are not read again */
+    if (m->type == AOEI_BF16 && m->files.weights) /* the mapped files of packed weights are not read again */
         aoei_safetensors_drop(m->files.weights);
     return rc;
 }

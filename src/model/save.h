@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Saving an open model.
+ * Saves an open model.
  */
 #ifndef AOEI_MODEL_SAVE_H
 #define AOEI_MODEL_SAVE_H
@@ -10,22 +10,23 @@
 #include "model/model.h"
 #include "modeldir/contents.h"
 
-/* Reads the weights of an open model row by row for writing. */
+/* Provides the weights of an open model when they are written. */
 typedef struct aoei_model_weight_reader {
-    aoei_weight_reader source; /* first */
-    const aoe_model *model;    /* borrowed */
+    aoei_weight_reader source; /* base type; must be the first field, because its address is cast to this type */
+    const aoe_model *model;    /* model whose weights are read, borrowed */
 } aoei_model_weight_reader;
 
-/* Fills `contents` for saving all weights of m, with adapters merged, in the data type `storage`. All pointers are borrowed
- * from m and `rows`, which must outlive `contents`. The caller may change fields. record: training record, or NULL. */
+/* Fills `contents` for saving all weights of m, with adapters merged, in the data type `storage`. record: training record, or
+ * NULL. All pointers are borrowed from m, `record` and `rows`, which must outlive `contents`. The caller may change fields. */
 void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_weight_reader *rows, const aoe_model *m, json_t *record,
                             aoe_storage storage);
 
-/* Saves m as a model directory (aoei_contents_save): weights as float32, or only the adapters if m has any. */
+/* Saves m as a model directory (aoei_contents_save): all weights as float32, or only the adapters if m->config has adapters. */
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
-/* Saves all weights, adapters merged, stored as `storage`. Values must be finite, except for F32. */
+/* Saves all weights, with adapters merged, in the data type `storage`. For bf16 and int8, all values must be finite. */
 int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err);
-/* Writes the files of aoei_model_save into the existing directory `dir`, which the caller stages and publishes itself. */
+/* Writes the files of aoei_model_save to the existing directory `dir` (aoei_contents_write), without protection against an
+ * interruption. */
 int aoei_model_write(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tokenization in parallel: each task tokenizes a fixed block of texts into a list of its own, and the lists are joined in
- * order, so the result does not depend on the number of threads.
+ * Tokenizes texts in parallel. Each task tokenizes a block of consecutive texts into a separate list, and the lists are
+ * concatenated in order, so the result does not depend on the number of threads.
  */
 #include "model/text_batch.h"
 
@@ -17,31 +17,32 @@
 #include <assert.h>
 #include <string.h>
 
-enum { CHUNK = 128 };
+enum { BLOCK_TEXTS = 128 /* texts per task */ };
 
-/* The result of one task, which tokenizes CHUNK texts. */
-typedef struct chunk {
-    int32_t *ids;       /* [capacity], owned; concatenated token ids, n used */
-    size_t n, capacity; /* used and allocated elements of ids */
+/* The result of one task. */
+typedef struct block {
+    int32_t *ids;       /* [n] concatenated token ids of the texts, owned */
+    size_t n, capacity; /* used and allocated elements of `ids` */
     size_t failed;      /* index of the text that failed, or (size_t)-1 */
     aoe_error error;    /* error of the failed text */
-} chunk;
+} block;
 
+/* The argument of the tasks. */
 typedef struct job {
-    const aoe_model *model;
-    const aoe_text *texts;   /* [n], borrowed */
-    size_t n;                /* number of texts */
-    aoe_encode_options o[2]; /* options for the two kinds of texts */
-    const uint8_t *second;   /* [n], index into `o` for each text; NULL: 0 for all */
-    int may_be_empty;        /* 1: a text may have no tokens */
-    size_t max_length;       /* maximum tokens of a sequence; used only with `ends` */
-    aoei_ends *ends;         /* [n], written by the tasks; NULL: not needed */
-    size_t *lengths;         /* [n], written by the tasks; tokens of each text */
-    uint8_t *truncated;      /* [n], written by the tasks; 1 for each truncated text */
-    chunk *chunks;           /* one per task */
+    const aoe_model *model;      /* borrowed */
+    const aoe_text *texts;       /* [n] texts, borrowed */
+    size_t n;                    /* number of texts */
+    aoe_encode_options o[2];     /* options for texts with the first and the second prompt */
+    const uint8_t *prompt_index; /* [n] index in `o` of each text, borrowed; NULL: 0 for all texts */
+    int may_be_empty;            /* 1: a text may have no tokens */
+    size_t max_length;           /* maximum sequence length for the check of `affixes`; 0 if texts are truncated */
+    aoei_affix_lengths *affixes; /* [n] set by the tasks, borrowed; NULL if texts are truncated */
+    size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
+    uint8_t *truncated;          /* [n] 1 for each truncated text, set by the tasks, borrowed */
+    block *blocks;               /* [tasks] results, owned */
 } job;
 
-static int chunk_append(chunk *c, const aoe_ids *ids) {
+static int append_ids(block *c, const aoe_ids *ids) {
     if (c->capacity - c->n < ids->n) {
         size_t capacity = 2 * c->capacity + ids->n + 1024;
         int32_t *grown = aoei_realloc_array(c->ids, capacity, sizeof *grown);
@@ -83,28 +84,29 @@ static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
     const aoe_text token = aoe_tokenizer_token(m->tokenizer, id);
     return aoei_fail(
         err, AOE_EFORMAT,
-        "token '%.*s' has id %d, but the model embeds only %zu tokens (vocab_size of config.json); remove the token "
+        "token '%.*s' has id %d, but the model has embeddings of only %zu tokens (vocab_size in config.json); remove the token "
         "from the text, or use the tokenizer that the model was trained with",
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 
-static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, aoe_ids *ids) {
+/* Tokenizes text i and appends its ids to the result c of the task. lowered, ids: buffers that are reused. */
+static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowered, aoe_ids *ids) {
     aoe_text text = j->texts[i];
     if (j->model->settings.lowercase) {
         if (lower(lowered, text.data, text.len))
             return aoei_fail_nomem(&c->error, text.len);
         text = (aoe_text){.data = lowered->data, .len = lowered->len};
     }
-    const aoe_encode_options *o = &j->o[j->second && j->second[i]];
-    int code = j->ends ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->ends[i].before, &j->ends[i].after,
-                                                      &c->error)
-                       : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
+    const aoe_encode_options *o = &j->o[j->prompt_index && j->prompt_index[i]];
+    int code = j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
+                                                         &j->affixes[i].suffix, &c->error)
+                          : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
     if (code)
         return code;
-    if (j->ends && ids->n > j->max_length && j->ends[i].before + j->ends[i].after >= j->max_length)
+    if (j->affixes && ids->n > j->max_length && j->affixes[i].prefix + j->affixes[i].suffix >= j->max_length)
         return aoei_fail(&c->error, AOE_EARG,
-                         "max_length is %zu, but prompt and special tokens alone take %zu tokens; raise options.max_length",
-                         j->max_length, j->ends[i].before + j->ends[i].after);
+                         "max_length is %zu, but prompt and special tokens alone have %zu tokens; increase options.max_length",
+                         j->max_length, j->affixes[i].prefix + j->affixes[i].suffix);
     if (ids->n == 0 && !j->may_be_empty)
         return aoei_fail(&c->error, AOE_EFORMAT, "the text has no tokens; remove the text");
     for (size_t t = 0; t < ids->n; t++)
@@ -112,14 +114,15 @@ static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, ao
             return fail_token(j->model, ids->id[t], &c->error);
     j->lengths[i] = ids->n;
     j->truncated[i] = (uint8_t)(ids->truncated != 0);
-    return chunk_append(c, ids);
+    return append_ids(c, ids);
 }
 
-static void encode_chunk(void *arg, size_t task, size_t worker) {
+/* Tokenizes one block of texts. */
+static void encode_block(void *arg, size_t task, size_t worker) {
     (void)worker;
     const job *j = arg;
-    chunk *c = &j->chunks[task];
-    const size_t begin = task * CHUNK, end = begin + CHUNK < j->n ? begin + CHUNK : j->n;
+    block *c = &j->blocks[task];
+    const size_t begin = task * BLOCK_TEXTS, end = begin + BLOCK_TEXTS < j->n ? begin + BLOCK_TEXTS : j->n;
     aoei_buffer lowered = {0};
     aoe_ids ids = {0};
     for (size_t i = begin; i < end && c->failed == (size_t)-1; i++)
@@ -129,11 +132,11 @@ static void encode_chunk(void *arg, size_t task, size_t worker) {
     aoei_buffer_free(&lowered);
 }
 
-/* Joins the lists into out, or returns the error of the first text that failed. */
-static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+/* Concatenates the results of the tasks in `out`, or returns the error of the first text that failed. */
+static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     size_t total = 0;
-    for (size_t k = 0; k < n_chunks; k++) {
-        const chunk *c = &j->chunks[k];
+    for (size_t k = 0; k < n_blocks; k++) {
+        const block *c = &j->blocks[k];
         if (c->failed != (size_t)-1) {
             if (failed)
                 *failed = c->failed;
@@ -145,10 +148,10 @@ static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *fa
     if (!out->ids)
         return aoei_fail_nomem(err, total * sizeof *out->ids);
     size_t at = 0;
-    for (size_t k = 0; k < n_chunks; k++) {
-        if (j->chunks[k].n)
-            memcpy(out->ids + at, j->chunks[k].ids, j->chunks[k].n * sizeof *out->ids);
-        at += j->chunks[k].n;
+    for (size_t k = 0; k < n_blocks; k++) {
+        if (j->blocks[k].n)
+            memcpy(out->ids + at, j->blocks[k].ids, j->blocks[k].n * sizeof *out->ids);
+        at += j->blocks[k].n;
     }
     at = 0;
     for (size_t i = 0; i < j->n; i++) {
@@ -160,38 +163,38 @@ static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *fa
     return AOE_OK;
 }
 
-/* Tokenizes the texts of *j on all threads. The caller has set model, texts, n and the options. */
+/* Tokenizes the texts of *j on all threads. The caller sets model, texts, n, o, prompt_index, may_be_empty and max_length. */
 static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    const size_t n = j->n, n_chunks = (n + CHUNK - 1) / CHUNK;
+    const size_t n = j->n, n_blocks = (n + BLOCK_TEXTS - 1) / BLOCK_TEXTS;
     int code = AOE_ENOMEM;
     memset(out, 0, sizeof *out);
     if (failed)
         *failed = (size_t)-1;
     if (!j->model->tokenizer)
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there",
+                         "%s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
                          j->model->files.dir);
     out->offsets = aoei_malloc_array(n + 1, sizeof *out->offsets);
     out->truncated = aoei_calloc(n + 1, sizeof *out->truncated);
-    if (j->max_length && !(j->ends = out->ends = aoei_calloc(n + 1, sizeof *out->ends))) {
-        aoei_fail_nomem(err, n * sizeof *out->ends);
+    if (j->max_length && !(j->affixes = out->affixes = aoei_calloc(n + 1, sizeof *out->affixes))) {
+        aoei_fail_nomem(err, n * sizeof *out->affixes);
         goto done;
     }
     j->truncated = out->truncated;
     j->lengths = aoei_calloc(n + 1, sizeof *j->lengths);
-    j->chunks = aoei_calloc(n_chunks + 1, sizeof *j->chunks);
-    if (!out->offsets || !out->truncated || !j->lengths || !j->chunks) {
+    j->blocks = aoei_calloc(n_blocks + 1, sizeof *j->blocks);
+    if (!out->offsets || !out->truncated || !j->lengths || !j->blocks) {
         aoei_fail_nomem(err, n * sizeof *out->offsets);
         goto done;
     }
-    for (size_t k = 0; k < n_chunks; k++)
-        j->chunks[k].failed = (size_t)-1;
-    aoei_parallel_for(j->model->ctx->pool, n_chunks, encode_chunk, j);
-    code = join(j, n_chunks, out, failed, err);
+    for (size_t k = 0; k < n_blocks; k++)
+        j->blocks[k].failed = (size_t)-1;
+    aoei_parallel_for(j->model->ctx->pool, n_blocks, encode_block, j);
+    code = join_blocks(j, n_blocks, out, failed, err);
 done:
-    for (size_t k = 0; j->chunks && k < n_chunks; k++)
-        aoei_free(j->chunks[k].ids);
-    aoei_free(j->chunks);
+    for (size_t k = 0; j->blocks && k < n_blocks; k++)
+        aoei_free(j->blocks[k].ids);
+    aoei_free(j->blocks);
     aoei_free(j->lengths);
     if (code)
         aoei_token_lists_free(out);
@@ -200,16 +203,16 @@ done:
 
 enum {
     MAY_BE_EMPTY = 1, /* a text may have no tokens */
-    WHOLE = 2         /* texts are not truncated, and `ends` is set */
+    COMPLETE = 2      /* texts are not truncated, and aoei_token_lists.affixes is set */
 };
 
-/* Tokenizes with the settings of the model. */
+/* Tokenizes with the settings of the model. flags: MAY_BE_EMPTY, COMPLETE. */
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
-                           const uint8_t *second, int ways, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+                           const uint8_t *prompt_index, int flags, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
     const int plain = m->config.arch->plain_tokens;
-    job j = {.model = m, .texts = texts, .n = n, .second = second, .may_be_empty = ways & MAY_BE_EMPTY};
-    j.max_length = ways & WHOLE ? s->max_length : 0;
+    job j = {.model = m, .texts = texts, .n = n, .prompt_index = prompt_index, .may_be_empty = flags & MAY_BE_EMPTY};
+    j.max_length = flags & COMPLETE ? s->max_length : 0;
     aoei_buffer lowered[2] = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
@@ -222,7 +225,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
             prompt = lowered[i].data;
         }
         j.o[i] = (aoe_encode_options){.struct_size = sizeof(aoe_encode_options),
-                                      .max_length = ways & WHOLE ? 0 : s->max_length,
+                                      .max_length = flags & COMPLETE ? 0 : s->max_length,
                                       .prompt = !code && *prompt ? prompt : NULL,
                                       .no_special_tokens = plain,
                                       .drop_unknown = plain};
@@ -234,35 +237,35 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
     return code;
 }
 
-int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
-                         const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    return encode_prompted(m, texts, n, prompts, second, 0, out, failed, err);
+int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                             const uint8_t *prompt_index, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    return encode_prompted(m, texts, n, prompts, prompt_index, 0, out, failed, err);
 }
 
-static const char *const own_prompts[2] = {NULL, NULL};
+static const char *const model_prompts[2] = {NULL, NULL};
 
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err) {
-    return encode_prompted(m, texts, n, own_prompts, NULL, 0, out, failed, err);
+    return encode_prompted(m, texts, n, model_prompts, NULL, 0, out, failed, err);
 }
 
 int aoei_allows_no_tokens(const aoe_model *m) {
     return m->config.arch->allows_no_tokens;
 }
 
-int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
-                            aoe_error *err) {
-    return encode_prompted(m, texts, n, own_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed, err);
+int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                              aoe_error *err) {
+    return encode_prompted(m, texts, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed, err);
 }
 
-int aoei_encode_for_windows(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
-                            aoe_error *err) {
-    return encode_prompted(m, texts, n, own_prompts, NULL, WHOLE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out, failed,
-                           err);
+int aoei_encode_for_chunks(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                           aoe_error *err) {
+    return encode_prompted(m, texts, n, model_prompts, NULL, COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out,
+                           failed, err);
 }
 
-int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
-                         aoei_token_lists *out, size_t *failed, aoe_error *err) {
+int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
+                             aoei_token_lists *out, size_t *failed, aoe_error *err) {
     job j = {.model = m, .texts = texts, .n = n, .o = {*o, *o}, .may_be_empty = 1};
     return encode_all(&j, out, failed, err);
 }
@@ -271,7 +274,7 @@ void aoei_token_lists_free(aoei_token_lists *l) {
     aoei_free(l->ids);
     aoei_free(l->offsets);
     aoei_free(l->truncated);
-    aoei_free(l->ends);
+    aoei_free(l->affixes);
     memset(l, 0, sizeof *l);
 }
 
@@ -280,19 +283,19 @@ static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
     return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
 }
 
-/* Uses a hash table of the token lists with open addressing. */
+/* Uses a hash table with open addressing, whose elements are texts. */
 int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err) {
-    size_t slots = 16;
-    while (slots < 2 * l->n)
-        slots *= 2;
-    uint32_t *table = aoei_calloc(slots, sizeof *table); /* text + 1; 0 is free */
+    size_t size = 16;
+    while (size < 2 * l->n)
+        size *= 2;
+    uint32_t *table = aoei_calloc(size, sizeof *table); /* index of a text plus 1; 0: free */
     if (!table)
-        return aoei_fail_nomem(err, slots * sizeof *table);
+        return aoei_fail_nomem(err, size * sizeof *table);
     for (size_t i = 0; i < l->n; i++) {
         const size_t bytes = aoei_token_count(l, i) * sizeof *l->ids;
-        size_t at = (size_t)aoei_hash(AOEI_HASH_START, l->ids + l->offsets[i], bytes) & (slots - 1);
+        size_t at = (size_t)aoei_hash(AOEI_HASH_START, l->ids + l->offsets[i], bytes) & (size - 1);
         while (table[at] && !same_tokens(l, table[at] - 1, i))
-            at = (at + 1) & (slots - 1);
+            at = (at + 1) & (size - 1);
         if (!table[at])
             table[at] = (uint32_t)i + 1;
         class_of[i] = table[at] - 1;
@@ -304,7 +307,7 @@ int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error 
 int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err) {
     memset(b, 0, sizeof *b);
     if (max_tokens >= UINT32_MAX || max_texts >= UINT32_MAX)
-        return aoei_fail(err, AOE_EARG, "a batch of %zu tokens is too large; use fewer", max_tokens);
+        return aoei_fail(err, AOE_EARG, "a batch of %zu tokens is too large; use a smaller batch", max_tokens);
     b->ids = aoei_malloc_array(max_tokens, sizeof *b->ids);
     b->positions = aoei_malloc_array(max_tokens, sizeof *b->positions);
     b->offsets = aoei_malloc_array(max_texts + 1, sizeof *b->offsets);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A merged row is the stored row in float32 plus scale * B A. The sum over the rank is computed first and then added, so the
- * result does not depend on how many rows are merged at a time, and the packed copies of an open model are bit-identical to a
- * merged file.
+ * A row with a merged adapter is the stored row in float32 plus the row of scale * B A, where A and B are the matrices of the
+ * adapter. The sum over the rank is computed first and then added, so the result does not depend on how many rows are merged at
+ * a time, and the weights of an open model are bit-identical to those of a merged file.
  */
 #include "model/weight_rows.h"
 
@@ -10,12 +10,15 @@
 #include "base/pool.h"
 #include "nn/adapter.h"
 
-#define BLOCK ((size_t)1 << 16) /* elements that a task converts; always at least one row */
+#define BLOCK ((size_t)1 << 16) /* elements that a task converts, rounded to complete rows, at least one row */
 
+/* The argument of read_task. */
 typedef struct reading {
-    const aoei_st_tensor *from;
-    float *to;
-    size_t first, n, cols, step; /* rows; elements of a row; rows of a task */
+    const aoei_st_tensor *from; /* tensor to read, borrowed */
+    float *to;                  /* [n, cols] output, borrowed */
+    size_t first, n;            /* first row, and number of rows */
+    size_t cols;                /* elements per row */
+    size_t step;                /* rows per task */
 } reading;
 
 static void read_task(void *arg, size_t task, size_t worker) {
@@ -36,8 +39,8 @@ void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, s
         reading r = {.from = m->files.tensors[slot], .to = to, .first = first, .n = n, .cols = d.cols, .step = step};
         aoei_parallel_for(m->ctx->pool, (n + step - 1) / step, read_task, &r);
     }
-    const size_t down = aoei_adapter_slot(&m->config, slot);
-    if (down)
-        aoei_adapter_merge(m->ctx, rows, m->weights[down], aoei_tensor_rows(m->weights[down + 1], first, n),
+    const size_t lora_a = aoei_adapter_slot(&m->config, slot); /* lora_B is the next slot */
+    if (lora_a)
+        aoei_adapter_merge(m->ctx, rows, m->weights[lora_a], aoei_tensor_rows(m->weights[lora_a + 1], first, n),
                            aoei_lora_scale(&m->config.lora));
 }

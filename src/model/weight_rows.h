@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The values of a model's weights as float32 rows.
+ * Reads the weights of a model as float32 rows.
  */
 #ifndef AOEI_MODEL_WEIGHT_ROWS_H
 #define AOEI_MODEL_WEIGHT_ROWS_H
 
 #include "model/model.h"
 
-/* to[n, cols] = rows [first, first + n) of the weight in `slot`, with its adapter merged. */
+/* Writes rows [first, first + n) of the weight in `slot`, with its adapter merged, to to[n, cols]. */
 void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, size_t n);
 
 #endif

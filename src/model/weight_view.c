@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * All data except the weights is shared with the base. Data that aoe_model_close frees is copied.
+ * A model over external weights shares all data except the weights with the model from which it is created. Data that
+ * aoe_model_close frees is copied.
  */
 #include "model/weight_view.h"
 

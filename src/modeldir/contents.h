@@ -20,7 +20,7 @@ typedef struct aoei_weight_reader {
     void (*rows)(struct aoei_weight_reader *s, float *to, size_t slot, size_t first, size_t n);
 } aoei_weight_reader;
 
-/* All pointers are borrowed. */
+/* The contents of a model directory. All pointers are borrowed. */
 typedef struct aoei_model_contents {
     const aoei_encoder_config *config;
     const aoei_settings *settings;

@@ -12,18 +12,18 @@
 #include "modeldir/safetensors.h"
 
 typedef struct aoei_model_files {
-    char *dir;                  /* directory that was opened, owned */
-    char *base_dir;             /* directory of the base model if `dir` contains adapters, otherwise NULL; owned */
-    json_t *config_json;        /* contents of config.json; for a static model with the sizes of its weights added; owned */
-    json_t *record;             /* training record in aoe.json, or NULL; owned */
-    aoei_safetensors *weights;  /* mapped file or files of the encoder's weights, owned */
-    aoei_safetensors *adapters; /* mapped file of the adapters, or NULL; owned */
-    aoei_safetensors *dense;    /* mapped file of the dense layer after the pooling, or NULL; owned */
-    const aoei_st_tensor *
-        *tensors; /* [aoei_slot_count] tensor of each slot, borrowed from the files, NULL if no file contains it; array owned */
-    const char *prefix;  /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
-    const char *storage; /* data type of all weights ("F32", "F16", "BF16", "I8"), or "mixed"; static */
-    size_t stored_bytes; /* size of all tensors in `tensors` in bytes, with the scales of int8 matrices */
+    char *dir;                      /* directory that was opened, owned */
+    char *base_dir;                 /* directory of the base model if `dir` contains adapters, otherwise NULL; owned */
+    json_t *config_json;            /* contents of config.json; for a static model with the sizes of its weights added; owned */
+    json_t *record;                 /* training record in aoe.json, or NULL; owned */
+    aoei_safetensors *weights;      /* mapped file or files of the encoder's weights, owned */
+    aoei_safetensors *adapters;     /* mapped file of the adapters, or NULL; owned */
+    aoei_safetensors *dense;        /* mapped file of the dense layer after the pooling, or NULL; owned */
+    const aoei_st_tensor **tensors; /* [aoei_slot_count] tensor of each weight (indexed by slot, encoder/slots.h), borrowed from
+                                       the files; NULL: no file contains the weight; array owned */
+    const char *prefix;             /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
+    const char *storage;            /* data type of all weights ("F32", "F16", "BF16", "I8"), or "mixed"; static */
+    size_t stored_bytes;            /* size of all tensors in `tensors` in bytes, with the scales of int8 matrices */
 } aoei_model_files;
 
 /* Opens the model in `dir` and reads its configuration into c. base: directory of the base model of adapters; NULL: the

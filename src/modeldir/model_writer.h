@@ -7,9 +7,8 @@
 #include "base/log.h"
 #include "modeldir/contents.h"
 
-/* Writes all files into the existing directory `dir`, without protection against an interruption; the caller can use publish.h.
- * Errors: AOE_EIO,
- * AOE_ENUMERIC (a value that m->storage cannot hold), AOE_ENOMEM. */
+/* Writes all files into the existing directory `dir`. An interruption leaves an incomplete directory; publish.h can prevent
+ * this. Errors: AOE_EIO, AOE_ENUMERIC (the data type m->storage cannot represent a value), AOE_ENOMEM. */
 int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error *err);
 /* Writes all files into a temporary folder of `dir` (the staging folder) and moves them to `dir` when they are complete. `dir`
  * is created if necessary and never contains a mixture of two models. On failure, the previous model is restored; if the

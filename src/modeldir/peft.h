@@ -36,8 +36,8 @@ json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const 
 /* Appends the names of the targets to `names`, comma-separated ("q_proj, v_proj"). Returns 0 or AOE_ENOMEM. */
 int aoei_peft_list(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c);
 
-/* Writes the name of an adapter's tensor in adapter_model.safetensors to out[size]. slot_name: name of the slot without
- * prefix; prefix: see aoei_adapters_prefix. */
+/* Writes the name of an adapter's tensor in adapter_model.safetensors to out[size]. slot_name: name of the
+ * weight in aoei_slot, which has no prefix; prefix: see aoei_adapters_prefix. */
 void aoei_peft_name(char *out, size_t size, const char *prefix, const char *slot_name);
 
 #endif

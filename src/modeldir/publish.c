@@ -83,7 +83,7 @@ static const char *backup_name(const char *staging) {
 /* 1 if publishing from `staging` began but was interrupted, so that the directory contains no complete model. */
 static int is_interrupted(const char *dir, const char *staging) {
     const char *backup = backup_name(staging);
-    /* has_weights(dir) may be 1 if the previous model had two weights files and only one of them was moved */
+    /* aoei_has_weights(dir) may be 1 if the previous model had two weights files and only one of them was moved */
     return backup && (!aoei_has_weights(dir) || (!strcmp(backup, PARTIAL_BACKUP) && aoei_has_weights(staging)));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads the modules after the transformer (pooling, dense layer, normalization), the maximum sequence length and the prompts,
- * in the file formats before and since version 5.4. An unsupported module is always an error, so that vectors never differ
- * silently.
+ * in the file formats of sentence-transformers before and since version 5.4. An unsupported module is an error, because
+ * ignoring it would silently change the embeddings.
  */
 #include "modeldir/sentence_transformers.h"
 
@@ -16,15 +16,16 @@
 #include "modeldir/layout.h"
 #include "modeldir/safetensors.h"
 
-#define MAX_MODES 6
+#define MAX_MODES 6 /* number of known pooling modes */
 
 /* Modes of a Pooling module; their outputs are concatenated in this order. */
 typedef struct modes {
-    const char *name[MAX_MODES]; /* static or borrowed from the JSON */
-    size_t n;
+    const char *name[MAX_MODES]; /* names, static or borrowed from the parsed JSON */
+    size_t n;                    /* number of modes */
 } modes;
 
-/* Loads DIR/a or DIR/a/b if the file exists; otherwise *root is NULL. Sets *path to its path, owned by the caller. */
+/* Parses the file DIR/a (if b is NULL) or DIR/a/b. *root is NULL if the file does not exist. *path is set to the path, owned by
+ * the caller. */
 static int load_optional(json_t **root, char **path, const char *dir, const char *a, const char *b, aoe_error *err) {
     char *first = aoei_path_join(dir, a);
     *root = NULL;
@@ -40,15 +41,16 @@ static int load_optional(json_t **root, char **path, const char *dir, const char
         return rc;
     json_decref(*root);
     *root = NULL;
-    return aoei_fail(err, AOE_EFORMAT, "%s: neither a JSON object nor an array; write the file again", *path);
+    return aoei_fail(err, AOE_EFORMAT, "%s: neither a JSON object nor an array; download the file again", *path);
 }
 
 /* --------------------------------------------------------------- pooling */
 
+/* Reads the value of pooling_mode: a mode, or a list of modes. */
 static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *err) {
     size_t n = json_is_array(mode) ? json_array_size(mode) : 1;
     if (n < 1 || n > MAX_MODES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pooling_mode lists %zu modes; 1 or 2 are supported", path, n);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pooling_mode contains %zu modes, but only 1 or 2 are supported", path, n);
     for (size_t i = 0; i < n; i++) {
         const char *name = json_string_value(json_is_array(mode) ? json_array_get(mode, i) : mode);
         if (!name)
@@ -59,7 +61,7 @@ static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *e
     return 0;
 }
 
-/* Reads the modes of a Pooling module: pooling_mode if it is set, else the flags that are true, else mean. */
+/* Reads the modes of a Pooling module: pooling_mode, or else all flags that are true, or else mean. */
 static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err) {
     static const struct {
         const char *flag, *mode;
@@ -76,10 +78,10 @@ static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err
     if (mode && !json_is_null(mode))
         return read_mode_list(m, mode, path, err);
     for (size_t i = 0; i < MAX_MODES; i++) {
-        int on = 0, rc = aoei_json_bool(config, flags[i].flag, &on, path, err);
+        int is_set = 0, rc = aoei_json_bool(config, flags[i].flag, &is_set, path, err);
         if (rc)
             return rc;
-        if (on)
+        if (is_set)
             m->name[m->n++] = flags[i].mode;
     }
     if (!m->n)
@@ -94,7 +96,7 @@ static int has_mode(const modes *m, const char *name) {
     return 0;
 }
 
-/* Converts modes to a pooling. averaged: 1 if a Dense module follows that averages the two halves of its input. */
+/* Converts modes to a pooling. averaged: 1 if the next module is a Dense module that averages the two halves of its input. */
 static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const char *path, aoe_error *err) {
     static const struct {
         const char *mode;
@@ -114,17 +116,17 @@ static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const 
         }
     return aoei_fail(
         err, AOE_EUNSUPPORTED,
-        "%s: pooling '%s'%s%s%s is not supported (supported: cls, mean, max, lasttoken, and cls + mean averaged by a Dense)",
+        "%s: pooling '%s'%s%s%s is not supported (supported: cls, mean, max, lasttoken, and cls + mean with a Dense module that averages them)",
         path, m->name[0], m->n > 1 ? " + '" : "", m->n > 1 ? m->name[1] : "", m->n > 1 ? "'" : "");
 }
 
+/* Checks that the dimension is the hidden size of the model, if the key exists. */
 static int check_dimension(json_t *config, const char *key, size_t hidden, const char *path, aoe_error *err) {
     size_t n = hidden;
     int rc = aoei_json_size(config, key, &n, path, err);
     if (!rc && n != hidden)
-        rc = aoei_fail(err, AOE_EFORMAT,
-                       "%s: %s is %zu, but the model's hidden size is %zu; the two files belong to different models", path, key,
-                       n, hidden);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, but the model's hidden size is %zu; download the model again", path,
+                       key, n, hidden);
     return rc;
 }
 
@@ -156,10 +158,9 @@ done:
 
 /* ----------------------------------------------------------------- dense */
 
-/* Sets *two to 1 if the input of the Dense module has the size of two vectors. Only averaging modules of this size are
- * supported.
- */
-static int takes_two(int *two, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+/* Sets *concatenated to 1 if the input of the Dense module has twice the hidden size: two concatenated vectors. Only modules
+ * that average the two vectors are supported for this size. */
+static int has_concatenated_input(int *concatenated, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
     size_t in = 0;
@@ -168,17 +169,19 @@ static int takes_two(int *two, const char *dir, const char *folder, size_t hidde
         rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it; download the model again", path);
     if (!rc)
         rc = aoei_json_need_size(config, "in_features", &in, path, err);
-    *two = in == 2 * hidden;
+    *concatenated = in == 2 * hidden;
     json_decref(config);
     aoei_free(path);
     return rc;
 }
 
-/* Returns 1 if the only tensor of the file is the weight [I/2 I/2]. Sets *rc if memory runs out. */
+/* Returns 1 if the only tensor in the file is the weight [I/2 I/2], where I is the identity matrix. Sets *rc if an allocation
+ * fails.
+ */
 static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error *err, int *rc) {
     const aoei_st_tensor *t = aoei_safetensors_find(f, "linear.weight");
-    int known = t && (t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16);
-    if (!known || aoei_safetensors_count(f) != 1 || t->n_dims != 2 || t->shape[0] != hidden || t->shape[1] != 2 * hidden)
+    int is_float = t && (t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16);
+    if (!is_float || aoei_safetensors_count(f) != 1 || t->n_dims != 2 || t->shape[0] != hidden || t->shape[1] != 2 * hidden)
         return 0;
     float *w = aoei_malloc_array(aoei_st_elements(t), sizeof *w);
     if (!w) {
@@ -186,22 +189,24 @@ static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error
         return 0;
     }
     aoei_st_to_float(w, t);
-    int same = 1;
-    for (size_t r = 0; r < hidden && same; r++)
-        for (size_t c = 0; c < 2 * hidden && same; c++)
-            same = w[r * 2 * hidden + c] == (c % hidden == r ? 0.5f : 0.0f);
+    int equal = 1;
+    for (size_t r = 0; r < hidden && equal; r++)
+        for (size_t c = 0; c < 2 * hidden && equal; c++)
+            equal = w[r * 2 * hidden + c] == (c % hidden == r ? 0.5f : 0.0f);
     aoei_free(w);
-    return same;
+    return equal;
 }
 
+/* 1 if the activation function is the identity. */
 static int is_identity(const json_t *config) {
     const char *name = json_string_value(json_object_get(config, "activation_function"));
     const char *dot = name ? strrchr(name, '.') : NULL;
     return name && !strcmp(dot ? dot + 1 : name, "Identity");
 }
 
-/* Checks that a Dense module over two vectors computes their average, without bias, activation or residual. */
-static int check_dense(const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+/* Checks that a Dense module whose input is two concatenated vectors computes their average, without bias, activation or
+ * residual. */
+static int check_averaging_dense(const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     aoei_safetensors *f = NULL;
     json_t *config = NULL;
     char *path = NULL, *at = NULL;
@@ -221,7 +226,8 @@ static int check_dense(const char *dir, const char *folder, size_t hidden, aoe_e
     if (!rc && !average)
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: this Dense module is not supported (over two vectors: the average of cls and mean, without bias and activation)",
+            "%s: this Dense module is not supported; after a pooling with two modes, it must be the average of cls and mean, without "
+            "bias and activation",
             path);
 done:
     aoei_safetensors_close(f);
@@ -233,10 +239,12 @@ done:
 
 /* --------------------------------------------------------------- modules */
 
+/* Kinds of modules, in the only supported order. */
 enum { TRANSFORMER, POOLING, DENSE, SECOND_DENSE, NORMALIZE, N_KINDS };
 static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Dense", "Normalize"};
 
-/* Sets folder[kind] to the folder of each module (borrowed; NULL: none). The modules must be in the order of the kinds. */
+/* Sets folder[kind] to the folder of each module, borrowed from `root`; NULL: there is no such module. Checks the order of the
+ * modules. */
 static int read_module_list(const char *folder[N_KINDS], json_t *root, const char *path, aoe_error *err) {
     int last = -1;
     size_t i;
@@ -257,7 +265,7 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
         if (kind == N_KINDS || kind <= last)
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
-                "%s: module %zu, '%s', is not supported here (supported: Transformer, Pooling, Dense, Normalize, in this order)",
+                "%s: module %zu, '%s', is not supported at this position (supported: Transformer, Pooling, Dense, Normalize, in this order)",
                 path, i, type);
         if (kind == TRANSFORMER ? *at != 0 : !aoei_is_plain_folder(at))
             return aoei_fail(
@@ -269,12 +277,12 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
         last = kind;
     }
     if (!folder[TRANSFORMER] || !folder[POOLING])
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: no %s module: this is no sentence-transformers model aoe can read", path,
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: there is no %s module; aoe does not support this model", path,
                          kind_names[folder[TRANSFORMER] ? POOLING : TRANSFORMER]);
     return 0;
 }
 
-/* Reads the modules after the transformer. They are checked even if options override their settings. */
+/* Reads the modules after the transformer. The list of modules is checked even if options override the settings. */
 static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     const char *folder[N_KINDS];
     json_t *root = NULL;
@@ -282,14 +290,14 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
     int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
     if (rc)
         goto done;
-    if (!root) { /* without modules.json, 1_Pooling still specifies the pooling */
+    if (!root) { /* without modules.json, the pooling may be specified in 1_Pooling */
         if (s->pooling == AOE_POOLING_AUTO && aoei_entry_exists(dir, "1_Pooling/config.json"))
             rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
         goto done;
     }
     if ((rc = read_module_list(folder, root, path, err)) ||
-        (folder[DENSE] && (rc = takes_two(&averaged, dir, folder[DENSE], hidden, err))) ||
-        ((averaged || folder[SECOND_DENSE]) && (rc = check_dense(dir, folder[DENSE], hidden, err))))
+        (folder[DENSE] && (rc = has_concatenated_input(&averaged, dir, folder[DENSE], hidden, err))) ||
+        ((averaged || folder[SECOND_DENSE]) && (rc = check_averaging_dense(dir, folder[DENSE], hidden, err))))
         goto done;
     const char *dense = averaged ? folder[SECOND_DENSE] : folder[DENSE];
     if (dense && !s->dense && !(s->dense = aoei_strdup(dense))) {
@@ -319,12 +327,12 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
         const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
         const char *dot = type ? strrchr(type, '.') : NULL;
         const char *kind = dot ? dot + 1 : type ? type : "without a type";
-        const int here = at && (!*at || !strcmp(at, "."));
-        if (i == 0 ? strcmp(kind, "StaticEmbedding") != 0 || !here : strcmp(kind, kind_names[NORMALIZE]) != 0) {
+        const int in_model_dir = at && (!*at || !strcmp(at, "."));
+        if (i == 0 ? strcmp(kind, "StaticEmbedding") != 0 || !in_model_dir : strcmp(kind, kind_names[NORMALIZE]) != 0) {
             rc = aoei_fail(
                 err, AOE_EUNSUPPORTED,
-                "%s: module %zu, '%s', is not supported here (supported: StaticEmbedding in the model directory, then "
-                "Normalize or nothing)",
+                "%s: module %zu, '%s', is not supported at this position (supported: StaticEmbedding in the model directory, "
+                "optionally followed by Normalize)",
                 path, i, kind);
             break;
         }
@@ -344,20 +352,21 @@ static const char *const length_files[] = {"sentence_bert_config.json",       "s
                                            "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
                                            "sentence_xlnet_config.json"};
 
-/* Reads a maximum length. *out: 0 if the key is missing; at most `most`. */
-static int read_length(size_t *out, json_t *config, const char *key, size_t most, const char *path, aoe_error *err) {
+/* Reads a maximum sequence length. *out is set to 0 if the key is missing; a value above `max` is reduced to `max`. */
+static int read_length(size_t *out, json_t *config, const char *key, size_t max, const char *path, aoe_error *err) {
     double n = 0;
     int rc = aoei_json_double(config, key, &n, path, err);
     if (rc)
         return rc;
     if (n < 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; correct the value", path, key, n);
-    *out = n < (double)most ? (size_t)n : most;
+    *out = n < (double)max ? (size_t)n : max;
     return 0;
 }
 
-/* Reads the maximum length and do_lower_case from file `name`. *present: 1 if the file exists. */
-static int read_length_file(aoei_partial_settings *s, const char *dir, const char *name, const char *key, size_t most,
+/* Reads the maximum sequence length (key `key`) and do_lower_case from the file `name`. *present is set to 1 if the file
+ * exists, otherwise to 0. */
+static int read_length_file(aoei_partial_settings *s, const char *dir, const char *name, const char *key, size_t max,
                             int *present, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
@@ -365,7 +374,7 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     int lowercase = AOE_AUTO, rc = load_optional(&config, &path, dir, name, NULL, err);
     *present = config != NULL;
     if (!rc && config)
-        rc = read_length(&n, config, key, most, path, err);
+        rc = read_length(&n, config, key, max, path, err);
     if (!rc && config)
         rc = aoei_json_bool(config, "do_lower_case", &lowercase, path, err);
     if (!rc && n && s->max_length == AOE_AUTO) {
@@ -373,26 +382,27 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
         s->max_length_from = name;
     }
     if (!rc && s->lowercase == AOE_AUTO &&
-        strcmp(name, "tokenizer_config.json") != 0) /* in tokenizer_config.json it is an option of the tokenizer */
+        strcmp(name, "tokenizer_config.json") != 0) /* in tokenizer_config.json, do_lower_case is an option of the tokenizer */
         s->lowercase = lowercase;
     json_decref(config);
     aoei_free(path);
     return rc;
 }
 
-static int read_lengths(aoei_partial_settings *s, const char *dir, size_t most, aoe_error *err) {
+/* Reads the maximum sequence length from the first file that specifies it. */
+static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     int present = 0, rc = 0;
     for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
-        rc = read_length_file(s, dir, length_files[i], "max_seq_length", most, &present, err);
-    /* since version 5.4 the length is in the tokenizer configuration */
+        rc = read_length_file(s, dir, length_files[i], "max_seq_length", max, &present, err);
+    /* since version 5.4, the maximum length is in the configuration of the tokenizer */
     if (!rc && s->max_length == AOE_AUTO && aoei_entry_exists(dir, "modules.json"))
-        rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", most, &present, err);
+        rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", max, &present, err);
     return rc;
 }
 
 /* --------------------------------------------------------------- prompts */
 
-/* The template "PREFIX{text}" as a new reference; NULL: out of memory. */
+/* Returns the template "PREFIX{text}" as a new reference, or NULL if an allocation fails. */
 static json_t *template_of(const json_t *prefix) {
     size_t len = json_string_length(prefix);
     char *text = aoei_malloc(len + sizeof AOEI_PLACEHOLDER);
@@ -405,10 +415,11 @@ static json_t *template_of(const json_t *prefix) {
     return v;
 }
 
+/* Reads "prompts" and "default_prompt_name". */
 static int read_templates(aoei_partial_settings *s, json_t *config, const char *path, aoe_error *err) {
     json_t *prompts = json_object_get(config, "prompts"), *v, *out = json_object();
-    const char *name, *used = NULL;
-    int rc = out ? aoei_json_string(config, "default_prompt_name", &used, NULL, path, err) : aoei_fail_nomem(err, 0);
+    const char *name, *selected = NULL;
+    int rc = out ? aoei_json_string(config, "default_prompt_name", &selected, NULL, path, err) : aoei_fail_nomem(err, 0);
     json_object_foreach(prompts, name, v) {
         const char *prefix = json_string_value(v);
         if (rc)
@@ -417,15 +428,15 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
             rc = aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a string; correct the value", path, name);
         else if (strstr(prefix, AOEI_PLACEHOLDER))
             rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                           "%s: prompt \"%s\" holds {text} itself, which is not supported; change the prompt", path, name);
+                           "%s: prompt \"%s\" contains {text}, which is not supported; change the prompt", path, name);
         else if (json_object_set_new(out, name, template_of(v)))
             rc = aoei_fail_nomem(err, json_string_length(v));
     }
-    if (!rc && used && !json_object_get(out, used))
+    if (!rc && selected && !json_object_get(out, selected))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: default_prompt_name \"%s\" is not among the prompts; correct the value", path,
-                       used);
+                       selected);
     if (!rc && !s->prompt) {
-        const char *text = used ? json_string_value(json_object_get(out, used)) : "";
+        const char *text = selected ? json_string_value(json_object_get(out, selected)) : "";
         s->prompt = aoei_strdup(strcmp(text, AOEI_PLACEHOLDER) != 0 ? text : "");
         rc = s->prompt ? 0 : aoei_fail_nomem(err, strlen(text));
     }
@@ -444,7 +455,8 @@ static int read_prompts(aoei_partial_settings *s, const char *dir, size_t hidden
         rc = aoei_json_size(config, "truncate_dim", &dims, path, err);
     if (!rc && dims < hidden)
         rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: truncate_dim %zu is not supported; remove it and shorten the vectors afterwards", path, dims);
+                       "%s: truncate_dim %zu is not supported; remove it and truncate the embeddings when you use them", path,
+                       dims);
     if (!rc && config)
         rc = read_templates(s, config, path, err);
     json_decref(config);
@@ -454,7 +466,7 @@ static int read_prompts(aoei_partial_settings *s, const char *dir, size_t hidden
 
 int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
     int rc = 0;
-    if (!s->settled)
+    if (!s->skip_modules)
         rc = c->arch->library == AOEI_LIBRARY_MODEL2VEC ? read_static_modules(s, c, dir, err)
                                                         : read_modules(s, dir, c->hidden, err);
     if (!rc && c->arch->library != AOEI_LIBRARY_MODEL2VEC && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names of poolings, and functions that initialize, copy and free settings.
+ * Names of the pooling modes, and functions that initialize, copy and free settings.
  */
 #include "modeldir/settings.h"
 
@@ -29,9 +29,9 @@ const char *aoe_pooling_name(aoe_pooling p) {
 
 int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
     AOEI_CHECK(err, p, name);
-    const char *own = !strcmp(name, "mean") ? "last-avg" : !strcmp(name, "max") ? "last-max" : name;
+    const char *canonical = !strcmp(name, "mean") ? "last-avg" : !strcmp(name, "max") ? "last-max" : name;
     for (int i = AOE_POOLING_AUTO + 1; i < AOE_POOLING_COUNT; i++)
-        if (!strcmp(pooling_names[i], own)) {
+        if (!strcmp(pooling_names[i], canonical)) {
             *p = (aoe_pooling)i;
             return 0;
         }
@@ -77,7 +77,7 @@ int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *
         to->dense = aoei_strdup(from->dense);
     if (!to->prompt || !to->dense != !from->dense)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
-    to->prompts = json_incref(from->prompts); /* immutable after reading, so it can be shared */
+    to->prompts = json_incref(from->prompts); /* the object is never modified after reading, so it can be shared */
     return 0;
 }
 
@@ -92,23 +92,24 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
     const char *reasons[3];
     int n = 0;
     if (s->pooling >= AOE_POOLING_CELL_LAST)
-        reasons[n++] = "they have no recurrent encoder and no pooling of cells";
+        reasons[n++] = "they do not support recurrent encoders and pooling of cell states";
     if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
-        reasons[n++] = "they have no first-last-avg pooling";
+        reasons[n++] = "they do not support first-last-avg pooling";
     if (*s->prompt && !aoei_prompt_is_prefix(s->prompt, &len))
-        reasons[n++] = "their prompts cannot have text after {text}";
+        reasons[n++] = "they do not support prompts with text after {text}";
     if (s->bidirectional)
-        reasons[n++] = "their attention of such a model is causal in all layers";
+        reasons[n++] = "they use causal attention in all layers";
     for (int i = 0; i < n && at < size; i++)
-        at +=
-            (size_t)snprintf(buf + at, size - at, "%s%s",
-                             i ? ", and "
-                               : "other programs (sentence-transformers, text-embeddings-inference, angle_emb) do not make the "
-                                 "same vectors: ",
-                             reasons[i]);
+        at += (size_t)snprintf(buf + at, size - at, "%s%s",
+                               i ? ", and "
+                                 : "other programs (sentence-transformers, text-embeddings-inference, angle_emb) compute "
+                                   "different embeddings: ",
+                               reasons[i]);
     return n ? buf : NULL;
 }
 
 const char *aoei_settings_dense_folder(const aoei_settings *s) {
-    return s->pooling == AOE_POOLING_CLS_LAST_AVG ? "3_Dense" : "2_Dense"; /* 2_Dense then averages [CLS] and the mean */
+    return s->pooling == AOE_POOLING_CLS_LAST_AVG
+               ? "3_Dense"
+               : "2_Dense"; /* 2_Dense is then the module that averages the [CLS] vector and the mean */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Each reader fills one setting, unless the caller's options have filled it already.
+ * Reads and writes aoe.json. Each read_ function reads one setting from aoe.json, unless an option of the caller has set it.
  */
 #include "modeldir/settings_json.h"
 
@@ -13,9 +13,9 @@
 #include "base/json.h"
 #include "modeldir/layout.h"
 
-#define NEWEST_FORMAT 2 /* newest format_version that is read; format 1 has no "dense" */
+#define MAX_FORMAT_VERSION 2 /* newest supported format_version; version 2 added "dense" */
 
-/* Reads "prompts" of aoe.json, an object of named templates. The template "default" is the prompt of the model. */
+/* Reads "prompts", an object of named templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     json_t *prompts = json_object_get(root, "prompts"), *v;
     const char *name;
@@ -32,11 +32,11 @@ static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file
     s->prompts = json_incref(prompts);
     if (s->prompt)
         return 0;
-    const char *used = json_string_value(json_object_get(prompts, "default"));
-    return aoei_partial_settings_set_prompt(s, used ? used : "", err);
+    const char *selected = json_string_value(json_object_get(prompts, "default"));
+    return aoei_partial_settings_set_prompt(s, selected ? selected : "", err);
 }
 
-static int read_own_pooling(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+static int read_pooling(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     const char *name = NULL;
     int rc = aoei_json_string(root, "pooling", &name, NULL, file, err);
     if (rc || !name || s->pooling != AOE_POOLING_AUTO)
@@ -51,69 +51,74 @@ static int read_own_pooling(aoei_partial_settings *s, json_t *root, const char *
     return 0;
 }
 
-static int read_own_max_length(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
-                               aoe_error *err) {
-    size_t n = SIZE_MAX, most = c->arch->max_length(c);
+static int read_max_length(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
+                           aoe_error *err) {
+    size_t n = SIZE_MAX, max = c->arch->max_length(c);
     int rc = aoei_json_size(root, "max_length", &n, file, err);
     if (rc || s->max_length != AOE_AUTO || n == SIZE_MAX)
         return rc;
-    if (n < 1 || n > most)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"max_length\" is %zu, the model has %zu positions; correct the value", file, n,
-                         most);
+    if (n < 1 || n > max)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"max_length\" is %zu, but must be from 1 to %zu, the positions of the model; correct the value",
+                         file, n, max);
     s->max_length = n;
     s->max_length_from = "aoe.json";
     return 0;
 }
 
-static int read_own_direction(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
-                              aoe_error *err) {
+/* Reads "bidirectional_from", the first layer of a causal model with bidirectional attention. */
+static int read_bidirectional_from(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
+                                   aoe_error *err) {
     size_t from = SIZE_MAX;
     const int rc = aoei_json_size(root, "bidirectional_from", &from, file, err);
     if (rc || from == SIZE_MAX)
         return rc;
     if (!c->causal || from > c->layers)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"bidirectional_from\" is %zu, which the model's %zu %s layers do not go with; correct the value",
-                         file, from, c->layers, c->arch->model_type);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: \"bidirectional_from\" is %zu, which is invalid for a %s model of %zu layers; correct or remove the value",
+            file, from, c->arch->model_type, c->layers);
     if (s->bidirectional_from == AOE_AUTO)
         s->bidirectional_from = from;
     return 0;
 }
 
-/* The folder of the dense layer. */
-static int read_own_dense(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+/* Reads "dense", the folder of the dense layer. */
+static int read_dense(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     const char *name = NULL;
     const int rc = aoei_json_string(root, "dense", &name, NULL, file, err);
     if (rc || !name)
         return rc;
     if (!aoei_is_plain_folder(name))
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"dense\" is '%s', which is no folder of the model directory; correct the value", file, name);
+                         "%s: \"dense\" is '%s', which is not the name of a folder in the model directory; correct the value",
+                         file, name);
     s->dense = aoei_strdup(name);
     return s->dense ? 0 : aoei_fail_nomem(err, strlen(name));
 }
 
-static int read_own_fields(aoei_partial_settings *s, json_t **record, json_t *root, const aoei_encoder_config *c,
-                           const char *file, aoe_error *err) {
+/* Reads all fields of aoe.json. */
+static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, const aoei_encoder_config *c, const char *file,
+                       aoe_error *err) {
     size_t version = 0;
     int rc, normalize = AOE_AUTO, lowercase = AOE_AUTO;
     json_t *training = json_object_get(root, "training");
     if (!json_is_object(root))
-        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; remove the file or write it again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; correct or remove the file", file);
     if ((rc = aoei_json_need_size(root, "format_version", &version, file, err)))
         return rc;
-    if (version > NEWEST_FORMAT)
+    if (version > MAX_FORMAT_VERSION)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: format_version %zu is newer than %d, the newest this version reads; update aoe", file, version,
-                         NEWEST_FORMAT);
-    if ((rc = read_own_pooling(s, root, file, err)) || (rc = read_own_max_length(s, root, c, file, err)) ||
-        (rc = read_own_direction(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
-        (rc = read_own_dense(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
+                         "%s: format_version is %zu, but this version of aoe supports at most %d; update aoe", file, version,
+                         MAX_FORMAT_VERSION);
+    if ((rc = read_pooling(s, root, file, err)) || (rc = read_max_length(s, root, c, file, err)) ||
+        (rc = read_bidirectional_from(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
+        (rc = read_dense(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)))
         return rc;
     if (training && !json_is_object(training))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"training\" is not an object; remove it", file);
-    s->settled = json_is_string(json_object_get(root, "pooling")) && normalize != AOE_AUTO;
+    s->skip_modules = json_is_string(json_object_get(root, "pooling")) && normalize != AOE_AUTO;
     if (s->normalize == AOE_AUTO)
         s->normalize = normalize;
     s->lowercase = lowercase;
@@ -127,7 +132,7 @@ int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const cha
     json_t *root = NULL;
     int rc = path ? 0 : aoei_fail_nomem(err, strlen(dir));
     if (!rc && aoei_exists(path) && !(rc = aoei_json_load(&root, path, err)))
-        rc = read_own_fields(s, record, root, c, path, err);
+        rc = read_fields(s, record, root, c, path, err);
     json_decref(root);
     aoei_free(path);
     return rc;
@@ -140,7 +145,7 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
         return NULL;
     }
     if (!*s->prompt)
-        json_object_del(prompts, "default"); /* may fail because there is no such key, which is not an error */
+        json_object_del(prompts, "default"); /* fails if there is no such key, which is not an error */
     json_t *root =
         json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", s->dense ? 2 : 1, "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Precedence of settings: the caller's options, aoe.json, the sentence-transformers files, config.json, the defaults.
+ * Sources of settings in order of precedence: the caller's options, aoe.json, the sentence-transformers files, config.json, the
+ * defaults of the architecture.
  */
 #include "modeldir/settings_read.h"
 
@@ -11,21 +12,22 @@
 #include "modeldir/sentence_transformers.h"
 #include "modeldir/settings_json.h"
 
-static int take_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o, aoe_error *err) {
-    size_t most = c->arch->max_length(c);
+/* Checks the options and sets the settings that they specify. */
+static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o, aoe_error *err) {
+    size_t max = c->arch->max_length(c);
     if (o->pooling < AOE_POOLING_AUTO || o->pooling >= AOE_POOLING_COUNT)
-        return aoei_fail(err, AOE_EARG, "pooling %d is unknown; use a value of aoe_pooling", (int)o->pooling);
+        return aoei_fail(err, AOE_EARG, "options.pooling is %d; use a value of aoe_pooling", (int)o->pooling);
     if (!o->max_length)
         return aoei_fail(err, AOE_EARG, "options.max_length must be at least 1");
-    if (o->max_length != AOE_AUTO && o->max_length > most)
+    if (o->max_length != AOE_AUTO && o->max_length > max)
         return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be at most %zu, the positions of the model",
-                         o->max_length, most);
+                         o->max_length, max);
     if (o->prompt && *o->prompt && !strstr(o->prompt, AOEI_PLACEHOLDER))
-        return aoei_fail(err, AOE_EARG, "options.prompt '%s' has no {text}; write {text} where the text is to be inserted",
+        return aoei_fail(err, AOE_EARG, "options.prompt '%s' has no {text}; insert {text} at the position of the text",
                          o->prompt);
     if (o->bidirectional_from != AOE_AUTO && !c->causal)
         return aoei_fail(err, AOE_EARG,
-                         "a %s model attends in both directions in all layers; leave out options.bidirectional_from",
+                         "the attention of a %s model is bidirectional in all layers; omit options.bidirectional_from",
                          c->arch->model_type);
     if (o->bidirectional_from != AOE_AUTO && o->bidirectional_from > c->layers)
         return aoei_fail(err, AOE_EARG, "options.bidirectional_from is %zu, but must be at most %zu, the number of layers",
@@ -57,7 +59,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     *s = (aoei_settings){0};
     *record = NULL;
     aoei_partial_settings_init(&st);
-    if ((rc = take_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)) ||
+    if ((rc = apply_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)) ||
         (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)))
         goto fail;
     if (!st.prompt && (rc = aoei_partial_settings_set_prompt(&st, "", err)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The settings of a model directory, resolved from all their sources.
+ * Determines the settings of a model directory from all their sources.
  */
 #ifndef AOEI_MODELDIR_SETTINGS_READ_H
 #define AOEI_MODELDIR_SETTINGS_READ_H
@@ -9,10 +9,10 @@
 #include "encoder/config.h"
 #include "modeldir/settings.h"
 
-/* Fills `s` (free with aoei_settings_free). For each setting the first source that states it decides: the options, aoe.json,
- * the sentence-transformers files, the default. *record: the training record of aoe.json (new reference), or NULL. On failure
- * `s` is empty and *record NULL. Errors: AOE_EARG (an option that the model does not support), AOE_EFORMAT, AOE_EUNSUPPORTED,
- * AOE_ENOMEM. */
+/* Sets *s, which is freed with aoei_settings_free. The value of a setting comes from the first source that specifies it: the
+ * options, aoe.json, the sentence-transformers files, config.json, the default of the architecture. *record is set to the
+ * training record in aoe.json (new reference), or to NULL. On failure *s is zeroed and *record NULL. Errors: AOE_EARG (an
+ * option that the model does not support), AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
                        const aoe_model_options *o, aoe_error *err);
 

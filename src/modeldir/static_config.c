@@ -19,7 +19,7 @@ int aoei_static_may_be(const json_t *config) {
     return json_is_string(type) && aoei_arch_find(json_string_value(type)) == &aoei_arch_static;
 }
 
-/* The first tensor that a static model does not have, or NULL. */
+/* Returns the first tensor that is not part of a static model, or NULL. */
 static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f) {
     for (size_t i = 0; i < aoei_safetensors_count(f); i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(f, i);
@@ -43,7 +43,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
     const aoei_st_tensor *t = aoei_safetensors_find(file, AOEI_STATIC_TENSOR), *other = unknown_tensor(file);
     const int is_declared = json_is_string(json_object_get(*config, "model_type")), is_matrix = t && t->n_dims == 2;
     if (!is_declared && (!is_matrix || other))
-        return 0; /* not a static model; the caller reports what is missing */
+        return 0; /* not a static model; the caller reports the missing config.json or model_type */
     if (!is_matrix)
         return aoei_fail(
             err, AOE_EFORMAT,

@@ -18,8 +18,8 @@
 #include "modeldir/storage.h"
 #include "modeldir/weights_check.h"
 
-/* Returns the tensor prefix + name, or the tensor with its alternative name: old checkpoints use LayerNorm.gamma and .beta, and
- * biases that are shared with the decoder may have the name of the decoder. NULL: there is neither. */
+/* Returns the tensor with the name prefix + name, or the tensor with the alternative name: old checkpoints use LayerNorm.gamma
+ * and .beta, and biases that are shared with the decoder may have the name of the decoder. NULL: there is neither. */
 static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
     static const struct {
         const char *name, *other;

@@ -115,7 +115,7 @@ static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *i
     return 0;
 }
 
-/* Parses "role=name,..." into given[n]: the column name of each role r[n], zeroed by the caller for roles without one. */
+/* Parses "role=name,...". given: [n] set to the column names of the roles r[n]; the caller zeroes it before. */
 static int parse_columns(const char *columns, const role *r, size_t n, aoe_text *given, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     for (const char *s = columns; *s;) {

@@ -161,7 +161,7 @@ static int next_block(aoei_sequences *s, aoe_error *err) {
     const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     size_t failed;
     aoe_error inner;
-    rc = aoei_encode_texts_as(s->model, s->texts, s->n_texts, &o, &s->tokens, &failed, &inner);
+    rc = aoei_encode_with_options(s->model, s->texts, s->n_texts, &o, &s->tokens, &failed, &inner);
     if (!rc)
         return AOE_OK;
     if (failed == (size_t)-1)

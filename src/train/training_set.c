@@ -42,7 +42,7 @@ static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e,
     const char *const prompts[2] = {prompt, doc_prompt};
     size_t failed;
     aoe_error inner;
-    const int code = aoei_encode_prompted(m, e->text, e->n_texts, prompts, is_later, &d->tokens, &failed, &inner);
+    const int code = aoei_encode_with_prompts(m, e->text, e->n_texts, prompts, is_later, &d->tokens, &failed, &inner);
     aoei_free(is_later);
     if (!code)
         return AOE_OK;

@@ -188,7 +188,7 @@ static void saves_the_attention_direction(void **state) {
     aoe_model_get_info(m, &info);
     assert_true(equal(&again, &half) && info.causal && info.bidirectional_from == 1 && info.kv_heads == 2);
     char limits[512];
-    assert_non_null(strstr(aoei_settings_limits(&m->settings, limits, sizeof limits), "causal in all layers"));
+    assert_non_null(strstr(aoei_settings_limits(&m->settings, limits, sizeof limits), "causal attention in all layers"));
     aoe_model_close(m);
     const vectors other = embed_dir(ctx, to, &all);
     assert_true(equal(&other, &full));
@@ -212,7 +212,7 @@ static void rejects_attention_directions(void **state) {
     tiny_model o = tiny_kind(0);
     const aoe_model_options all = bidirectional_options(0), beyond = bidirectional_options(3);
     tiny_model_write(from, &o);
-    expect_rejected(ctx, from, &all, AOE_EARG, "a roberta model attends in both directions in all layers");
+    expect_rejected(ctx, from, &all, AOE_EARG, "the attention of a roberta model is bidirectional in all layers");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 0}"));
     expect_rejected(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 0");
     test_dir_remove(from);

@@ -247,7 +247,7 @@ static void checks_the_tokenizer_against_the_embeddings(void **state) {
     assert_int_equal(aoe_embedder_create(&e, m, NULL, &err), 0);
     assert_int_equal(aoe_embed(e, texts, 1, vectors, NULL, &err), 0);
     assert_int_equal(aoe_embed(e, texts, 2, vectors, NULL, &err), AOE_EFORMAT);
-    FRAGMENT(err, "token 'l' has id 16, but the model embeds only 16 tokens");
+    FRAGMENT(err, "token 'l' has id 16, but the model has embeddings of only 16 tokens");
     assert_int_equal(aoe_embed_failed_text(e), 1);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
@@ -266,10 +266,10 @@ static void checks_the_options(void **state) {
         const char *fragment;
     } cases[] = {
 #define OTHERS .struct_size = sizeof(aoe_model_options), .bidirectional_from = AOE_AUTO
-        {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO}, AOE_EARG, "dtype 9 is unknown"},
+        {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO}, AOE_EARG, "options.dtype is 9"},
         {{OTHERS, .pooling = AOE_POOLING_COUNT, .max_length = AOE_AUTO, .normalize = AOE_AUTO},
          AOE_EARG,
-         "pooling 10 is unknown"},
+         "options.pooling is 10"},
         {{OTHERS, .max_length = 11, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
         {{OTHERS, .max_length = 0, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length must be at least 1"},
         {{OTHERS, .prompt = "no place", .max_length = AOE_AUTO, .normalize = AOE_AUTO},

@@ -179,7 +179,8 @@ static void readme_lists_limits(void **state) {
     text = test_read(readme, NULL);
     assert_null(strstr(text, "from sentence_transformers"));
     assert_non_null(strstr(text, "## Limits"));
-    assert_non_null(strstr(text, "they have no first-last-avg pooling, and their prompts cannot have text after {text}."));
+    assert_non_null(
+        strstr(text, "they do not support first-last-avg pooling, and they do not support prompts with text after {text}."));
     assert_non_null(strstr(text, "| prompt | `\"{text} in\\nshort\"` |"));
     free(text);
     free(readme);

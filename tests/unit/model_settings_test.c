@@ -135,13 +135,14 @@ static void rejects_an_invalid_aoe_json(void **state) {
         const char *text, *fragment;
         int code;
     } cases[] = {
-        {"{\"format_version\":3}", "aoe.json: format_version 3 is newer than 2, the newest this version reads; update aoe",
+        {"{\"format_version\":3}", "aoe.json: format_version is 3, but this version of aoe supports at most 2; update aoe",
          AOE_EUNSUPPORTED},
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
         {"{", "aoe.json:1: ", AOE_EFORMAT},
         {"{\"format_version\":1,\"pooling\":\"average\"}", "aoe.json: unknown pooling 'average'; use cls", AOE_EFORMAT},
-        {"{\"format_version\":1,\"max_length\":11}", "aoe.json: \"max_length\" is 11, the model has 10 positions", AOE_EFORMAT},
+        {"{\"format_version\":1,\"max_length\":11}",
+         "aoe.json: \"max_length\" is 11, but must be from 1 to 10, the positions of the model", AOE_EFORMAT},
         {"{\"format_version\":1,\"max_length\":0}", "aoe.json: \"max_length\" is 0", AOE_EFORMAT},
         {"{\"format_version\":1,\"prompts\":[]}", "aoe.json: \"prompts\" is not an object", AOE_EFORMAT},
         {"{\"format_version\":1,\"prompts\":{\"x\":\"no place\"}}", "aoe.json: prompt \"x\" is not a template with {text}",
@@ -149,8 +150,8 @@ static void rejects_an_invalid_aoe_json(void **state) {
         {"{\"format_version\":1,\"prompts\":{\"x\":7}}", "aoe.json: prompt \"x\" is not a template", AOE_EFORMAT},
         {"{\"format_version\":1,\"normalize\":1}", "aoe.json: \"normalize\" is not true or false", AOE_EFORMAT},
         {"{\"format_version\":1,\"training\":1}", "aoe.json: \"training\" is not an object", AOE_EFORMAT},
-        {"{\"format_version\":2,\"dense\":\"../2_Dense\"}", "aoe.json: \"dense\" is '../2_Dense', which is no folder",
-         AOE_EFORMAT},
+        {"{\"format_version\":2,\"dense\":\"../2_Dense\"}",
+         "aoe.json: \"dense\" is '../2_Dense', which is not the name of a folder", AOE_EFORMAT},
         {"{\"format_version\":2,\"dense\":2}", "aoe.json: \"dense\" is not a string", AOE_EFORMAT},
     };
     char *dir = test_dir_create();
@@ -267,7 +268,7 @@ static void rejects_unsupported_poolings(void **state) {
         {"{\"pooling_mode\":\"mean_sqrt_len_tokens\"}", "pooling 'mean_sqrt_len_tokens' is not supported", AOE_EUNSUPPORTED},
         {"{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}", "pooling 'cls' + 'mean' is not supported",
          AOE_EUNSUPPORTED},
-        {"{\"pooling_mode\":[]}", "pooling_mode lists 0 modes", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":[]}", "pooling_mode contains 0 modes", AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[1]}", "\"pooling_mode\" is neither a string nor a list of strings", AOE_EFORMAT},
         {"{\"pooling_mode\":\"mean\",\"include_prompt\":false}", "include_prompt false is not supported", AOE_EUNSUPPORTED},
         {"{\"pooling_mode_cls_token\":1}", "\"pooling_mode_cls_token\" is not true or false", AOE_EFORMAT},
@@ -302,9 +303,9 @@ static void rejects_unsupported_modules(void **state) {
     } cases[] = {
         {"{}", "modules.json: not a list of modules", AOE_EFORMAT},
         {"[7]", "modules.json: module 0 has no type or no path", AOE_EFORMAT},
-        {"[]", "modules.json: no Transformer module", AOE_EUNSUPPORTED},
-        {"[" TRANSFORMER "]", "modules.json: no Pooling module", AOE_EUNSUPPORTED},
-        {"[" POOLING "]", "modules.json: no Transformer module", AOE_EUNSUPPORTED},
+        {"[]", "modules.json: there is no Transformer module", AOE_EUNSUPPORTED},
+        {"[" TRANSFORMER "]", "modules.json: there is no Pooling module", AOE_EUNSUPPORTED},
+        {"[" POOLING "]", "modules.json: there is no Transformer module", AOE_EUNSUPPORTED},
         {"[" MODULE(0, "", OLD_TYPE("WordEmbeddings")) "]",
          "module 0, 'sentence_transformers.models.WordEmbeddings', is not supported", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_LSTM", OLD_TYPE("LSTM")) "]",
@@ -487,7 +488,7 @@ static void reads_prompts(void **state) {
         const char *config, *fragment;
         int code;
     } cases[] = {
-        {"{\"prompts\":{\"a\":\"x {text}\"}}", "prompt \"a\" holds {text} itself", AOE_EUNSUPPORTED},
+        {"{\"prompts\":{\"a\":\"x {text}\"}}", "prompt \"a\" contains {text}", AOE_EUNSUPPORTED},
         {"{\"prompts\":{\"a\":null}}", "prompt \"a\" is not a string", AOE_EFORMAT},
         {"{\"prompts\":{\"a\":\"x\"},\"default_prompt_name\":\"b\"}", "default_prompt_name \"b\" is not among the prompts",
          AOE_EFORMAT},
@@ -514,12 +515,12 @@ static void names_limits_of_sentence_transformers(void **state) {
     aoei_settings s = {.pooling = AOE_POOLING_CLS, .prompt = (char *)"query: {text}"};
     assert_null(aoei_settings_limits(&s, buf, sizeof buf));
     s.prompt = (char *)"{text} ?";
-    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf), "their prompts cannot have text after {text}"));
+    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf), "they do not support prompts with text after {text}"));
     s.pooling = AOE_POOLING_FIRST_LAST_AVG;
-    assert_non_null(
-        strstr(aoei_settings_limits(&s, buf, sizeof buf), "they have no first-last-avg pooling, and their prompts"));
+    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf),
+                           "they do not support first-last-avg pooling, and they do not support prompts"));
     s.prompt = (char *)"";
-    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf), "they have no first-last-avg pooling"));
+    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf), "they do not support first-last-avg pooling"));
 }
 
 int main(void) {

@@ -268,7 +268,7 @@ static void truncates_after_dropping(void **state) {
         aoe_model *m = open_model(test_model_context, dir, &o);
         const aoe_text text = aoe_text_of(truncations[i].text);
         aoei_token_lists l;
-        assert_int_equal(aoei_encode_for_vectors(m, &text, 1, &l, NULL, NULL), 0);
+        assert_int_equal(aoei_encode_for_inference(m, &text, 1, &l, NULL, NULL), 0);
         assert_int_equal(aoei_token_count(&l, 0), truncations[i].n);
         assert_memory_equal(l.ids, truncations[i].id, truncations[i].n * sizeof *l.ids);
         assert_int_equal(l.truncated[0], truncations[i].truncated);
@@ -373,10 +373,10 @@ static void rejects_invalid_directories(void **state) {
     expect_rejected(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
     expect_rejected(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' contains NaN at element 5");
     expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]",
-                    NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported here");
+                    NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported at this position");
     expect_rejected(&(spec){0}, "modules.json",
                     "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL,
-                    AOE_EUNSUPPORTED, "modules.json: module 0, 'StaticEmbedding', is not supported here");
+                    AOE_EUNSUPPORTED, "modules.json: module 0, 'StaticEmbedding', is not supported at this position");
     expect_rejected(&(spec){0}, "modules.json", "{}", NULL, AOE_EFORMAT, "modules.json: not a list of modules");
 }
 
