@@ -57,7 +57,7 @@ typedef struct job {
     const char *path; /* path of the pairs, borrowed */
     aoe_pairs *pairs; /* scored pairs, owned */
     size_t n;
-    double *rating;    /* [n] gold scores, owned */
+    double *gold;      /* [n] gold scores, owned */
     int *group;        /* [n] index of the group of each pair, owned */
     size_t size[ROWS]; /* number of pairs of each row */
     scale scale;       /* range of the gold scores */
@@ -168,7 +168,7 @@ static int fill_model(job *j, size_t i) {
         j->label = cli_picture_labels(&dir, 1);
     }
     cli_session_close(&s);
-    c->spearman = failed ? NAN : aoe_spearman(c->value, j->rating, j->n);
+    c->spearman = failed ? NAN : aoe_spearman(c->value, j->gold, j->n);
     c->low = -1;
     c->high = 1;
     return failed;
@@ -205,14 +205,14 @@ static int load(job *j) {
             if (aoe_pairs_label(j->pairs, i) > 1)
                 j->scale.high = 5;
     }
-    j->rating = new_doubles(j->n);
+    j->gold = new_doubles(j->n);
     j->group = cli_realloc(NULL, j->n * sizeof *j->group);
     for (size_t i = 0; i < j->n; i++) {
         const double r = aoe_pairs_label(j->pairs, i);
         if (!(r >= j->scale.low && r <= j->scale.high))
             return cli_fail("%s:%zu: gold score %g is not between %g and %g; set the range with --scale LOW,HIGH", j->path,
                             aoe_pairs_line(j->pairs, i), r, j->scale.low, j->scale.high);
-        j->rating[i] = r;
+        j->gold[i] = r;
         j->group[i] = (int)floor((r - j->scale.low) / (j->scale.high - j->scale.low) * (GROUPS - 1) + 0.5);
         j->size[j->group[i]]++;
         j->size[GROUPS]++;
@@ -282,8 +282,8 @@ static int gold_is_discrete(const job *j) {
     for (size_t i = 0; i < j->n; i++) {
         double *first = &value[j->group[i]];
         if (isnan(*first))
-            *first = j->rating[i];
-        if (j->rating[i] < *first || j->rating[i] > *first)
+            *first = j->gold[i];
+        if (j->gold[i] < *first || j->gold[i] > *first)
             return 0;
     }
     return 1;
@@ -293,17 +293,22 @@ static void write_data(job *j) {
     char name[32];
     for (size_t k = 0; k < j->columns; k++) {
         column *c = &j->column[k];
+        const char *columns = k + 1 < j->columns ? "cosine, density" : "gold score, density";
         for (int row = 0; row < ROWS; row++) {
             if (!j->size[row])
                 continue;
             row_name(j, row, name);
-            c->block[row] = cli_picture_block(&j->picture, "%s, density of the %zu pairs rated about %s: %s", c->label,
-                                              j->size[row], name, k + 1 < j->columns ? "cosine, density" : "rating, density");
+            c->block[row] =
+                row == GROUPS
+                    ? cli_picture_block(&j->picture, "%s, density of all %zu pairs: %s", c->label, j->size[row], columns)
+                    : cli_picture_block(&j->picture, "%s, density of the pairs with a gold score near %s (%zu): %s", c->label,
+                                        name, j->size[row], columns);
             for (int i = 0; i < POINTS; i++)
                 fprintf(j->picture.dat, "%.6g %.6g\n", c->begin + (c->end - c->begin) * i / (POINTS - 1),
                         c->density[row * POINTS + i]);
         }
-        c->medians = cli_picture_block(&j->picture, "%s, medians: median, base line of the row, rating, pairs", c->label);
+        c->medians = cli_picture_block(
+            &j->picture, "%s, medians: median, y coordinate of the row, gold score of the row, number of pairs", c->label);
         for (int row = 0; row < ROWS; row++) {
             row_name(j, row, name);
             if (j->size[row])
@@ -315,17 +320,17 @@ static void write_data(job *j) {
 /* Writes the rows of a panel from top to bottom, so that the curve of a row overlaps the row above it. */
 static void write_plot(const job *j, size_t k) {
     const column *c = &j->column[k];
-    char colour[8];
+    char color[8];
     fputs("plot \\\n", j->picture.gp);
     for (int row = ROWS - 1; row >= 0; row--) {
         if (!j->size[row])
             continue;
         const double base = base_line(j, row), height = 1.4 / c->peak[row];
-        cli_ramp_colour(colour, (double)row / (GROUPS - 1));
+        cli_ramp_color(color, (double)row / (GROUPS - 1));
         fprintf(j->picture.gp,
                 "    data index %zu using 1:(%g + %.4g * $2):(%g) with filledcurves fc rgb '%s', \\\n"
                 "    '' index %zu using 1:(%g + %.4g * $2) with lines lc rgb '#333333', \\\n",
-                c->block[row], base, height, base, row == GROUPS ? "#bbbbbb" : colour, c->block[row], base, height);
+                c->block[row], base, height, base, row == GROUPS ? "#bbbbbb" : color, c->block[row], base, height);
     }
     fprintf(j->picture.gp,
             "    data index %zu using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \\\n"
@@ -417,7 +422,8 @@ static void report(const job *j) {
 
 static int draw(job *j) {
     const models *m = &j->o->models;
-    if (cli_picture_open(&j->picture, j->o->plot.output, "densities of cosines by gold score, and of the ratings") || load(j))
+    if (cli_picture_open(&j->picture, j->o->plot.output, "densities of cosines by gold score, and of the gold scores") ||
+        load(j))
         return 1;
     j->columns = (m->n ? m->n : 1) + 1;
     j->column = cli_calloc(j->columns, sizeof *j->column);
@@ -430,8 +436,8 @@ static int draw(job *j) {
     }
     set_ranges(j);
     column *gold = &j->column[j->columns - 1];
-    *gold = (column){.label = "gold", .value = new_doubles(j->n), .spearman = NAN};
-    memcpy(gold->value, j->rating, j->n * sizeof *gold->value);
+    *gold = (column){.label = "gold scores", .value = new_doubles(j->n), .spearman = NAN};
+    memcpy(gold->value, j->gold, j->n * sizeof *gold->value);
     gold->low = gold->begin = j->scale.low;
     gold->high = gold->end = j->scale.high;
     for (size_t i = 0; i < j->columns; i++)
@@ -452,7 +458,7 @@ static void job_free(job *j) {
     }
     cli_picture_labels_free(j->label, j->columns ? j->columns - 1 : 0);
     free(j->column);
-    free(j->rating);
+    free(j->gold);
     free(j->group);
     aoe_pairs_free(j->pairs);
     cli_picture_close(&j->picture);

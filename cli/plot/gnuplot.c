@@ -82,31 +82,31 @@ static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178},
 enum { RAMP = sizeof ramp / sizeof *ramp };
 
 /* Interpolates the colors linearly; x is from 0 to 1. */
-static void ramp_at(double colour[3], double x) {
+static void ramp_at(double color[3], double x) {
     const double place = (x < 0 ? 0 : x > 1 ? 1 : x) * (RAMP - 1);
     const int k = place < RAMP - 1 ? (int)place : RAMP - 2;
     for (int c = 0; c < 3; c++)
-        colour[c] = ramp[k][c] + (place - k) * (ramp[k + 1][c] - ramp[k][c]);
+        color[c] = ramp[k][c] + (place - k) * (ramp[k + 1][c] - ramp[k][c]);
 }
 
-void cli_ramp_colour(char out[8], double x) {
-    double colour[3];
-    ramp_at(colour, x);
-    snprintf(out, 8, "#%02x%02x%02x", (unsigned)colour[0] & 255, (unsigned)colour[1] & 255, (unsigned)colour[2] & 255);
+void cli_ramp_color(char out[8], double x) {
+    double color[3];
+    ramp_at(color, x);
+    snprintf(out, 8, "#%02x%02x%02x", (unsigned)color[0] & 255, (unsigned)color[1] & 255, (unsigned)color[2] & 255);
 }
 
 int cli_ramp_is_dark(double x) {
-    double colour[3];
-    ramp_at(colour, x);
-    return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] < 130;
+    double color[3];
+    ramp_at(color, x);
+    return 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2] < 130;
 }
 
 void cli_gp_palette(FILE *gp) {
-    char colour[8];
+    char color[8];
     fputs("set palette defined (", gp);
     for (int i = 0; i < RAMP; i++) {
-        cli_ramp_colour(colour, (double)i / (RAMP - 1));
-        fprintf(gp, "%s%d '%s'", i ? ", " : "", i, colour);
+        cli_ramp_color(color, (double)i / (RAMP - 1));
+        fprintf(gp, "%s%d '%s'", i ? ", " : "", i, color);
     }
     fputs(")\n", gp);
 }

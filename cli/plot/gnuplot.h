@@ -51,10 +51,10 @@ void cli_picture_labels_free(char **label, size_t n);
  * 2008); dashes and markers distinguish the lines in grayscale. */
 enum { CLI_LINE_STYLES = 7 };
 void cli_gp_line_styles(FILE *gp);
-/* Color map for ordered values, from light to dark: cli_gp_palette writes it as a gnuplot palette, and cli_ramp_colour returns
+/* Color map for ordered values, from light to dark: cli_gp_palette writes it as a gnuplot palette, and cli_ramp_color returns
  * the color "#rrggbb" at x in [0, 1]. */
 void cli_gp_palette(FILE *gp);
-void cli_ramp_colour(char out[8], double x);
+void cli_ramp_color(char out[8], double x);
 int cli_ramp_is_dark(double x); /* returns 1 if text on the color at x must be white */
 
 #endif

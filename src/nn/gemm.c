@@ -31,18 +31,18 @@ typedef struct grid {
     const aoe_context *ctx;
     aoei_dtype type; /* type of A and B */
     const aoei_gemm_args *g;
-    size_t rows, cols; /* size of a block; cols is a multiple of AOEI_GEMM_PANEL */
-    size_t across;     /* number of blocks per row of blocks */
+    size_t rows, cols;     /* size of a block; cols is a multiple of AOEI_GEMM_PANEL */
+    size_t blocks_per_row; /* number of blocks that a row of C crosses */
 } grid;
 
 static size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* Returns the size of the blocks if n is divided into equal blocks of at most `most` > 0 elements, rounded up to a multiple of
- * `unit`. */
-static size_t block_size(size_t n, size_t most, size_t unit) {
-    size_t blocks = ceil_div(n, most);
+/* Returns the size of the blocks if n is divided into equal blocks of at most `max_size` > 0 elements, rounded up to a multiple
+ * of `unit`. */
+static size_t block_size(size_t n, size_t max_size, size_t unit) {
+    size_t blocks = ceil_div(n, max_size);
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
 }
 
@@ -57,7 +57,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
     const aoei_kernels *k = aoei_kernels_of(s->ctx);
     const int bf16 = s->type == AOEI_BF16;
     aoei_gemm_args g = *s->g;
-    const size_t m = task / s->across * s->rows, n = task % s->across * s->cols;
+    const size_t m = task / s->blocks_per_row * s->rows, n = task % s->blocks_per_row * s->cols;
     g.M = g.M - m < s->rows ? g.M - m : s->rows;
     g.N = g.N - n < s->cols ? g.N - n : s->cols;
     g.a = at(g.a, s->type, m * g.a_row);
@@ -72,7 +72,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
     (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Sets rows, cols and across. They depend only on the shapes and on whether the kernel uses tiles. */
+/* Sets rows, cols and blocks_per_row. They depend only on the shapes and on whether the kernel uses tiles. */
 static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
@@ -92,7 +92,7 @@ static void choose_blocks(grid *s) {
         else
             break;
     }
-    s->across = ceil_div(g->N, s->cols);
+    s->blocks_per_row = ceil_div(g->N, s->cols);
 }
 
 void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_gemm_args *g) {
@@ -100,7 +100,7 @@ void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_gemm_args *g)
         return;
     grid s = {.ctx = ctx, .type = type, .g = g};
     choose_blocks(&s);
-    aoei_parallel_for(ctx->pool, ceil_div(g->M, s.rows) * s.across, block_task, &s);
+    aoei_parallel_for(ctx->pool, ceil_div(g->M, s.rows) * s.blocks_per_row, block_task, &s);
 }
 
 void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, aoei_tensor b, int transposed,

@@ -67,14 +67,14 @@ aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t 
 }
 
 /* Arguments of the tasks that copy, clear or check a matrix in blocks of about BLOCK elements. */
-typedef struct pass {
+typedef struct block_work {
     const aoe_context *ctx;
     aoei_tensor to;                /* [rows, cols] output; absent: nothing is written */
     aoei_tensor from;              /* [rows, cols] input; absent: zeros */
     size_t rows, cols;             /* shape, after contiguous matrices have been flattened */
     size_t block_rows, block_cols; /* shape of a block */
-    atomic_int *bad; /* set to 1 if an element of `from` is not finite; NULL: the pass copies instead of checking */
-} pass;
+    atomic_int *bad; /* set to 1 if an element of `from` is not finite; NULL: the task copies or clears instead of checking */
+} block_work;
 
 static int row_is_finite(const float *x, size_t n) {
     uint32_t bad = 0;
@@ -87,7 +87,7 @@ static int row_is_finite(const float *x, size_t n) {
 }
 
 /* Copies columns [c, c + n) of row r, with conversion if the types differ. */
-static void copy_row(const pass *p, size_t r, size_t c, size_t n) {
+static void copy_row(const block_work *p, size_t r, size_t c, size_t n) {
     void *to = aoei_tensor_at(p->to, r, c);
     const void *from = aoei_tensor_at(p->from, r, c);
     if (p->to.type == p->from.type)
@@ -100,11 +100,11 @@ static void copy_row(const pass *p, size_t r, size_t c, size_t n) {
         aoei_kernels_of(p->ctx)->from_bf16(to, from, n);
 }
 
-static void pass_task(void *arg, size_t task, size_t worker) {
+static void block_task(void *arg, size_t task, size_t worker) {
     (void)worker;
-    const pass *p = arg;
-    size_t across = (p->cols + p->block_cols - 1) / p->block_cols;
-    size_t r0 = task / across * p->block_rows, c0 = task % across * p->block_cols;
+    const block_work *p = arg;
+    size_t blocks_per_row = (p->cols + p->block_cols - 1) / p->block_cols;
+    size_t r0 = task / blocks_per_row * p->block_rows, c0 = task % blocks_per_row * p->block_cols;
     size_t r1 = p->rows - r0 < p->block_rows ? p->rows : r0 + p->block_rows;
     size_t n = p->cols - c0 < p->block_cols ? p->cols - c0 : p->block_cols;
     for (size_t r = r0; r < r1; r++) {
@@ -124,7 +124,7 @@ static int contiguous(aoei_tensor t) {
     return !t.data || (t.ld == t.cols && t.type != AOEI_I8);
 }
 
-static void run_pass(pass *p, aoei_tensor shape) {
+static void run_blocks(block_work *p, aoei_tensor shape) {
     p->rows = shape.rows;
     p->cols = shape.cols;
     if (!p->rows || !p->cols)
@@ -136,30 +136,31 @@ static void run_pass(pass *p, aoei_tensor shape) {
     }
     p->block_cols = BLOCK;
     p->block_rows = p->cols < BLOCK ? (BLOCK + p->cols - 1) / p->cols : 1;
-    size_t across = (p->cols + p->block_cols - 1) / p->block_cols, down = (p->rows + p->block_rows - 1) / p->block_rows;
-    aoei_parallel_for(p->ctx->pool, across * down, pass_task, p);
+    const size_t blocks_per_row = (p->cols + p->block_cols - 1) / p->block_cols;
+    const size_t row_blocks = (p->rows + p->block_rows - 1) / p->block_rows;
+    aoei_parallel_for(p->ctx->pool, row_blocks * blocks_per_row, block_task, p);
 }
 
 void aoei_tensor_zero(const aoe_context *ctx, aoei_tensor t) {
-    run_pass(&(pass){.ctx = ctx, .to = t}, t);
+    run_blocks(&(block_work){.ctx = ctx, .to = t}, t);
 }
 
 void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host) {
-    run_pass(&(pass){.ctx = ctx, .to = t, .from = aoei_tensor_wrap(host, t.rows, t.cols)}, t);
+    run_blocks(&(block_work){.ctx = ctx, .to = t, .from = aoei_tensor_wrap(host, t.rows, t.cols)}, t);
 }
 
 void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t) {
-    run_pass(&(pass){.ctx = ctx, .to = aoei_tensor_wrap(host, t.rows, t.cols), .from = t}, t);
+    run_blocks(&(block_work){.ctx = ctx, .to = aoei_tensor_wrap(host, t.rows, t.cols), .from = t}, t);
 }
 
 void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from) {
     assert(to.rows == from.rows && to.cols == from.cols && (from.type != AOEI_I8 || to.type == AOEI_F32));
-    run_pass(&(pass){.ctx = ctx, .to = to, .from = from}, to);
+    run_blocks(&(block_work){.ctx = ctx, .to = to, .from = from}, to);
 }
 
 int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t) {
     atomic_int bad = 0;
     assert(t.type == AOEI_F32);
-    run_pass(&(pass){.ctx = ctx, .from = t, .bad = &bad}, t);
+    run_blocks(&(block_work){.ctx = ctx, .from = t, .bad = &bad}, t);
     return !atomic_load(&bad);
 }
