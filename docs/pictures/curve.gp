@@ -1,5 +1,5 @@
 # training runs: losses, dev scores, perplexity
-# gnuplot curve.gp, in this folder, draws the .svg and .png beside it from the .dat.
+# gnuplot curve.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './curve.dat'
 if (!exists('out')) out = './curve'
@@ -16,7 +16,7 @@ if (format eq 'svg') {
 }}
 set output out.'.'.format
 
-# colours for colour-blind readers (Okabe and Ito), dashes and markers for grey
+# color-blind safe colors (Okabe and Ito); dashes and markers for grayscale prints
 set style line 1 lc rgb '#0072b2' dt solid pt 7 lw 2 ps 0.9
 set style line 2 lc rgb '#d55e00' dt (8,3) pt 5 lw 2 ps 0.9
 set style line 3 lc rgb '#009e73' dt (3,3) pt 9 lw 2 ps 0.9

@@ -1,5 +1,5 @@
-# densities of cosines by gold rating, and of the ratings
-# gnuplot density.gp, in this folder, draws the .svg and .png beside it from the .dat.
+# densities of cosines by gold score, and of the gold scores
+# gnuplot density.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './density.dat'
 if (!exists('out')) out = './density'
@@ -8,7 +8,7 @@ title1 = 'aoe-mini-en'
 note1 = 'Spearman 62.47'
 title2 = 'my-model'
 note2 = 'Spearman 64.90'
-title3 = 'gold'
+title3 = 'gold scores'
 note3 = '205 pairs'
 
 do for [format in 'svg png'] {
@@ -38,7 +38,7 @@ set xlabel 'cosine'
 set label 1 title1 at graph 0.5, graph 1.1 center
 set label 2 note1 at graph 0.5, graph 1.04 center
 set ytics ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5, 'all' 6.6) scale 0
-set ylabel 'pairs rated about (triangle: median)' offset 1
+set ylabel 'gold score (triangle: median)' offset 1
 plot \
     data index 6 using 1:(6.6 + 0.8664 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
     '' index 6 using 1:(6.6 + 0.8664 * $2) with lines lc rgb '#333333', \
@@ -86,7 +86,7 @@ plot \
 set lmargin at screen 0.6894
 set rmargin at screen 0.9627
 set xrange [0:5]
-set xlabel 'gold rating'
+set xlabel 'gold score'
 set label 1 title3 at graph 0.5, graph 1.1 center
 set label 2 note3 at graph 0.5, graph 1.04 center
 plot \

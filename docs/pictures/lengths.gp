@@ -1,5 +1,5 @@
 # densities of the logarithms of texts' lengths in tokens
-# gnuplot lengths.gp, in this folder, draws the .svg and .png beside it from the .dat.
+# gnuplot lengths.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './lengths.dat'
 if (!exists('out')) out = './lengths'
@@ -22,7 +22,7 @@ set logscale y
 set xrange [0.45:3.55]
 set bmargin 4
 set tmargin 2.5
-set ylabel 'tokens of a text'
+set ylabel 'tokens per text'
 set grid ytics back lt 1 lw 0.5 lc rgb '#d8d8d8'
 set xtics ('train' 1, 'test' 2, 'manual' 3) scale 0
 set ytics (2, 4, 8, 16, 32, 64)

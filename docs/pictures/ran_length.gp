@@ -8,7 +8,7 @@ set xtics (256, 1024, 4096, 16384)
 set xrange [256 * 0.8:16384 * 1.25]
 set grid
 set key below maxcols 2
-set xlabel "tokens of a text"
+set xlabel "tokens per text"
 set ylabel "time, ms"
 plot 'ran_length.dat' using 1:3 title "ran-mini, inference" with linespoints lw 2 pt 7 ps 0.5 lc rgb "#0060a0", \
      '' using 1:9 title "ran-mini, training step" with linespoints lw 2 dt 2 pt 7 ps 0.5 lc rgb "#0060a0", \

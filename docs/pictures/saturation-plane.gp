@@ -1,5 +1,5 @@
 # cosine, angle score and their gradients over the angle between vectors
-# gnuplot saturation-plane.gp, in this folder, draws the .svg and .png beside it from the .dat.
+# gnuplot saturation-plane.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './saturation-plane.dat'
 if (!exists('out')) out = './saturation-plane'
@@ -22,7 +22,7 @@ if (format eq 'svg') {
 }}
 set output out.'.'.format
 
-# colours for colour-blind readers (Okabe and Ito), dashes and markers for grey
+# color-blind safe colors (Okabe and Ito); dashes and markers for grayscale prints
 set style line 1 lc rgb '#0072b2' dt solid pt 7 lw 2 ps 0.9
 set style line 2 lc rgb '#d55e00' dt (8,3) pt 5 lw 2 ps 0.9
 set style line 3 lc rgb '#009e73' dt (3,3) pt 9 lw 2 ps 0.9
@@ -43,7 +43,7 @@ set yrange [*:1.2]
 plot data using 1:2 with linespoints ls 1 lw 4 pi 24 title cosine, \
     data using 1:3 with linespoints ls 2 pi 20 title reference, \
     data using 1:4 with linespoints ls 3 pi 20 title phase
-set ylabel 'gradient: fall of the score with the angle'
+set ylabel 'negative derivative of the score'
 unset key
 set yrange [*:2]
 set label 1 shaded at graph 0.5, graph 0.95 center

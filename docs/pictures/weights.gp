@@ -1,5 +1,5 @@
 # mean scores of a grid search over two of its options
-# gnuplot weights.gp, in this folder, draws the .svg and .png beside it from the .dat.
+# gnuplot weights.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './weights.dat'
 if (!exists('out')) out = './weights'
