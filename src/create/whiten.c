@@ -84,7 +84,7 @@ static void moments_free(moments *s) {
 }
 
 /* Adds the products of component i with components 0 to i of all embeddings in the batch. */
-static void outer_task(void *arg, size_t i, size_t worker) {
+static void add_products_task(void *arg, size_t i, size_t worker) {
     const moments *s = arg;
     double *row = s->covariance + i * s->D;
     (void)worker;
@@ -111,7 +111,7 @@ static void moments_add(moments *s, const float *v, const aoe_text_info *info, s
         s->n++;
         s->rows++;
     }
-    aoei_parallel_for(pool, s->D, outer_task, s);
+    aoei_parallel_for(pool, s->D, add_products_task, s);
 }
 
 /* Replaces the sums by the covariance and the mean. */

@@ -59,7 +59,7 @@ static int append_ids(block *c, const aoe_ids *ids) {
 
 /* Writes the lowercased text to out. Bytes from the first invalid UTF-8 byte to the end are copied unchanged, so that the
  * tokenizer reports the invalid byte. */
-static int lower(aoei_buffer *out, const char *s, size_t len) {
+static int lowercase_text(aoei_buffer *out, const char *s, size_t len) {
     aoei_buffer_clear(out);
     aoei_buffer_reserve(out, len);
     for (size_t at = 0; at < len;) {
@@ -89,13 +89,13 @@ static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 
-/* Tokenizes text i and appends its ids to the result c of the task. lowered, ids: buffers that are reused. */
-static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowered, aoe_ids *ids) {
+/* Tokenizes text i and appends its ids to the result c of the task. lowercased, ids: buffers that are reused. */
+static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowercased, aoe_ids *ids) {
     aoe_text text = j->texts[i];
     if (j->model->settings.lowercase) {
-        if (lower(lowered, text.data, text.len))
+        if (lowercase_text(lowercased, text.data, text.len))
             return aoei_fail_nomem(&c->error, text.len);
-        text = (aoe_text){.data = lowered->data, .len = lowered->len};
+        text = (aoe_text){.data = lowercased->data, .len = lowercased->len};
     }
     const aoe_encode_options *o = &j->o[j->prompt_index && j->prompt_index[i]];
     int code = j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
@@ -123,13 +123,13 @@ static void encode_block(void *arg, size_t task, size_t worker) {
     const job *j = arg;
     block *c = &j->blocks[task];
     const size_t begin = task * BLOCK_TEXTS, end = begin + BLOCK_TEXTS < j->n ? begin + BLOCK_TEXTS : j->n;
-    aoei_buffer lowered = {0};
+    aoei_buffer lowercased = {0};
     aoe_ids ids = {0};
     for (size_t i = begin; i < end && c->failed == (size_t)-1; i++)
-        if (encode_one(j, c, i, &lowered, &ids))
+        if (encode_one(j, c, i, &lowercased, &ids))
             c->failed = i;
     aoe_ids_free(&ids);
-    aoei_buffer_free(&lowered);
+    aoei_buffer_free(&lowercased);
 }
 
 /* Concatenates the results of the tasks in `out`, or returns the error of the first text that failed. */
@@ -213,7 +213,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
     const int plain = m->config.arch->plain_tokens;
     job j = {.model = m, .texts = texts, .n = n, .prompt_index = prompt_index, .may_be_empty = flags & MAY_BE_EMPTY};
     j.max_length = flags & COMPLETE ? s->max_length : 0;
-    aoei_buffer lowered[2] = {{0}, {0}};
+    aoei_buffer lowercased[2] = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
     if (failed)
@@ -221,8 +221,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
     for (size_t i = 0; i < 2 && !code; i++) {
         const char *prompt = prompts[i] ? prompts[i] : s->prompt;
         if (s->lowercase && *prompt) {
-            code = lower(&lowered[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
-            prompt = lowered[i].data;
+            code = lowercase_text(&lowercased[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
+            prompt = lowercased[i].data;
         }
         j.o[i] = (aoe_encode_options){.struct_size = sizeof(aoe_encode_options),
                                       .max_length = flags & COMPLETE ? 0 : s->max_length,
@@ -232,8 +232,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
     }
     if (!code)
         code = encode_all(&j, out, failed, err);
-    aoei_buffer_free(&lowered[0]);
-    aoei_buffer_free(&lowered[1]);
+    aoei_buffer_free(&lowercased[0]);
+    aoei_buffer_free(&lowercased[1]);
     return code;
 }
 

@@ -20,7 +20,7 @@
 
 /* Completes the configuration of a static model from its weights, because its config.json may be missing or without sizes. */
 static int complete_static(aoei_model_files *f, aoe_error *err) {
-    if (!aoei_static_may_be(f->config_json))
+    if (!aoei_may_be_static(f->config_json))
         return 0;
     int rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
     if (!rc)

@@ -42,13 +42,13 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "architectures",
                                            json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
                                                                                 : m->config->arch->class_name));
-    failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch(m->storage)));
+    failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* the name of torch_dtype in newer versions of transformers */
-        failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch(m->storage)));
+        failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* keys that Model2Vec reads */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
-                  json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch(m->storage))));
+                  json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch_dtype(m->storage))));
     int rc = failed ? aoei_fail_nomem(err, strlen(dir)) : aoei_json_save(config, path, err);
     json_decref(config);
     aoei_free(path);
@@ -109,7 +109,7 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
     }
     for (size_t i = 0; i < others; i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(source->weights, i);
-        const char *name = aoei_copied_tensor(source, m->config, t);
+        const char *name = aoei_copied_tensor_name(source, m->config, t);
         if (!name)
             continue;
         aoei_st_entry *e = &list->entries[list->n_entries];

@@ -12,7 +12,7 @@
 
 #define SCALE_TENSOR "embeddings_scale" /* scales of rows that are stored as integers, which Model2Vec writes */
 
-int aoei_static_may_be(const json_t *config) {
+int aoei_may_be_static(const json_t *config) {
     const json_t *type = json_object_get(config, "model_type");
     if (!config || (json_is_object(config) && (!type || json_is_null(type))))
         return 1;

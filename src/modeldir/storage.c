@@ -115,7 +115,7 @@ const char *aoei_storage_name(aoe_storage s) {
     return types[s].name;
 }
 
-const char *aoei_storage_torch(aoe_storage s) {
+const char *aoei_storage_torch_dtype(aoe_storage s) {
     return types[s].torch;
 }
 

@@ -97,7 +97,7 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
     return 0;
 }
 
-const char *aoei_copied_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
+const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
     if (c->mlm_head)
         return NULL;
     size_t len = strlen(f->prefix);
@@ -114,7 +114,7 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
     for (size_t i = 0; i < aoei_safetensors_count(f->weights) && !rc; i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(f->weights, i);
         const size_t len = strlen(t->name), tail = sizeof AOEI_SCALE_SUFFIX - 1;
-        if (t->dtype == AOEI_ST_I8 && aoei_copied_tensor(f, c, t))
+        if (t->dtype == AOEI_ST_I8 && aoei_copied_tensor_name(f, c, t))
             rc = aoei_int8_check(f->weights, t, err);
         else if (int8 && len > tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX) &&
                  !aoei_safetensors_scaled(f->weights, t))

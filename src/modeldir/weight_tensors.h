@@ -17,6 +17,6 @@ int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, 
 int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool, aoe_error *err);
 /* The encoder does not use the pooler of BERT, but it is copied when a model is saved. If t is such a tensor, returns the name
  * of the copy (without prefix, borrowed from t), otherwise NULL. */
-const char *aoei_copied_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t);
+const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t);
 
 #endif

@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "net/secret.h"
 
-#define MAX_SLEEP 0.1   /* maximum seconds of one sleep; the callback `stop` is called after each sleep */
+#define MAX_SLEEP 0.1   /* maximum seconds of one sleep; the callback `stop` is called before each sleep */
 #define MIN_SLEEP 0.001 /* minimum seconds of one sleep */
 /* Seconds to wait at the first secondary rate limit if the response does not state a time. GitHub's documentation asks clients
  * to wait at least one minute, and longer after each further such response; the wait is doubled up to the maximum. */
@@ -58,7 +58,7 @@ static void machine_sleep(void *user, double seconds) {
     (void)user;
     const time_t whole = (time_t)seconds;
     const struct timespec t = {whole, (long)((seconds - (double)whole) * 1e9)};
-    (void)nanosleep(&t, NULL); /* a signal interrupts the sleep; the caller then calls `stop` */
+    (void)nanosleep(&t, NULL); /* a signal may interrupt the sleep; wait_until then calls `stop` */
 }
 
 static double now(const aoei_fetch *f) {
@@ -439,7 +439,7 @@ int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, 
         count_cached(f, 1);
         rc = aoei_store_touch(s, key, f->clock.unix_time(f->clock.user), err);
     } else {
-        const aoei_http_response old = *r; /* the structs are swapped, so that `old` is freed below */
+        const aoei_http_response old = *r; /* the structs are swapped, so that the cached response is freed below */
         *r = fresh;
         fresh = old;
         if (rc == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * HTTP requests with retries, rate limits, a minimum interval between requests, and a cache.
  *
- * - Retried with exponential backoff and seeded jitter: status 408 and 5xx (except 501 and 505), failed connections,
- *   time-outs and incomplete bodies. Retry-After is obeyed in every response.
+ * - A request is repeated, with exponential backoff and seeded jitter, after status 408 and 5xx (except 501 and 505), failed
+ *   connections, time-outs and incomplete bodies. The wait is at least as long as a Retry-After header requires.
  * - A rate limit is reported by status 429, or by status 403 with Retry-After, with a remaining quota of 0, or with a message
  *   about a rate limit (GitHub's primary and secondary limits). Retry-After or the time at which the quota is reset
  *   determines the wait. Without them, the wait is at least a minute for a secondary limit, and exponential backoff
@@ -29,12 +29,12 @@ typedef struct aoei_fetch_clock {
 } aoei_fetch_clock;
 
 typedef struct aoei_fetch_counts {
-    uint64_t requests;  /* requests sent, retries included */
-    uint64_t retries;   /* retries among `requests` */
-    uint64_t stored;    /* responses taken from the cache without a request */
-    uint64_t unchanged; /* 304 responses: the cached response is still valid */
+    uint64_t requests;  /* number of requests sent, retries included */
+    uint64_t retries;   /* number of retries in `requests` */
+    uint64_t stored;    /* number of responses from the cache for which no request was sent */
+    uint64_t unchanged; /* number of responses with status 304, which confirm that a cached response is valid */
     double waited;      /* seconds waited, summed over all threads */
-    aoei_rate rate;     /* latest quota reported by the server; -1: unknown */
+    aoei_rate rate;     /* latest quota that the server reported; unknown fields are -1 */
 } aoei_fetch_counts;
 
 typedef enum aoei_fetch_event {
@@ -66,7 +66,7 @@ typedef struct aoei_fetch_options {
     const aoei_fetch_clock *clock; /* copied; NULL: the system clock */
 } aoei_fetch_options;
 
-/* options NULL: all defaults. Errors: AOE_ENOMEM. */
+/* Creates an aoei_fetch. o NULL: default options. Errors: AOE_ENOMEM. */
 int aoei_fetch_create(aoei_fetch **f, const aoei_fetch_options *o, aoe_error *err);
 void aoei_fetch_destroy(aoei_fetch *f);            /* accepts NULL */
 aoei_fetch_counts aoei_fetch_count(aoei_fetch *f); /* the current counts */

@@ -315,17 +315,17 @@ static const char *remedy(CURLcode code) {
 /* Converts an error of libcurl to an error of aoe. */
 static int fail_transfer(const aoei_http *h, const transfer *t, const char *url, const char *token, CURLcode code,
                          aoe_error *err) {
-    char shown[AOEI_URL_DISPLAY_MAX];
-    (void)aoei_url_display(url, shown);
+    char shown_url[AOEI_URL_DISPLAY_MAX];
+    (void)aoei_url_display(url, shown_url);
     if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", shown,
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", shown_url,
                          h->o.max_body);
     t->r->transient = is_temporary(code);
     /* The text in t->message explains TLS errors; for other errors it adds only times. It never contains request headers. */
     const int detail =
         (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
         *t->message && !(token && strstr(t->message, token));
-    return aoei_fail(err, AOE_EIO, "%s: %s; %s", shown, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
+    return aoei_fail(err, AOE_EIO, "%s: %s; %s", shown_url, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
 }
 
 /* Sends one request and receives one response. If the response is a redirect, *next is set to its URL, owned by the caller;
@@ -354,14 +354,14 @@ static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, 
         unblock_pipe(&before, pending);
     }
     aoei_curl.slist_free_all(t.headers);
-    char shown[AOEI_URL_DISPLAY_MAX];
+    char shown_url[AOEI_URL_DISPLAY_MAX];
     if (aoei_curl_out_of_memory() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
         return aoei_fail_nomem(err, r->body.len);
     if (out == STOPPED)
-        return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, shown));
+        return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, shown_url));
     if (out == STALLED) {
         r->transient = 1;
-        return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later", aoei_url_display(url, shown),
+        return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later", aoei_url_display(url, shown_url),
                          h->o.stall_timeout);
     }
     return code ? fail_transfer(h, &t, url, q->token, code, err) : 0;
@@ -376,17 +376,17 @@ static int is_redirect(int status) {
 /* Parses the URL `next` of a redirect into *to and checks it. secure: 1 if the URL `from`, which redirects, is https; hops:
  * number of redirects so far, this one included. */
 static int check_redirect(aoei_url *to, const char *from, const char *next, int secure, int hops, aoe_error *err) {
-    char shown[AOEI_URL_DISPLAY_MAX];
+    char shown_url[AOEI_URL_DISPLAY_MAX];
     if (hops > MAX_REDIRECTS)
-        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_url_display(from, shown),
+        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_url_display(from, shown_url),
                          MAX_REDIRECTS);
     int rc = aoei_url_read(to, next, err);
     if (rc == 0 && secure && !to->secure)
         rc = aoei_fail(err, AOE_EIO, "%s: redirected from https:// to http://, which is not followed; check the URL",
-                       aoei_url_display(from, shown));
+                       aoei_url_display(from, shown_url));
     else if (rc && rc != AOE_ENOMEM)
         rc = aoei_fail(err, AOE_EIO, "%s: redirected to a URL that is not allowed; check the URL",
-                       aoei_url_display(from, shown));
+                       aoei_url_display(from, shown_url));
     return rc;
 }
 
@@ -437,10 +437,10 @@ int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response 
 }
 
 int aoei_http_json(json_t **root, const aoei_http_response *r, aoe_error *err) {
-    char shown[AOEI_URL_DISPLAY_MAX];
+    char shown_url[AOEI_URL_DISPLAY_MAX];
     *root = NULL;
-    (void)aoei_url_display(r->url ? r->url : "the response", shown);
+    (void)aoei_url_display(r->url ? r->url : "the response", shown_url);
     if (r->body.len == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the response is empty, but must be JSON; try again later", shown);
-    return aoei_json_parse(root, r->body.data, r->body.len, shown, err);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response is empty, but must be JSON; try again later", shown_url);
+    return aoei_json_parse(root, r->body.data, r->body.len, shown_url, err);
 }

@@ -61,7 +61,7 @@ typedef struct aoei_http_response {
     aoei_buffer body;     /* body of the response, decompressed; owned */
 } aoei_http_response;
 
-/* options NULL: all defaults. Errors: AOE_ENOMEM, AOE_EIO (libcurl cannot be initialized). */
+/* Creates a client. o NULL: default options. Errors: AOE_ENOMEM, AOE_EIO (libcurl cannot be initialized). */
 int aoei_http_create(aoei_http **h, const aoei_http_options *o, aoe_error *err);
 void aoei_http_destroy(aoei_http *h); /* accepts NULL */
 

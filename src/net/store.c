@@ -73,7 +73,7 @@ static int fail_full(const aoei_store *s, aoe_error *err) {
 }
 
 /* Converts an SQLite error to an error of aoe. */
-static int failed(const aoei_store *s, int code, aoe_error *err) {
+static int fail_sqlite(const aoei_store *s, int code, aoe_error *err) {
     const int errnum = s->db ? sqlite3_system_errno(s->db) : 0;
     switch (code & 0xff) {
     case SQLITE_NOMEM:
@@ -137,9 +137,9 @@ static int read_number(aoei_store *s, const char *sql, int64_t *value) {
     return code;
 }
 
-/* Checks that the file is empty (sets *fresh to 1) or a cache of aoe (sets *fresh to 0); fails otherwise. It does not change
+/* Checks that the file is empty (sets *is_new to 1) or a cache of aoe (sets *is_new to 0); fails otherwise. It does not change
  * the file. It must run inside a transaction, so that its reads are consistent while another process creates the tables. */
-static int identify(aoei_store *s, int *fresh, aoe_error *err) {
+static int identify(aoei_store *s, int *is_new, aoe_error *err) {
     int64_t id = 0, version = 0, objects = 0;
     int code = read_number(s, "PRAGMA application_id", &id);
     if (code == SQLITE_OK)
@@ -147,9 +147,9 @@ static int identify(aoei_store *s, int *fresh, aoe_error *err) {
     if (code == SQLITE_OK)
         code = read_number(s, "SELECT count(*) FROM sqlite_master", &objects);
     if (code != SQLITE_OK)
-        return failed(s, code, err);
-    *fresh = id == 0 && version == 0 && objects == 0;
-    if (*fresh || (id == APPLICATION_ID && version == SCHEMA_VERSION))
+        return fail_sqlite(s, code, err);
+    *is_new = id == 0 && version == 0 && objects == 0;
+    if (*is_new || (id == APPLICATION_ID && version == SCHEMA_VERSION))
         return 0;
     if (id == APPLICATION_ID)
         return aoei_fail(
@@ -161,12 +161,12 @@ static int identify(aoei_store *s, int *fresh, aoe_error *err) {
 
 /* Creates the tables, unless another process has created them since the call of identify. */
 static int create(aoei_store *s, aoe_error *err) {
-    int fresh = 0;
+    int is_new = 0;
     int code = run_sql(s, "BEGIN IMMEDIATE");
     if (code != SQLITE_OK)
-        return failed(s, code, err);
-    const int rc = identify(s, &fresh, err);
-    if (rc == 0 && fresh) {
+        return fail_sqlite(s, code, err);
+    const int rc = identify(s, &is_new, err);
+    if (rc == 0 && is_new) {
         code = run_sql(s, schema);
         char pragmas[96];
         (void)sqlite3_snprintf((int)sizeof pragmas, pragmas, "PRAGMA application_id = %d; PRAGMA user_version = %d",
@@ -178,7 +178,7 @@ static int create(aoei_store *s, aoe_error *err) {
         code = run_sql(s, "COMMIT");
     if (rc || code != SQLITE_OK)
         (void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-    return rc ? rc : code == SQLITE_OK ? 0 : failed(s, code, err);
+    return rc ? rc : code == SQLITE_OK ? 0 : fail_sqlite(s, code, err);
 }
 
 /* Creates a missing file with permissions for its owner only, whatever the umask: it may contain private data that was read
@@ -191,30 +191,30 @@ static void make_private(const char *path) {
 }
 
 static int open_file(aoei_store *s, aoe_error *err) {
-    int fresh = 0;
+    int is_new = 0;
     make_private(s->path);
     int code = sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_busy_timeout(s->db, BUSY_SECONDS * 1000);
     if (code != SQLITE_OK)
-        return failed(s, code, err);
+        return fail_sqlite(s, code, err);
     (void)sqlite3_extended_result_codes(s->db, 1);
     if ((code = run_sql(s, "BEGIN")) != SQLITE_OK)
-        return failed(s, code, err);
-    int rc = identify(s, &fresh, err);
+        return fail_sqlite(s, code, err);
+    int rc = identify(s, &is_new, err);
     if (rc)
         return rc; /* closing the database ends the transaction, which has written nothing */
     if ((code = run_sql(s, "COMMIT")) != SQLITE_OK)
-        return failed(s, code, err);
+        return fail_sqlite(s, code, err);
     /* synchronous = NORMAL: killing the process loses nothing; a power failure may lose the last responses */
     code = run_sql(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     if (code != SQLITE_OK)
-        return failed(s, code, err);
-    if (fresh && (rc = create(s, err)))
+        return fail_sqlite(s, code, err);
+    if (is_new && (rc = create(s, err)))
         return rc;
     for (int i = 0; i < STATEMENTS; i++)
         if ((code = sqlite3_prepare_v3(s->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL)) != SQLITE_OK)
-            return failed(s, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, err); /* a table has the wrong columns */
+            return fail_sqlite(s, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, err); /* a table has the wrong columns */
     return 0;
 }
 
@@ -272,7 +272,7 @@ static void bind_blob(sqlite3_stmt *stmt, int i, aoe_text bytes) {
 /* Runs a statement up to the next row. Returns 1 if there is a row, 0 at the end, or an error. */
 static int step(aoei_store *s, sqlite3_stmt *stmt, aoe_error *err) {
     const int code = sqlite3_step(stmt);
-    return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : failed(s, code, err);
+    return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : fail_sqlite(s, code, err);
 }
 
 /* Prepares a statement for its next use. */

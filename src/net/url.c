@@ -52,14 +52,15 @@ static CURLUcode split(parts *p, const char *text) {
 }
 
 /* Checks scheme and host, and sets u->secure and u->origin. */
-static int check(aoei_url *u, const parts *p, const char *shown, aoe_error *err) {
+static int check(aoei_url *u, const parts *p, const char *shown_url, aoe_error *err) {
     u->secure = strcmp(p->scheme, "https") == 0;
     if (!u->secure && strcmp(p->scheme, "http") != 0)
-        return aoei_fail(err, AOE_EARG, "%s: the scheme is %s; use an https:// URL", shown, p->scheme);
+        return aoei_fail(err, AOE_EARG, "%s: the scheme is %s; use an https:// URL", shown_url, p->scheme);
     if (!u->secure && !is_loopback(p->host))
         return aoei_fail(
             err, AOE_EARG,
-            "%s: http:// is not encrypted and is accepted only for this machine (127.0.0.1, localhost); use https://", shown);
+            "%s: http:// is not encrypted and is accepted only for this machine (127.0.0.1, localhost); use https://",
+            shown_url);
     aoei_buffer b = {0};
     (void)aoei_buffer_printf(&b, "%s://%s:%s", p->scheme, p->host, p->port);
     if (b.failed) {
@@ -76,7 +77,7 @@ static int check(aoei_url *u, const parts *p, const char *shown, aoe_error *err)
 int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     *u = (aoei_url){0};
     parts p = {0};
-    char shown[AOEI_URL_DISPLAY_MAX];
+    char shown_url[AOEI_URL_DISPLAY_MAX];
     int rc = aoei_start_curl(err);
     if (rc)
         return rc;
@@ -86,9 +87,9 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     else if (p.user || p.password || (code && strchr(text, '@'))) /* the message omits the URL, which may contain a password */
         rc = aoei_fail(err, AOE_EARG, "the URL contains a user name or password; remove it");
     else if (code)
-        rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH", aoei_url_display(text, shown));
+        rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH", aoei_url_display(text, shown_url));
     else
-        rc = check(u, &p, aoei_url_display(text, shown), err);
+        rc = check(u, &p, aoei_url_display(text, shown_url), err);
     aoei_curl.free(p.scheme);
     aoei_curl.free(p.host);
     aoei_curl.free(p.port);

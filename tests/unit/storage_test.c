@@ -148,8 +148,8 @@ static void rounds_ties_to_even(void **state) {
 static void names_and_sizes(void **state) {
     (void)state;
     assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8), "I8");
-    assert_string_equal(aoei_storage_torch(AOE_STORAGE_BF16), "bfloat16");
-    assert_string_equal(aoei_storage_torch(AOE_STORAGE_INT8), "float32");
+    assert_string_equal(aoei_storage_torch_dtype(AOE_STORAGE_BF16), "bfloat16");
+    assert_string_equal(aoei_storage_torch_dtype(AOE_STORAGE_INT8), "float32");
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_F32, 3, 5, 0), 60);
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_BF16, 3, 5, 0), 30);
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 3, 5, 0), 27);
