@@ -28,9 +28,10 @@ int cli_reject_input(const char *output, const char *const *inputs, size_t n);
 int cli_file_open(cli_file *f, const char *path);
 int cli_file_check(cli_file *f);  /* returns 0, or 1 after reporting that a write failed; accepts a zeroed file */
 int cli_file_commit(cli_file *f); /* flushes, syncs and renames; returns 0, or 1 after reporting the error */
-/* Commits several files, of which zeroed ones are skipped: all are synced before the first is renamed. */
+/* Commits files[n]: all are flushed and synced before the first is renamed. Zeroed files are skipped. Returns 0, or 1 after
+ * reporting the error. */
 int cli_files_commit(cli_file *files, size_t n);
 void cli_file_abort(cli_file *f); /* removes the temporary file; accepts a zeroed or committed file */
-int cli_is_seekable(FILE *f);
+int cli_is_seekable(FILE *f);     /* returns 1 if f is a regular file */
 
 #endif

@@ -19,9 +19,8 @@ typedef struct aoei_sentences {
 } aoei_sentences;
 
 /* Cleans a sentence and appends it. A sentence is skipped if it contains no letter or digit, repeats the input ("Input
- * sentence:
- * ..."), is a placeholder, is already in the list, is longer than 16 KB, or if the list already contains max_sentences
- * sentences. Returns 0 or AOE_ENOMEM. */
+ * sentence: ..."), is a placeholder, is already in the list, is longer than 16 KB, or if the list already contains
+ * max_sentences sentences. Returns 0 or AOE_ENOMEM. */
 int aoei_sentences_add(aoei_sentences *l, aoe_text raw);
 aoe_text aoei_sentences_item(const aoei_sentences *l, size_t i); /* borrowed until the next add */
 void aoei_sentences_clear(aoei_sentences *l);                    /* removes all sentences; keeps the memory and max_sentences */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Support for the options structs of the public API. Each struct begins with `size_t struct_size`, which its defaults
- * function sets, so that a newer
- * library can append fields: fields that the caller's struct does not have keep their defaults.
+ * function sets, so that a newer library can append fields: fields that the caller's struct does not have keep their defaults.
  */
 #ifndef AOEI_BASE_OPTIONS_H
 #define AOEI_BASE_OPTIONS_H

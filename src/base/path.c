@@ -43,12 +43,12 @@ const char *aoei_path_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* Returns the last component of a path without trailing slashes. */
 int aoei_name_ends_with(const char *name, const char *end) {
     const size_t n = strlen(name), m = strlen(end);
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
+/* Returns the last component of a path without trailing slashes. */
 static aoe_text last_component(const char *path) {
     size_t end = strlen(path), begin;
     while (end > 1 && path[end - 1] == '/')

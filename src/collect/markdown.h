@@ -18,8 +18,7 @@ void aoei_markdown_mask(char *text, size_t len);
 size_t aoei_markdown_comment(const char *s, size_t len);
 
 /* Returns the number of fence characters if the line opens a fenced code block, otherwise 0. Sets *mark to the character, '`'
- * or
- * '~'. */
+ * or '~'. */
 size_t aoei_markdown_fence(const char *line, size_t len, char *mark);
 /* Returns 1 if the line closes a code block that was opened by n characters `mark`. */
 int aoei_markdown_fence_ends(const char *line, size_t len, char mark, size_t n);

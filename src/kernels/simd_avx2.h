@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines the same names
  * with 16 lanes, so the code of a kernel (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c.
- * simd_math.h
- * adds exp and Phi.
+ * simd_math.h adds exp and Phi.
  * A vf holds VF_LANES floats, a vu VF_LANES uint32, and a vd VF_LANES doubles. Functions with `part` in their names access only
  * the first n lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some
  * CPUs. Horizontal reductions have a fixed order.
@@ -163,7 +162,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm256_fmsub_ps(a, b, c);
 }
 
-/* The maximum, or the second operand if an operand is NaN. vf_min corresponds. */
+/* The maximum, or the second operand if an operand is NaN. vf_min treats NaN in the same way. */
 static inline vf vf_max(vf a, vf b) {
     return _mm256_max_ps(a, b);
 }

@@ -156,7 +156,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm512_fmsub_ps(a, b, c);
 }
 
-/* The maximum, or the second operand if an operand is NaN. vf_min corresponds. */
+/* The maximum, or the second operand if an operand is NaN. vf_min treats NaN in the same way. */
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 }

@@ -71,7 +71,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm256_fnmadd_pd(a, b, c);
 }
 
-/* The maximum, or the second operand if an operand is NaN. dv_min corresponds. */
+/* The maximum, or the second operand if an operand is NaN. dv_min treats NaN in the same way. */
 static inline dv dv_max(dv a, dv b) {
     return _mm256_max_pd(a, b);
 }

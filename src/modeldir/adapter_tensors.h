@@ -11,8 +11,7 @@
  */
 int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
 /* The prefix that PEFT adds to the names of weights: for a causal model the prefix in its checkpoint, such as "model.",
- * otherwise
- * "". */
+ * otherwise "". */
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c);
 
 #endif

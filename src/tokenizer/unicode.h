@@ -23,9 +23,8 @@ unsigned aoei_unicode_combining_class(uint32_t cp);
 #define AOEI_DECOMPOSED_MAX 8  /* maximum number of code points of a canonical decomposition (4 in Unicode 15) */
 #define AOEI_COMPATIBLE_MAX 20 /* maximum number of code points of a compatibility decomposition (18 in Unicode 15) */
 
-/* Full lower-case mapping of one code point, without context: a capital sigma at the end of a word becomes
- * U+03C3, not the final form U+03C2. Returns 1 or 2, the number
- * of code points. */
+/* Full lower-case mapping of one code point, without context: a capital sigma at the end of a word becomes U+03C3, not the
+ * final form U+03C2. Returns 1 or 2, the number of code points. */
 size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]);
 /* Canonical decomposition of one code point, Hangul included, without reordering. Returns the number of code points, at
  * least 1. */
