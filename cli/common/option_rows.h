@@ -81,11 +81,9 @@
         .choices = CLI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                                    \
     }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                        \
-    {                                                                                                                          \
-        .name = "columns", .kind = CLI_TEXT, .value = "ROLE=NAME,...", target,                                                 \
-        .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",                        \
-        .fallback = "names listed in docs/data.md, such as sentence1 or query"                                                 \
-    }
+    CLI_OPTION_COLUMNS(target, "ROLE=NAME,...",                                                                                \
+                       "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",                 \
+                       CLI_DEFAULT_COLUMNS)
 #define CLI_OPTION_THRESHOLD(target)                                                                                           \
     {                                                                                                                          \
         .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                                \

@@ -477,7 +477,7 @@ int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **
     cli_option models[sizeof model_table / sizeof *model_table];
     cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
     memcpy(models, model_table, sizeof models);
-    if (isfinite(c->o.temperature)) /* the command has a default temperature, which --help prints */
+    if (c->o.temperature != AOE_AUTO) /* the command has a default temperature, which --help prints */
         models[TEMPERATURE].fallback = NULL;
     *next++ = (cli_group)CLI_GROUP("output", output_table, c);
     for (size_t i = 0; i < command->n_groups; i++)

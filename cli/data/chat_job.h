@@ -18,8 +18,9 @@ typedef struct cli_price {
 typedef struct cli_chat {
     cli_general general;
     aoe_chat_options o;
-    cli_texts models; /* model names, each followed by its settings */
-    const char *api, *key_env;
+    cli_texts models;    /* model names, each followed by its settings */
+    const char *api;     /* endpoint; NULL: $OPENAI_BASE_URL */
+    const char *key_env; /* environment variable with the API key; NULL: OPENAI_API_KEY */
     cli_price price;
     const char *output; /* path of the rows; NULL: stdout */
     const char *format; /* format of the rows; NULL: from the extension of the output */
@@ -36,27 +37,27 @@ typedef struct cli_chat {
     int told;                     /* 1 if the interruption was reported */
 } cli_chat;
 
-/* A command that calls chat models. */
+/* Description of a command that calls chat models. */
 typedef struct cli_chat_command {
     const char *command, *operands, *about, *examples; /* as in cli_syntax */
     size_t max_operands;
     const cli_group *groups; /* [n_groups] options of the command, in addition to the common ones */
     size_t n_groups;
-    void *own; /* first argument of the functions: options of the command, borrowed */
+    void *own; /* options of the command and first argument of the functions below, borrowed */
     /* Checks the options. Returns CLI_GO, or the exit code of a usage error. */
     int (*check)(const void *own);
-    /* Calls the library and ends with cli_chat_finish or cli_chat_fail. Returns the exit code. */
+    /* Calls the library, then cli_chat_finish or cli_chat_fail. Returns the exit code. */
     int (*run)(void *own, cli_chat *c, const cli_args *args);
 } cli_chat_command;
 
 /* Parses the arguments, checks that the output is writable and that it is neither an input nor the cache, and runs the command.
- * c: initialized with the defaults of c->o and most_prompts, otherwise zero. Returns the exit code. */
+ * The caller sets c->o to the defaults and c->most_prompts, and zeroes the other fields of *c. Returns the exit code. */
 int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv);
-/* An aoe_write_fn; user: the cli_chat. */
+/* Writes output rows; has the type aoe_write_fn. user: the cli_chat. */
 int cli_chat_write(void *user, size_t part, const char *data, size_t len);
 /* Reports an error of the library and returns the exit code. */
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err);
-/* Ends the progress and prints warnings. skipped: bad rows of the inputs. */
+/* Ends the progress and warns about failed requests and answers. skipped: number of bad rows in the inputs. */
 void cli_chat_warn(cli_chat *c, const aoe_chat_result *r, size_t skipped);
 /* Ends a run: renames the output to its final name and prints the summary. The summary is the sentence `rows` and a line with
  * calls and costs or, with --json, the object `line` (ownership is taken) with the same values added. It goes to stdout, or to

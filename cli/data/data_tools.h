@@ -9,18 +9,18 @@
 
 /* The output files of a command. */
 typedef struct cli_sink {
-    cli_file *file; /* [n] one file per part, borrowed */
-    size_t n;
+    cli_file *file; /* [n] one file per part of the output, borrowed; zeroed for parts that are not written */
+    size_t n;       /* number of parts */
 } cli_sink;
-int cli_sink_write(void *user, size_t part, const char *data, size_t len); /* an aoe_write_fn; user: a cli_sink */
-/* Ends the output: commits the files if code, the result of the library, is 0; otherwise reports the error, or the write error
- * that caused it. The caller aborts the files afterwards. Returns the exit code. */
+int cli_sink_write(void *user, size_t part, const char *data, size_t len); /* has the type aoe_write_fn; user: a cli_sink */
+/* Commits the files if code, which a function of the library returned, is 0. Otherwise reports its error or, if code is
+ * AOE_ECANCELLED, the write error that caused it. The caller then calls cli_file_abort for each file. Returns the exit code. */
 int cli_sink_end(cli_sink *s, int code, const aoe_error *err);
 
-/* The extension of a path for format and compression, such as ".tsv.gz", upper case included; "" if there is none. Points into
- * path. */
+/* Returns the extension of path that names the format and the compression of a table, such as ".tsv.gz", in any case; "" if
+ * there is none. The result points into path. */
 const char *cli_table_end(const char *path);
-/* 1 if both file names have the extension of one format; compression is ignored. */
+/* Returns 1 if both file names have extensions of the same format; compression is ignored. */
 int cli_same_format(const char *a, const char *b);
 /* Copies at most `most` characters of a text to out[4 most + 4]. "..." marks a truncated text; control characters become
  * spaces. */

@@ -17,7 +17,7 @@
 typedef struct options {
     cli_texts arms;
     const char *methods;
-    const char *against; /* NULL: the first arm */
+    const char *against; /* name of the arm that the others are compared with; NULL: the first arm */
     cli_texts tests;
     aoe_bootstrap_options bootstrap;
     cli_table_format format;
@@ -83,7 +83,7 @@ static int add_arm(cli_experiment *e, const char *name, size_t length, const cli
     return cli_experiment_add(e, copy, cli_strdup(copy), NULL, words, strcmp(copy, "untrained") == 0, &added);
 }
 
-/* The options of an arm whose name has no colon: those of a method, or none for "untrained". */
+/* Sets the options of an arm that is given by name only: --method=NAME, or no options for "untrained". */
 static int method_words(cli_words *words, const char *name, size_t length) {
     char *method = cli_format("%.*s", (int)length, name);
     aoe_method m;
@@ -101,7 +101,7 @@ static int method_words(cli_words *words, const char *name, size_t length) {
     return code;
 }
 
-/* "NAME: OPTIONS", or a name alone. CLI_GO, or the exit code after reporting. */
+/* Parses an arm, "NAME: OPTIONS" or a name only. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_arm(cli_experiment *e, const char *text) {
     const char *colon = strchr(text, ':'), *end = colon ? colon : text + strlen(text);
     const char *first = text + strspn(text, " \t");
@@ -139,7 +139,7 @@ static int read_methods(cli_experiment *e, const char *methods) {
     return code;
 }
 
-/* *against: the index of the arm called --against. */
+/* Parses all arms. Sets *against to the index of the arm named by --against. */
 static int read_arms(cli_experiment *e, const options *o, size_t *against) {
     int code = o->methods ? read_methods(e, o->methods) : CLI_GO;
     for (size_t i = 0; code == CLI_GO && i < o->arms.n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * aoe grid: trains all combinations of option values with several seeds, and ranks the combinations by their mean score.
- * aoe_grid runs them; this file makes the combinations and prints the result.
+ * The library function aoe_grid runs them; this file lists the combinations and prints the result.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 
 typedef struct axis {
-    const cli_option *option; /* of aoe train */
+    const cli_option *option; /* option of aoe train, borrowed */
     cli_words value;
 } axis;
 
 typedef struct options {
-    cli_texts over;    /* NAME=VALUES */
-    const char *score; /* NULL: train's best on --dev */
+    cli_texts over;    /* texts of the form NAME=VALUES */
+    const char *score; /* evaluation file; NULL: the best score on --dev is used */
     cli_experiment e;
 } options;
 
@@ -52,7 +52,8 @@ static int is_number(const cli_option *o) {
     return o->kind == CLI_SIZE || o->kind == CLI_REAL;
 }
 
-/* Adds the values of lin:FROM:TO:N or log:FROM:TO:N, rounded to six digits. CLI_GO, or the exit code. */
+/* Adds the values of lin:FROM:TO:N or log:FROM:TO:N, rounded to six digits. Returns CLI_GO, or the exit code after
+ * reporting an error. */
 static int add_range(axis *a, const char *item) {
     enum { MOST = 10000 };
     double from, to;
@@ -85,7 +86,7 @@ static json_t *json_value(const cli_option *o, const char *text) {
     return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* Rejects equal values: they would train the same configuration twice. CLI_GO, or 2 after reporting. */
+/* Rejects equal values, which would train a configuration twice. Returns CLI_GO, or the exit code after reporting an error. */
 static int check_distinct(const axis *a) {
     json_t *values = json_array();
     int code = CLI_GO;
@@ -100,7 +101,8 @@ static int check_distinct(const axis *a) {
     return code;
 }
 
-/* Reads NAME=VALUES into *a, after the axes from `first` on. CLI_GO, or the exit code after reporting. */
+/* Parses NAME=VALUES into *a, an element of the array that begins with `first`. Returns CLI_GO, or the exit code after
+ * reporting an error. */
 static int read_axis(const cli_experiment *e, const axis *first, axis *a, const char *text) {
     const size_t length = strcspn(text, "=");
     if (!text[length] || !text[length + 1])
@@ -132,11 +134,11 @@ static int read_axis(const cli_experiment *e, const axis *first, axis *a, const 
 
 typedef struct grid {
     cli_experiment *e;
-    axis *axes; /* [n_axes] */
+    axis *axes; /* [n_axes] searched options, owned */
     size_t n_axes;
 } grid;
 
-/* The arguments of aoe train for value[k] of every axis. */
+/* Appends the arguments of aoe train for a configuration. value: [n_axes] index of the value of each axis. */
 static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
     for (size_t k = 0; k < g->n_axes; k++) {
         const cli_option *o = g->axes[k].option;
@@ -148,7 +150,7 @@ static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
     }
 }
 
-/* "w-angle=1 lr=5e-05", with the separator given. free() it. */
+/* Returns the name of a configuration, for example "w-angle=1 lr=5e-05". The caller frees it with free(). */
 static char *configuration_name(const grid *g, const size_t *value, const char *separator) {
     char *text = cli_strdup("");
     for (size_t k = 0; k < g->n_axes; k++) {
@@ -160,7 +162,7 @@ static char *configuration_name(const grid *g, const size_t *value, const char *
     return text;
 }
 
-/* {"w-angle":1,"lr":5e-05}; free() it. */
+/* Returns the values of a configuration as JSON, for example {"w-angle":1,"lr":5e-05}. The caller frees them with free(). */
 static char *configuration_values(const grid *g, const size_t *value) {
     json_t *values = json_object();
     for (size_t k = 0; k < g->n_axes; k++)
@@ -182,7 +184,7 @@ static int add_configuration(const grid *g, const size_t *value) {
     return code;
 }
 
-/* Every combination; the values of the last option change fastest. */
+/* Adds every combination of values. The values of the last option change fastest. */
 static int add_configurations(const grid *g) {
     enum { MOST = 100000 };
     size_t combinations = 1, *value = cli_calloc(g->n_axes, sizeof *value);
@@ -206,7 +208,7 @@ static int add_configurations(const grid *g) {
 
 /* ---- result */
 
-/* The command that trains the best configuration with its best seed. free() it. */
+/* Returns the command that trains the best configuration with its best seed. The caller frees it with free(). */
 static char *best_command(const cli_experiment *e, const aoe_grid_result *r) {
     cli_words w = {0};
     cli_words_add(&w, "aoe");

@@ -16,7 +16,7 @@
 
 enum { MOST_SEEDS = 10000 };
 
-/* "8G", "500M", "2.5GiB": powers of 1024. */
+/* Parses an amount of memory such as "8G", "500M" or "2.5GiB"; units are powers of 1024. */
 static int parse_bytes(void *target, const char *text, aoe_error *err) {
     static const char units[] = "KMGT";
     char *end = NULL;
@@ -87,7 +87,7 @@ static int is_digits(const char *s) {
     return *s && s[strspn(s, "0123456789")] == 0;
 }
 
-/* Adds an item of the list, a seed or FIRST..LAST. Returns how many seeds were added; 0: it is neither. */
+/* Appends the seeds of an item, which is one seed or FIRST..LAST. Returns the number of seeds; 0 if the item is invalid. */
 static size_t add_seeds(uint64_t **seed, size_t n, const char *item) {
     char first[32], *end = NULL;
     const char *dots = strstr(item, "..");
@@ -117,12 +117,12 @@ static int has_twice(const uint64_t *seed, size_t n) {
     return 0;
 }
 
-/* Parses --seeds. CLI_GO, or the exit code after reporting. */
+/* Parses --seeds. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
     const char *text = e->o.seeds;
     *seed = NULL;
     *n = 0;
-    if (is_digits(text)) { /* how many */
+    if (is_digits(text)) { /* number of seeds */
         const unsigned long count = strlen(text) < 8 ? strtoul(text, NULL, 10) : 0;
         char range[64];
         snprintf(range, sizeof range, "42..%lu", 41 + count);
@@ -157,7 +157,7 @@ static void free_parsed(cli_parsed *p) {
     cli_words_free(&p->words);
 }
 
-/* Parses the words into p->config. CLI_GO or the exit code. */
+/* Parses the words into p->config. Returns CLI_GO, or the exit code after reporting an error. */
 static int parse_words(cli_parsed *p) {
     p->config = cli_realloc(NULL, sizeof *p->config);
     return cli_train_config_parse(p->config, (int)p->words.n, p->words.word);
@@ -171,7 +171,7 @@ static int check_own(const cli_experiment *e, const cli_args *args, const char *
                      e->command);
 }
 
-/* Parses the seeds, and the operands as options of aoe train. CLI_GO, or the exit code after reporting. */
+/* Parses the seeds, and the operands as arguments of aoe train. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_shared(cli_experiment *e, const cli_args *args) {
     if (!e->o.output || !*e->o.output)
         return cli_usage(e->command, "missing directory of the experiment: -o DIR");
@@ -185,7 +185,7 @@ static int read_shared(cli_experiment *e, const cli_args *args) {
     if (code != CLI_GO)
         return code;
     cli_train_config *c = e->shared.config;
-    c->t.args.model = c->model.dir; /* as given: a configuration may name another one */
+    c->t.args.model = c->model.dir; /* the model as given, because a configuration may set another one */
     c->t.args.model_options = c->model.o;
     e->dev = (aoe_evaluation_file){c->dev, c->dev_table};
     return CLI_GO;
@@ -230,13 +230,13 @@ const cli_option *cli_experiment_option(const cli_experiment *e, const char *wha
     return NULL;
 }
 
-/* Parses and checks as aoe train would; message: why not, one line. */
+/* Returns 1 if aoe train accepts the words. Otherwise returns 0 and writes the error to message[size]. */
 static int is_accepted(cli_parsed *p, char *message, size_t size) {
     message[0] = 0;
     cli_catch_messages(message, size);
     int code = parse_words(p);
     if (code == CLI_GO) {
-        p->config->t.args.output = "."; /* set for each run later */
+        p->config->t.args.output = "."; /* a placeholder: each run has its own output directory */
         code = cli_train_config_check(p->config);
     }
     cli_catch_messages(NULL, 0);
@@ -341,7 +341,7 @@ static int on_event(void *user, const aoe_experiment_event *event) {
     return cli_interrupted() != 0;
 }
 
-/* Replaces option fields by the flags of this command, and the remaining ones by the flags of aoe train. */
+/* Replaces option fields in messages by flags of this command, or of aoe train if this command has no such option. */
 static void name_flags(char *out, size_t size, const char *text, const void *user) {
     const cli_experiment *e = user;
     char half[2048];

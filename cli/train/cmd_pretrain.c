@@ -18,7 +18,7 @@ typedef struct options {
     aoe_pretrain_options p;
 } options;
 
-enum { FEW_STEPS = 100 }; /* runs with fewer steps print a note */
+enum { FEW_STEPS = 100 }; /* a note is printed for runs with fewer steps */
 
 #define AT(field) .offset = offsetof(options, field)
 

@@ -13,7 +13,7 @@
 
 typedef struct job {
     cli_train_config o;
-    aoe_dev_set *dev; /* owned; NULL without --dev */
+    aoe_dev_set *dev; /* dev set, owned; NULL without --dev */
 } job;
 
 static void score_text(char out[32], double score) {

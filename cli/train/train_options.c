@@ -199,7 +199,7 @@ static const cli_option teacher_table[] = {
              "divergence between the softmax of their embeddings, which must have the same size)"},
 };
 
-/* The settings of a file of --data. */
+/* Settings of a training file. */
 enum {
     SETTING_WEIGHT,
     SETTING_FORM,
@@ -221,7 +221,7 @@ static size_t setting_of(const char *key, size_t len) {
     return i;
 }
 
-/* 1 if text is KEY=VALUE with a known key, or with any key if no file has this name. */
+/* Returns 1 if text is KEY=VALUE with a known key, or with an unknown key and no file has the name `text`. */
 static int is_setting(const char *text) {
     const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
     return n && text[n] == '=' && (setting_of(text, n) < SETTINGS || access(text, F_OK) != 0);
@@ -239,7 +239,7 @@ static int unknown_setting(const char *path, const char *text) {
                      path, text, key);
 }
 
-/* Reads KEY=VALUE into the settings of a file; returns CLI_GO or the exit code. */
+/* Parses KEY=VALUE into the settings of a file. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_setting(aoe_train_data *d, const char *text, size_t key_length) {
     const char *value = text + key_length + 1;
     char *end = NULL;
@@ -298,7 +298,7 @@ static int read_data(options *o) {
     return code;
 }
 
-/* The file of --dev with its settings; of several the last counts, as of other options. */
+/* Reads the file of --dev with its settings. If --dev is given several times, the last one is used. */
 static int read_dev(options *o) {
     for (size_t i = 0; i < o->dev_texts.n; i++) {
         const char *text = o->dev_texts.item[i];

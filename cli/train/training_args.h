@@ -12,8 +12,8 @@ enum { CLI_SCHEDULE_COUNT = 13, CLI_OUTPUT_COUNT = 3 };
 extern const cli_option cli_schedule_table[CLI_SCHEDULE_COUNT]; /* base: aoe_training_args */
 extern const cli_option cli_output_table[CLI_OUTPUT_COUNT];     /* base: aoe_training_args */
 
-/* Fills in the arguments that come from options shared with other commands: model, its options, tokens per batch and seed.
- * *dir: the model directory, which the caller frees. Returns 0, or 1 after reporting that there is no model. */
+/* Sets the arguments that come from options shared with other commands: model, its options, tokens per batch and seed. Sets
+ * *dir to the model directory, which the caller frees. Returns 0, or 1 after reporting that there is no model. */
 int cli_training_args_fill(aoe_training_args *a, char **dir, const cli_model_options *m, const cli_general *g);
 
 #endif
