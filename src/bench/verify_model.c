@@ -162,7 +162,7 @@ static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err) {
     aoe_model_options options;
     aoe_model_options_defaults(&options);
     options.dtype = v->dtype;
-    int code = aoei_model_open_plain(&g->model, v->ctx, g->dir, &options, err);
+    int code = aoei_model_open_trainable(&g->model, v->ctx, g->dir, &options, err);
     if (code)
         return code;
     g->cases_path = aoei_path_join(g->dir, "cases.json");
@@ -400,7 +400,7 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
         aoe_model_options_defaults(&o);
         o.dtype = v->dtype;
         o.base = whole->dir;
-        code = aoei_model_open_plain(&g.model, v->ctx, dir, &o, err);
+        code = aoei_model_open_trainable(&g.model, v->ctx, dir, &o, err);
         if (!code)
             code = lay_out(&g, v, err);
         if (!code)

@@ -68,8 +68,9 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
         return aoei_fail(err, AOE_EARG, "options.lora.r is %zu, but must be at most the model's hidden size, %zu", lora->r,
                          c->hidden);
     if (!(lora->alpha > 0 && lora->alpha <= AOEI_MAX_ALPHA) || !(lora->dropout >= 0 && lora->dropout < 1))
-        return aoei_fail(err, AOE_EARG,
-                         "options.lora.alpha must be above 0 and at most 1e6, options.lora.dropout at least 0 and below 1");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.lora.alpha must be positive and at most 1e6, and options.lora.dropout at least 0 and below 1");
     return read_targets(&lora->targets, wanted->targets, c, err);
 }
 

@@ -44,7 +44,7 @@ static int open_tokenizer(aoe_model *m, aoe_error *err) {
 /* Sets m->lora_targets. */
 static int name_targets(aoe_model *m, aoe_error *err) {
     aoei_buffer names = {0};
-    const int rc = aoei_peft_list(&names, &m->lora, &m->config) || !(m->lora_targets = aoei_strdup(names.data))
+    const int rc = aoei_peft_append_targets(&names, &m->lora, &m->config) || !(m->lora_targets = aoei_strdup(names.data))
                        ? aoei_fail_nomem(err, names.len)
                        : 0;
     aoei_buffer_free(&names);
@@ -135,7 +135,7 @@ int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_m
     return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){.packed = 1}, err);
 }
 
-int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
+int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
     return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){0}, err);
 }
 

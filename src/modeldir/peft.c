@@ -137,7 +137,7 @@ static const char *shortest_name(const char *module, unsigned targets, const aoe
 static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_error *err) {
     const aoei_lora all = {.targets = (1u << AOEI_ADAPTERS) - 1};
     aoei_buffer known = {0};
-    int rc = aoei_peft_list(&known, &all, c);
+    int rc = aoei_peft_append_targets(&known, &all, c);
     if (rc)
         rc = aoei_fail_nomem(err, 0);
     else
@@ -284,7 +284,7 @@ static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, in
     return NULL;
 }
 
-int aoei_peft_list(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c) {
+int aoei_peft_append_targets(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c) {
     json_t *list = target_names(lora, c, 0);
     int rc = list ? 0 : AOE_ENOMEM;
     for (size_t i = 0; i < json_array_size(list) && !rc; i++)

@@ -34,7 +34,7 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
  * base: path of the base model; prefix: see aoei_peft_name. */
 json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix);
 /* Appends the names of the targets to `names`, comma-separated ("q_proj, v_proj"). Returns 0 or AOE_ENOMEM. */
-int aoei_peft_list(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c);
+int aoei_peft_append_targets(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c);
 
 /* Writes the name of an adapter's tensor in adapter_model.safetensors to out[size]. slot_name: name of the
  * weight in aoei_slot, which has no prefix; prefix: see aoei_adapters_prefix. */

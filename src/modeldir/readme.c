@@ -220,7 +220,7 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings->prompt);
     aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, targets ", l->r, l->alpha);
-    rc = rc ? rc : aoei_peft_list(&b, l, m->config);
+    rc = rc ? rc : aoei_peft_append_targets(&b, l, m->config);
     aoei_buffer_printf(&b, " |\n| parameters of the adapters | %zu |\n",
                        aoei_parameter_count(m->config) - aoei_base_count(m->config));
     put(&b,

@@ -64,7 +64,7 @@ int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *
         if (is_selected(t, i, columns ? columns : COLUMN_LIST))
             column[(*n)++] = i;
     rc = *n ? aoei_table_select(t, column, *n, err)
-            : aoei_columns_fail(t, "no column has a recognized name of texts (" COLUMN_LIST ")",
+            : aoei_columns_fail(t, "no column has a recognized name for texts (" COLUMN_LIST ")",
                                 "set options.columns to the names of the columns of texts", err);
     aoei_free(column);
     return rc;

@@ -134,7 +134,7 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     const int code = l.r && requested->r ? aoei_lora_resolve(&l, requested, &t->base->config, err) : AOE_OK;
     if (code)
         return code;
-    int bad = l.r ? aoei_peft_list(&targets, &l, &t->base->config) : 0;
+    int bad = l.r ? aoei_peft_append_targets(&targets, &l, &t->base->config) : 0;
     bad = bad || json_object_set_new(r, "lora_r", l.r ? json_integer((json_int_t)l.r) : json_null());
     bad = bad || json_object_set_new(r, "lora_alpha", l.r ? json_real(l.alpha) : json_null());
     bad = bad || json_object_set_new(r, "lora_dropout", l.r ? json_real(l.dropout) : json_null());

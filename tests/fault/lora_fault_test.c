@@ -133,7 +133,7 @@ static void check_saved(int rc) {
 static void saving(void **state) {
     (void)state;
     aoe_model *m;
-    assert_int_equal(aoei_model_open_plain(&m, ctx, adapters, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&m, ctx, adapters, NULL, NULL), 0);
     for (int disk = 0; disk < 2; disk++) {
         const int64_t live = aoei_alloc_live();
         for (uint64_t n = 1;; n += disk ? 1 : 1 + n / 32) {

@@ -78,7 +78,7 @@ static void begin(saving *s, const char *dir, aoe_storage storage) {
     o.pooling = AOE_POOLING_CLS_LAST_AVG;
     o.prompt = "x {text}";
     o.normalize = 1;
-    assert_int_equal(aoei_model_open_plain(&s->m, ctx, path[0], &o, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&s->m, ctx, path[0], &o, NULL), 0);
     s->record = json_pack("{s:i}", "steps", 3);
     s->older = path[1];
     s->to = path[2];

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoe_error err = {0};
     free(test_write(adapters, files[file], data + (size ? 1 : 0), size ? size - 1 : 0));
     free(test_write(adapters, files[!file], valid[!file], sizes[!file]));
-    const int rc = aoei_model_open_plain(&m, ctx, adapters, &o, &err);
+    const int rc = aoei_model_open_trainable(&m, ctx, adapters, &o, &err);
     if (rc && (err.code != rc || !*err.message || strchr(err.message, '\n')))
         abort();
     if (!rc)

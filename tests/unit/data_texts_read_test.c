@@ -115,7 +115,7 @@ static void errors(void **state) {
     (void)state;
     check_error(
         "a.tsv", "label\tx\n1\ta\n", NULL, AOE_EFORMAT,
-        "a.tsv: no column has a recognized name of texts (text, text1, text2, sentence, sentence1, sentence2, question, question1, "
+        "a.tsv: no column has a recognized name for texts (text, text1, text2, sentence, sentence1, sentence2, question, question1, "
         "question2, premise, hypothesis, context, query, positive, negative, entailment, contradiction); found label, x; set "
         "options.columns to the names of the columns of texts");
     check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT,

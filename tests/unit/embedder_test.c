@@ -192,7 +192,7 @@ static void test_view(void **state) {
         aoe_model *base, *view;
         aoei_arena plan, arena;
         aoei_params params;
-        assert_int_equal(aoei_model_open_plain(&base, ctx, model_dir, &o, NULL), 0);
+        assert_int_equal(aoei_model_open_trainable(&base, ctx, model_dir, &o, NULL), 0);
         aoei_arena_measure(&plan);
         assert_int_equal(aoei_params_layout(&params, ctx, &base->config, base->type, &plan, NULL), 0);
         assert_int_equal(aoei_arena_create(&arena, plan.used, NULL), 0);

@@ -37,7 +37,7 @@ static int tear_down(void **state) {
 static aoe_model *open_at(const char *path) {
     aoe_model *m;
     aoe_error err;
-    if (aoei_model_open_plain(&m, test_model_context, path, NULL, &err))
+    if (aoei_model_open_trainable(&m, test_model_context, path, NULL, &err))
         fail_msg("%s", err.message);
     return m;
 }

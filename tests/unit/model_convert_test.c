@@ -68,7 +68,7 @@ static aoe_model *open_model(const char *name) {
     char *path = test_path(dir, name);
     aoe_model *m;
     aoe_error err;
-    if (aoei_model_open_plain(&m, test_model_context, path, NULL, &err))
+    if (aoei_model_open_trainable(&m, test_model_context, path, NULL, &err))
         fail_msg("%s", err.message);
     free(path);
     return m;

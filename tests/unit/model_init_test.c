@@ -119,7 +119,7 @@ static void initializes_weights_like_bert(void **state) {
     aoe_model *m = NULL;
     float v[64];
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
-    assert_int_equal(aoei_model_open_plain(&m, test_model_context, to, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&m, test_model_context, to, NULL, NULL), 0);
     check_normal(m->weights[AOEI_W_WORD]);
     check_normal(m->weights[AOEI_W_TOKEN_TYPE]);
     check_normal(m->weights[aoei_layer_slot(1, AOEI_LW_DOWN)]);
@@ -306,7 +306,7 @@ static void rejects_invalid_input(void **state) {
     free(c.path[1]);
     c.path[1] = bad;
     o = options(&c);
-    expect_rejected(&c, &o, AOE_EFORMAT, "bad.tsv: no column has a recognized name of texts (text, text1");
+    expect_rejected(&c, &o, AOE_EFORMAT, "bad.tsv: no column has a recognized name for texts (text, text1");
     free(test_write_text(c.dir, "bad.tsv", "text\nfine\nnot \xff fine\n"));
     expect_rejected(&c, &o, AOE_EFORMAT, "bad.tsv:");
     free(test_write_text(c.dir, "bad.tsv", "text\tlabel\nfine\t1\nshort\n"));

@@ -91,7 +91,7 @@ static void packs_for_inference_only(void **state) {
         }
         assert_int_equal(aoei_model_packed_bytes(m), bytes);
         aoe_model_close(m);
-        assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, &o, NULL), 0);
+        assert_int_equal(aoei_model_open_trainable(&m, test_model_context, dir, &o, NULL), 0);
         assert_null(m->memory.packed);
         assert_int_equal(aoei_model_packed_bytes(m), bytes);
         check_weights(m);
@@ -301,7 +301,7 @@ static void views_share_everything_except_weights(void **state) {
     aoe_model_options_defaults(&o);
     o.prompt = "query: {text}";
     o.pooling = AOE_POOLING_LAST_MAX;
-    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, &o, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&m, test_model_context, dir, &o, NULL), 0);
     aoei_tensor *other = calloc(aoei_slot_count(&m->config), sizeof *other);
     memcpy(other, m->weights, aoei_slot_count(&m->config) * sizeof *other);
     float values[TEST_HIDDEN] = {9};

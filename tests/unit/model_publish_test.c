@@ -80,7 +80,7 @@ static void save_new(const char *dir) {
     char *from = test_path(dir, "new"), *to = test_path(dir, "to");
     aoe_context *ctx = child_context();
     aoe_model *m;
-    if (aoei_model_open_plain(&m, ctx, from, NULL, NULL))
+    if (aoei_model_open_trainable(&m, ctx, from, NULL, NULL))
         _exit(1);
     if (aoei_model_save(m, to, NULL, NULL))
         _exit(failing ? KILLED : 1);

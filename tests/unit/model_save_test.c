@@ -39,7 +39,7 @@ static int has(const char *dir, const char *name) {
 static void resave(const char *dir, const char *to, const aoe_model_options *o, json_t *record) {
     aoe_model *m;
     aoe_error err;
-    if (aoei_model_open_plain(&m, test_model_context, dir, o, &err) || aoei_model_save(m, to, record, &err))
+    if (aoei_model_open_trainable(&m, test_model_context, dir, o, &err) || aoei_model_save(m, to, record, &err))
         fail_msg("%s", err.message);
     aoe_model_close(m);
 }
@@ -67,7 +67,7 @@ static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     o.prompt = prompt;
     o.max_length = 9;
     test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_BF16, .prefix = "bert.", .older_names = 1});
-    assert_int_equal(aoei_model_open_plain(&a, test_model_context, dir, &o, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&a, test_model_context, dir, &o, NULL), 0);
     if (aoei_model_save(a, to, NULL, &err))
         fail_msg("%s", err.message);
     for (int pass = 0; pass < 2; pass++) {
@@ -201,7 +201,7 @@ static void writes_config_and_record(void **state) {
     free(text);
     free(path);
     aoe_model *m;
-    assert_int_equal(aoei_model_open_plain(&m, test_model_context, to, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&m, test_model_context, to, NULL, NULL), 0);
     assert_true(json_equal(m->files.record, record));
     aoe_model_close(m);
     path = test_path(to, "README.md");
@@ -222,7 +222,7 @@ static void copies_the_pooler(void **state) {
     char *dir = test_dir_create(), *to = test_path(dir, "out");
     aoe_model *m, *view;
     test_model_write(dir, &(test_model_spec){.pooler = 1, .prefix = "bert.", .dtype = AOEI_ST_F16});
-    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&m, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_view(&view, m, m->weights, NULL), 0);
     assert_int_equal(aoei_model_save(view, to, NULL, NULL), 0);
     aoe_model_close(view);
@@ -296,8 +296,8 @@ static void removes_all_files_of_an_older_model(void **state) {
     assert_true(aoei_is_model_dir(old));
     resave(old, old, NULL, NULL); /* the input file is mapped while it is replaced */
     aoe_model *a, *b;
-    assert_int_equal(aoei_model_open_plain(&a, test_model_context, dir, NULL, NULL), 0);
-    assert_int_equal(aoei_model_open_plain(&b, test_model_context, old, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&a, test_model_context, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&b, test_model_context, old, NULL, NULL), 0);
     expect_equal_weights(a, b);
     aoe_model_close(a);
     aoe_model_close(b);
@@ -312,7 +312,7 @@ static void writes_nothing_after_an_error(void **state) {
     aoe_error err;
     test_model_write(dir, NULL);
     size_t before = test_count_entries(dir);
-    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&m, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_save(m, to, NULL, &err), AOE_EEXIST);
     FRAGMENT(err, "a file has this name");
     assert_int_equal(test_count_entries(dir), before);

@@ -125,7 +125,7 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
     /* r->kept is the sum of the kept eigenvalues divided by the sum of all eigenvalues */
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
-    assert_int_equal(aoei_model_open_plain(&m, ctx, out, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_trainable(&m, ctx, out, NULL, NULL), 0);
     const size_t slot = aoei_pooled_slot(&m->config, AOEI_PW_DENSE);
     const float *w = m->weights[slot].data;
     double last = INFINITY, kept = 0, all = 0;
