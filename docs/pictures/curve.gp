@@ -2,19 +2,22 @@
 # gnuplot curve.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './curve.dat'
-if (!exists('out')) out = './curve'
+if (!exists('svg')) svg = './curve.svg'
+if (!exists('png')) png = './curve.png'
 title = ''
 
 do for [format in 'svg png'] {
 reset
 if (format eq 'svg') {
     set terminal svg size 960,370 noenhanced font 'sans-serif,12' background rgb 'white'
+    set output svg
 } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {
-    set terminal pngcairo size 960,370 noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4
+    set terminal pngcairo size 1920,740 noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8
 } else {
-    set terminal png size 960,370 noenhanced
-}}
-set output out.'.'.format
+    set terminal png size 1920,740 noenhanced
+}
+set output png
+}
 
 # color-blind safe colors (Okabe and Ito); dashes and markers for grayscale prints
 set style line 1 lc rgb '#0072b2' dt solid pt 7 lw 2 ps 0.9
@@ -26,7 +29,7 @@ set style line 6 lc rgb '#56b4e9' dt (8,3) pt 4 lw 2 ps 0.9
 set style line 7 lc rgb '#000000' dt (3,3) pt 8 lw 2 ps 0.9
 set grid back lt 1 lw 0.5 lc rgb '#d8d8d8'
 set multiplot title title
-set key at graph 0.5, graph 1.02 center bottom horizontal maxcols 2 samplen 3 width -3
+set key at graph 0.5, graph 1.02 center bottom horizontal Left reverse maxcols 2 samplen 3 width -3
 set xlabel 'step'
 set xrange [0:122.4]
 set lmargin at screen 0.0781

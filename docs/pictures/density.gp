@@ -2,7 +2,8 @@
 # gnuplot density.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './density.dat'
-if (!exists('out')) out = './density'
+if (!exists('svg')) svg = './density.svg'
+if (!exists('png')) png = './density.png'
 title = ''
 title1 = 'aoe-mini-en'
 note1 = 'Spearman 62.47'
@@ -14,29 +15,32 @@ note3 = '205 pairs'
 do for [format in 'svg png'] {
 reset
 if (format eq 'svg') {
-    set terminal svg size 880,520 noenhanced font 'sans-serif,12' background rgb 'white'
+    set terminal svg size 880,523 noenhanced font 'sans-serif,12' background rgb 'white'
+    set output svg
 } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {
-    set terminal pngcairo size 880,520 noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4
+    set terminal pngcairo size 1760,1046 noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8
 } else {
-    set terminal png size 880,520 noenhanced
-}}
-set output out.'.'.format
+    set terminal png size 1760,1046 noenhanced
+}
+set output png
+}
 
 set multiplot title title
 unset key
-set yrange [-0.3:8.2]
 set border 1
 set xtics nomirror out
-set bmargin at screen 0.14
 set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'
-set tmargin at screen 0.87
+set yrange [-0.3:8.2]
+set bmargin at screen 0.1396
+set tmargin at screen 0.8700
 
 set lmargin at screen 0.0682
 set rmargin at screen 0.3415
 set xrange [-0.5:1]
 set xlabel 'cosine'
-set label 1 title1 at graph 0.5, graph 1.1 center
-set label 2 note1 at graph 0.5, graph 1.04 center
+set xtics 0.5
+set label 1 title1 at graph 0.5, graph 1 center offset 0, 2.1
+set label 2 note1 at graph 0.5, graph 1 center offset 0, 0.8
 set ytics ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5, 'all' 6.6) scale 0
 set ylabel 'gold score (triangle: median)' offset 1
 plot \
@@ -61,8 +65,9 @@ set lmargin at screen 0.3788
 set rmargin at screen 0.6521
 set xrange [-0.5:1]
 set xlabel 'cosine'
-set label 1 title2 at graph 0.5, graph 1.1 center
-set label 2 note2 at graph 0.5, graph 1.04 center
+set xtics 0.5
+set label 1 title2 at graph 0.5, graph 1 center offset 0, 2.1
+set label 2 note2 at graph 0.5, graph 1 center offset 0, 0.8
 unset ytics
 unset ylabel
 plot \
@@ -87,8 +92,9 @@ set lmargin at screen 0.6894
 set rmargin at screen 0.9627
 set xrange [0:5]
 set xlabel 'gold score'
-set label 1 title3 at graph 0.5, graph 1.1 center
-set label 2 note3 at graph 0.5, graph 1.04 center
+set xtics 1
+set label 1 title3 at graph 0.5, graph 1 center offset 0, 2.1
+set label 2 note3 at graph 0.5, graph 1 center offset 0, 0.8
 plot \
     data index 22 using 1:(6.6 + 4.032 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
     '' index 22 using 1:(6.6 + 4.032 * $2) with lines lc rgb '#333333', \

@@ -2,7 +2,8 @@
 # gnuplot grid.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './grid.dat'
-if (!exists('out')) out = './grid'
+if (!exists('svg')) svg = './grid.svg'
+if (!exists('png')) png = './grid.png'
 title = ''
 best = 'best: 65.51 at w-angle 0, w-ibn 0.25'
 
@@ -10,12 +11,14 @@ do for [format in 'svg png'] {
 reset
 if (format eq 'svg') {
     set terminal svg size 600,360 noenhanced font 'sans-serif,12' background rgb 'white'
+    set output svg
 } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {
-    set terminal pngcairo size 600,360 noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4
+    set terminal pngcairo size 1200,720 noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8
 } else {
-    set terminal png size 600,360 noenhanced
-}}
-set output out.'.'.format
+    set terminal png size 1200,720 noenhanced
+}
+set output png
+}
 
 set palette defined (0 '#fffcd6', 1 '#c8e6b4', 2 '#70c3b2', 3 '#3094b0', 4 '#205c98', 5 '#0e2254')
 set xlabel 'w-angle'

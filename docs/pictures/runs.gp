@@ -2,19 +2,22 @@
 # gnuplot runs.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './runs.dat'
-if (!exists('out')) out = './runs'
+if (!exists('svg')) svg = './runs.svg'
+if (!exists('png')) png = './runs.png'
 title = 'three learning rates'
 
 do for [format in 'svg png'] {
 reset
 if (format eq 'svg') {
     set terminal svg size 1200,800 noenhanced font 'sans-serif,12' background rgb 'white'
+    set output svg
 } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {
-    set terminal pngcairo size 1200,800 noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4
+    set terminal pngcairo size 2400,1600 noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8
 } else {
-    set terminal png size 1200,800 noenhanced
-}}
-set output out.'.'.format
+    set terminal png size 2400,1600 noenhanced
+}
+set output png
+}
 
 # color-blind safe colors (Okabe and Ito); dashes and markers for grayscale prints
 set style line 1 lc rgb '#0072b2' dt solid pt 7 lw 2 ps 0.9
@@ -32,7 +35,7 @@ set tmargin at screen 1
 set bmargin at screen 0
 unset border
 unset tics
-set key at screen 0.5, screen 0.9450 center center horizontal samplen 4
+set key at screen 0.5, screen 0.9450 center center horizontal Left reverse samplen 4 width 2
 plot [0:1] [0:1] NaN with linespoints ls 1 title 'lr-1e-4', NaN with linespoints ls 2 title 'lr-3e-4', NaN with linespoints ls 3 title 'lr-1e-3'
 set border
 set tics

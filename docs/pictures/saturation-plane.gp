@@ -2,7 +2,8 @@
 # gnuplot saturation-plane.gp, in this directory, draws the .svg and .png files from the .dat file.
 set encoding utf8
 data = './saturation-plane.dat'
-if (!exists('out')) out = './saturation-plane'
+if (!exists('svg')) svg = './saturation-plane.svg'
+if (!exists('png')) png = './saturation-plane.png'
 title = ''
 shaded = 'shaded: the cosine saturates (gradient below 0.2)'
 zone_low = 12
@@ -15,12 +16,14 @@ do for [format in 'svg png'] {
 reset
 if (format eq 'svg') {
     set terminal svg size 900,420 noenhanced font 'sans-serif,12' background rgb 'white'
+    set output svg
 } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {
-    set terminal pngcairo size 900,420 noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4
+    set terminal pngcairo size 1800,840 noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8
 } else {
-    set terminal png size 900,420 noenhanced
-}}
-set output out.'.'.format
+    set terminal png size 1800,840 noenhanced
+}
+set output png
+}
 
 # color-blind safe colors (Okabe and Ito); dashes and markers for grayscale prints
 set style line 1 lc rgb '#0072b2' dt solid pt 7 lw 2 ps 0.9
