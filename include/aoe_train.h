@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_train.h: training, pretraining, experiments, new models, memory plans, LoRA and loss functions. docs/training.md and
+ * aoe_train.h: training, pretraining, experiments, new models, memory plans, LoRA and loss functions. docs/objectives.md and
  * docs/experiments.md are the manuals; docs/objectives.md contains the formulas.
  *
  * A training program sets a model, an output directory and a training file (examples/train.c):
