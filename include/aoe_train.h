@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_train.h: training, pretraining, experiments, new models, memory plans, LoRA and loss functions. docs/objectives.md and
- * docs/experiments.md are the manuals; docs/objectives.md contains the formulas.
+ * aoe_train.h: training, pretraining, experiments, new models, memory plans, LoRA and loss functions. docs/objectives.md
+ * defines the losses, docs/lora.md describes adapters, and docs/experiments.md describes experiments.
  *
  * A training program sets a model, an output directory and a training file (examples/train.c):
  *
