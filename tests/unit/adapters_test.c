@@ -415,10 +415,10 @@ static void rejects_invalid_options(void **state) {
     lora.r = 4;
     lora.alpha = 0;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "options.lora.alpha must be above 0 and at most 1e6");
+    FRAGMENT(err, "options.lora.alpha must be positive and at most 1e6");
     lora.alpha = 1e7;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "options.lora.alpha must be above 0 and at most 1e6");
+    FRAGMENT(err, "options.lora.alpha must be positive and at most 1e6");
     aoe_lora_defaults(&lora);
     lora.load_8bit = 1;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
