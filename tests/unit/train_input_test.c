@@ -88,7 +88,7 @@ static void test_options(void **state) {
     expect_rejected(&r, AOE_EARG, "options.weight_decay");
     r.o = good;
     r.o.args.model_options.dtype = (aoe_dtype)9;
-    expect_rejected(&r, AOE_EARG, "dtype 9");
+    expect_rejected(&r, AOE_EARG, "options.dtype is 9");
     train_run_destroy(&r);
 }
 
