@@ -82,8 +82,8 @@ static void describe(char *out, size_t len, const aoe_annotate_options *o, const
                            o->kind == AOE_EXAMPLES_TRIPLETS ? "triplets" : "pairs", r->texts - r->without, r->texts,
                            r->positives, r->negatives);
     if (r->copies + r->repeated + r->conflicts)
-        snprintf(out + n, len - (size_t)n, "; skipped: %zu that cop%s the input, %zu repeated, %zu listed as both", r->copies,
-                 r->copies == 1 ? "ies" : "y", r->repeated, r->conflicts);
+        snprintf(out + n, len - (size_t)n, "; skipped: %zu equal to the input, %zu repeated, %zu both synonymous and opposite",
+                 r->copies, r->repeated, r->conflicts);
 }
 
 static int run(void *own, cli_chat *c, const cli_args *args) {

@@ -93,15 +93,15 @@ static void print_json(const options *o, const char *path, const aoe_data_conver
 static void print_summary(const options *o, const aoe_data_convert_result *r) {
     const int on_stdout = cli_is_stdout(o->output);
     char more[512] = "";
-    int at = r->dropped ? snprintf(more, sizeof more, "; %zu skipped by label", r->dropped) : 0;
+    int at = r->dropped ? snprintf(more, sizeof more, "; rows dropped by --label-map: %zu", r->dropped) : 0;
     if (r->below)
-        at += snprintf(more + at, sizeof more - (size_t)at, "; %zu below the threshold", r->below);
+        at += snprintf(more + at, sizeof more - (size_t)at, "; rows below the threshold: %zu", r->below);
     if (r->texts)
         snprintf(more + at, sizeof more - (size_t)at,
-                 "; %zu of %zu first texts have no positive or no negative; %zu row%s in no triplet", r->without, r->texts,
-                 r->unused, r->unused == 1 ? " is" : "s are");
+                 "; distinct text1 without a positive or a negative: %zu of %zu; rows in no triplet: %zu", r->without, r->texts,
+                 r->unused);
     else if (r->without)
-        snprintf(more + at, sizeof more - (size_t)at, "; %zu without a possible negative", r->without);
+        snprintf(more + at, sizeof more - (size_t)at, "; rows without an available negative: %zu", r->without);
     cli_summary(on_stdout, "%zu row%s from %zu%s", r->written, cli_plural(r->written), r->rows, more);
     cli_warn_skipped(NULL, r->skipped);
 }

@@ -76,7 +76,7 @@ static void print_json(const job *j, const aoe_data_dedup_result *r) {
 static void print_summary(const job *j, const aoe_data_dedup_result *r) {
     char more[160] = "";
     if (r->conflicts)
-        snprintf(more, sizeof more, ", %zu with a label that differs from the first row with equal texts (%zu skipped)",
+        snprintf(more, sizeof more, ", of which %zu with another label than the first row with equal texts (%zu dropped)",
                  r->conflicts, r->dropped);
     cli_summary(cli_is_stdout(j->o->output), "%zu of %zu rows kept; %zu duplicate%s%s", r->kept, r->rows, r->duplicates,
                 cli_plural(r->duplicates), more);
@@ -98,7 +98,7 @@ static int run(job *j) {
     if (code)
         return code;
     if (j->named > j->o->max && j->o->max)
-        cli_warn("%zu more conflicting labels; print them with --max", j->named - j->o->max);
+        cli_warn("%zu more duplicates with different labels; print them with --max", j->named - j->o->max);
     cli_warn_skipped(NULL, result.skipped);
     if (j->o->general.json)
         print_json(j, &result);

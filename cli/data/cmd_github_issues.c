@@ -301,10 +301,10 @@ static void report_counts(const aoe_github_result *r) {
     cli_note("%llu requests, %llu answers from the cache, %llu unchanged", (unsigned long long)r->requests,
              (unsigned long long)r->stored, (unsigned long long)r->unchanged);
     if (r->unknown)
-        cli_note("%zu of %zu issues marked as duplicates do not name the original issue and are skipped", r->unknown,
+        cli_note("skipped issues that are marked as duplicates but do not name the original issue: %zu of %zu", r->unknown,
                  r->marked);
     if (r->gone || r->transferred)
-        cli_note("of the referenced issues, %zu are deleted or pull requests and %zu have moved", r->gone, r->transferred);
+        cli_note("referenced issues: %zu moved, %zu deleted or pull requests", r->transferred, r->gone);
     if (r->equal)
         cli_note("skipped %zu duplicate%s with the same text as the original issue", r->equal, cli_plural(r->equal));
     if (r->easier)

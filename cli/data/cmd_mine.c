@@ -232,7 +232,7 @@ static void print_summary(const job *j, const aoe_mine_result *r) {
 static void report_counts(const aoe_mine_result *r) {
     cli_warn_skipped(NULL, r->skipped);
     if (r->dropped)
-        cli_note("%zu row%s a label that the label map drops", r->dropped, r->dropped == 1 ? " has" : "s have");
+        cli_note("%zu row%s dropped by --label-map", r->dropped, r->dropped == 1 ? " was" : "s were");
     cli_warn_truncated(r->truncated, r->texts, 0);
 }
 

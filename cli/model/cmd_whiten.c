@@ -59,6 +59,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("whitening", table, &o),
         CLI_GROUP("tables", cli_table_table, &o.whiten.table),
+        CLI_GROUP("input files", cli_input_table, &o.whiten.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

@@ -91,13 +91,13 @@ static int check(bench *b, aoe_error *err) {
                          b->config.arch->model_type);
     b->config.mlm_head = o->mode == AOE_BENCH_PRETRAIN;
     if (o->mode == AOE_BENCH_TRAIN && b->config.hidden % 2)
-        return aoei_fail(err, AOE_EARG, "options.mode: the angle objective needs an even vector size, not %zu",
+        return aoei_fail(err, AOE_EARG, "options.mode: the angle loss requires an even embedding size, not %zu",
                          b->config.hidden);
     for (size_t i = 0; i < o->texts; i++) {
         const size_t n = text_length(b, i);
         if (n == 0 || n > max_length)
-            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; with this shape, a text must have 1 to %zu tokens", i, n,
-                             max_length);
+            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; with this shape, a text must have 1 to %zu tokens", i + 1,
+                             n, max_length);
         b->tokens += n;
         if (n > b->longest)
             b->longest = n;

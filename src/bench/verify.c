@@ -74,7 +74,8 @@ int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn
     aoei_verify v = {.ctx = ctx, .dtype = dtype, .report = report, .user = user};
     int code;
     if (!aoei_is_dir(dir))
-        return aoei_fail(err, AOE_ENOENT, "%s: not a directory; give a folder with cases.json, or its parent folder", dir);
+        return aoei_fail(err, AOE_ENOENT, "%s: not a directory; give a directory with cases.json, or its parent directory",
+                         dir);
     if (has_file(dir, "cases.json")) {
         char name[128];
         base_name(name, sizeof name, dir);
@@ -85,8 +86,9 @@ int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn
     if (code)
         return code;
     if (v.done == 0)
-        return aoei_fail(err, AOE_ENOENT, "%s: no golden cases found; give a folder with cases.json, or its parent folder",
-                         dir);
+        return aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory contains no reference values; give a directory with cases.json, or its parent directory", dir);
     if (v.failed)
         return aoei_fail(err, AOE_EMISMATCH, "%s: %zu of %zu checks failed", dir, v.failed, v.done);
     return AOE_OK;

@@ -84,7 +84,7 @@ static void golden_free(golden *g) {
 }
 
 static int bad_cases(const golden *g, const char *what, aoe_error *err) {
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; generate the golden cases again", g->cases_path,
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; download or generate the file again", g->cases_path,
                      what);
 }
 
@@ -187,7 +187,7 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     const size_t positions = g->model->config.arch->max_length(&g->model->config);
     if (longest > positions)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: a text has %zu tokens, but the model has only %zu positions; generate the golden cases again",
+                         "%s: a text has %zu tokens, but the model has only %zu positions; download or generate the file again",
                          g->cases_path, longest, positions);
     const aoei_pair_step_options step = {.pairs = (rows + 1) / 2, .tokens = tokens, .longest = longest, .type = g->model->type};
     int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, &step, err);
@@ -211,9 +211,10 @@ static void fill(golden *g, const id_texts *t) {
 static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != n)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s/expected.safetensors: no F32 tensor \"%s\" with %zu values; generate the golden cases again",
-                         g->dir, name, n);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s/expected.safetensors: there is no F32 tensor \"%s\" with %zu values; download or generate the file again",
+            g->dir, name, n);
     float *want = aoei_malloc_array(n, sizeof *want);
     if (!want)
         return aoei_fail_nomem(err, n * sizeof *want);

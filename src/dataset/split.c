@@ -122,10 +122,9 @@ static int count_parts(split *s, aoe_data_split_part *part, aoe_data_split_resul
         if (!part[p].rows)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s: part %zu of %zu would have no rows: rows that share a text stay in one part, and the %zu row%s %zu "
-                "cluster%s, the largest with %zu rows (first line %zu); use fewer parts, other ratios, or more data",
-                s->records.name, p + 1, s->o->parts, s->records.n, s->records.n == 1 ? " forms" : "s form", s->n_clusters,
-                s->n_clusters == 1 ? "" : "s", result->largest, result->largest_line);
+                "%s: split %zu of %zu would have no rows, because rows that share a text are in one split (clusters of such "
+                "rows: %zu, the largest with %zu of %zu rows, first line %zu); use fewer splits, other ratios, or more data",
+                s->records.name, p + 1, s->o->parts, s->n_clusters, result->largest, s->records.n, result->largest_line);
     return 0;
 }
 

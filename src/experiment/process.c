@@ -134,7 +134,7 @@ static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const 
 static int fail(scheduler *s, const char *what) {
     if (!s->code)
         s->code =
-            aoei_fail_errno(s->error, errno, "cannot start a process; use fewer options.jobs or end other programs (%s)", what);
+            aoei_fail_errno(s->error, errno, "cannot start a process (%s); reduce options.jobs or end other programs", what);
     return s->code;
 }
 
@@ -211,7 +211,7 @@ static int read_reports(process *c) {
 static void set_status_error(int status, const char *log, aoe_error *err) {
     if (WIFSIGNALED(status))
         aoei_fail(err, AOE_EIO, "the process was ended by signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
-                  WTERMSIG(status) == SIGKILL ? "; if memory ran out, use fewer options.jobs or less options.memory" : "");
+                  WTERMSIG(status) == SIGKILL ? "; if memory ran out, reduce options.jobs or options.memory" : "");
     else
         aoei_fail(err, AOE_EIO, "the process ended with exit code %d and without a message; see %s", WEXITSTATUS(status), log);
 }

@@ -258,7 +258,7 @@ static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_e
                 e->failed = chunks[i].text;
                 return aoei_fail(
                     err, AOE_ENUMERIC,
-                    "the vector is not finite because of an overflow in the encoder; check the weights of the model");
+                    "the embedding is not finite because of an overflow in the encoder; check the weights of the model");
             }
     return AOE_OK;
 }

@@ -105,7 +105,7 @@ static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowercased,
         return code;
     if (j->affixes && ids->n > j->max_length && j->affixes[i].prefix + j->affixes[i].suffix >= j->max_length)
         return aoei_fail(&c->error, AOE_EARG,
-                         "max_length is %zu, but prompt and special tokens alone have %zu tokens; increase options.max_length",
+                         "options.max_length is %zu, but prompt and special tokens alone have %zu tokens; increase it",
                          j->max_length, j->affixes[i].prefix + j->affixes[i].suffix);
     if (ids->n == 0 && !j->may_be_empty)
         return aoei_fail(&c->error, AOE_EFORMAT, "the text has no tokens; remove the text");

@@ -371,7 +371,8 @@ static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
     return rc < 0 ? rc : 0;
 }
 
-int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err) {
+/* advice: the part of the error message after the semicolon. */
+static int format_of(aoe_table_format *format, const char *path, const char *advice, aoe_error *err) {
     if (strcmp(path, "-") == 0) {
         *format = AOE_TABLE_TXT;
         return 0;
@@ -386,11 +387,14 @@ int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *
             return 0;
         }
     }
-    return aoei_fail(
-        err, AOE_EARG,
-        "%s: the file's name has no known extension (.tsv, .csv, .jsonl or .txt, each also with .gz or .zst); rename the file or "
-        "set options.input_format",
-        path);
+    return aoei_fail(err, AOE_EARG,
+                     "%s: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or "
+                     ".zst); %s",
+                     path, advice);
+}
+
+int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err) {
+    return format_of(format, path, "use another file name", err);
 }
 
 int aoei_table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err) {
@@ -426,7 +430,7 @@ int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options 
     if (rc)
         return rc;
     if (format == AOE_TABLE_AUTO)
-        rc = aoei_table_format_of(&format, path, err);
+        rc = format_of(&format, path, o ? "rename the file or set options.input_format" : "rename the file", err);
     if (rc) {
         aoei_stream_close(s);
         return rc;

@@ -165,7 +165,7 @@ int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json
     if (!array || json_is_null(array))
         return 0;
     if (!json_is_array(array))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"added_tokens\" is not an array; fetch the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"added_tokens\" is not an array; download the file again", file);
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *object = json_array_get(array, i);
         const char *content = NULL;
@@ -176,7 +176,7 @@ int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json
             (rc = aoei_added_flags_read(&flags, object, file, err)))
             return rc;
         if (!content)
-            return aoei_fail(err, AOE_EFORMAT, "%s: entry %zu of \"added_tokens\" has no \"content\"; fetch the file again",
+            return aoei_fail(err, AOE_EFORMAT, "%s: entry %zu of \"added_tokens\" has no \"content\"; download the file again",
                              file, i);
         if ((rc = aoei_added_tokens_add(a, v, content, len, flags, err))) {
             aoei_error_prefix(err, "%s", file);

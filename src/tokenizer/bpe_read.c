@@ -41,10 +41,10 @@ static int fail_missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text 
     const size_t skip = right.len < b->prefix_len ? right.len : b->prefix_len;
     if (left_id < 0 || right_id < 0) {
         const aoe_text t = left_id < 0 ? left : right;
-        return aoei_fail(err, AOE_EFORMAT, "%s: merge %zu: token \"%.*s\" is not in the vocabulary; fetch the file again", file,
-                         rank + 1, (int)(t.len < 80 ? t.len : 80), t.data);
+        return aoei_fail(err, AOE_EFORMAT, "%s: merge %zu: token \"%.*s\" is not in the vocabulary; download the file again",
+                         file, rank + 1, (int)(t.len < 80 ? t.len : 80), t.data);
     }
-    return aoei_fail(err, AOE_EFORMAT, "%s: merge %zu: \"%.*s%.*s\" is not in the vocabulary; fetch the file again", file,
+    return aoei_fail(err, AOE_EFORMAT, "%s: merge %zu: \"%.*s%.*s\" is not in the vocabulary; download the file again", file,
                      rank + 1, (int)(left.len < 80 ? left.len : 80), left.data,
                      (int)(right.len - skip < 80 ? right.len - skip : 80), right.data + skip);
 }
@@ -106,7 +106,7 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
     int32_t last = -1;
     int rc;
     if (!json_is_array(merges))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"merges\" of the model is not an array; fetch the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"merges\" of the model is not an array; download the file again", file);
     if (n > MAX_MERGES)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", file, MAX_MERGES);
     if ((rc = make_table(&b->merges, n, err)))
@@ -118,7 +118,7 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
             continue;
         if (json_is_string(m) ? split_merge(string_of(m), &left, &right) : !left.data || !right.data || json_array_size(m) != 2)
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: entry %zu of \"merges\" does not consist of two tokens; fetch the file again", file, i);
+                             "%s: entry %zu of \"merges\" does not consist of two tokens; download the file again", file, i);
         if ((rc = add_merge(b, rank++, left, right, &last, file, err)))
             return rc;
     }

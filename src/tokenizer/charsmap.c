@@ -62,13 +62,13 @@ int aoei_charsmap_read(aoei_charsmap *m, const char *base64, size_t len, const c
     const size_t array = size != SIZE_MAX && size >= 4 ? read_u32(m->blob) : SIZE_MAX;
     if (array == SIZE_MAX || array > size - 4 || array % 4 != 0 || array == 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"precompiled_charsmap\" is not a character map in base64; fetch the file again", file);
+                         "%s: \"precompiled_charsmap\" is not a character map in base64; download the file again", file);
     m->n_units = array / 4;
     m->text = (const char *)m->blob + 4 + array;
     m->text_len = size - 4 - array;
     if (m->text_len && (bad = aoei_utf8_valid(m->text, m->text_len)) < m->text_len)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"precompiled_charsmap\" has replacements that are not UTF-8 (byte %zu); fetch the file again",
+                         "%s: \"precompiled_charsmap\" has replacements that are not UTF-8 (byte %zu); download the file again",
                          file, bad);
     if (!(m->unit = aoei_malloc_array(m->n_units, sizeof *m->unit)))
         return aoei_fail_nomem(err, array);

@@ -9,11 +9,11 @@
 int aoei_json_type(const char **type, const json_t *section, const char *what, const char *file, aoe_error *err) {
     *type = NULL;
     if (!json_is_object(section))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; fetch the file again", file, what);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; download the file again", file, what);
     int rc = aoei_json_string(section, "type", type, NULL, file, err);
     if (rc)
         return rc;
     if (!*type)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" has no \"type\"; fetch the file again", file, what);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" has no \"type\"; download the file again", file, what);
     return 0;
 }

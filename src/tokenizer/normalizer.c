@@ -238,7 +238,7 @@ static int read_content(aoei_normalizer_step *step, const json_t *section, const
     if (rc)
         return rc;
     if (!content)
-        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer has no \"%s\"; fetch the file again", file, key);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer has no \"%s\"; download the file again", file, key);
     step->content = aoei_strndup(content, step->content_len);
     return step->content ? 0 : aoei_fail_nomem(err, step->content_len);
 }
@@ -274,7 +274,7 @@ static int read_sequence(aoei_normalizer *n, const json_t *section, int depth, c
     const json_t *list = json_object_get(section, "normalizers");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer Sequence has no \"normalizers\"; fetch the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer Sequence has no \"normalizers\"; download the file again", file);
     if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: normalizer Sequences nested more than %d deep are not supported; use a flat list", file,

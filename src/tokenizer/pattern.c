@@ -96,7 +96,7 @@ int aoei_pattern_read(aoei_pattern *p, const json_t *pattern, const char *file, 
         return rc;
     if (!string && !regex)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: a \"pattern\" is neither {\"String\": ...} nor {\"Regex\": ...}; fetch the file again", file);
+                         "%s: a \"pattern\" is neither {\"String\": ...} nor {\"Regex\": ...}; download the file again", file);
     rc = string ? aoei_pattern_literal(p, string, string_len, err) : aoei_pattern_regex(p, regex, regex_len, err);
     if (rc)
         aoei_error_prefix(err, "%s", file);

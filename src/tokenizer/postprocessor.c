@@ -30,7 +30,7 @@ int aoei_postprocessor_add(aoei_postprocessor *p, int after, int32_t id, aoe_err
 static int add_json_id(aoei_postprocessor *p, int after, const json_t *id, const char *file, aoe_error *err) {
     if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > AOEI_VOCAB_MAX_ID)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: a special token of \"post_processor\" has no id from 0 to %d; fetch the file again", file,
+                         "%s: a special token of \"post_processor\" has no id from 0 to %d; download the file again", file,
                          AOEI_VOCAB_MAX_ID);
     return aoei_postprocessor_add(p, after, (int32_t)json_integer_value(id), err);
 }
@@ -45,7 +45,7 @@ static int add_special(aoei_postprocessor *p, int after, const json_t *special, 
     const json_t *ids = name ? json_object_get(json_object_get(table, name), "ids") : NULL;
     if (!json_is_array(ids))
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"special_tokens\" of \"post_processor\" has no ids for \"%s\"; fetch the file again", file,
+                         "%s: \"special_tokens\" of \"post_processor\" has no ids for \"%s\"; download the file again", file,
                          name ? name : "(no id)");
     for (size_t i = 0; i < json_array_size(ids) && !rc; i++)
         rc = add_json_id(p, after, json_array_get(ids, i), file, err);
@@ -57,7 +57,7 @@ static int read_template(aoei_postprocessor *p, const json_t *section, const cha
     const json_t *single = json_object_get(section, "single"), *table = json_object_get(section, "special_tokens");
     int texts = 0, rc;
     if (!json_is_array(single))
-        return aoei_fail(err, AOE_EFORMAT, "%s: TemplateProcessing has no array \"single\"; fetch the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: TemplateProcessing has no array \"single\"; download the file again", file);
     for (size_t i = 0; i < json_array_size(single); i++) {
         const json_t *piece = json_array_get(single, i);
         const json_t *special = json_object_get(piece, "SpecialToken"), *sequence = json_object_get(piece, "Sequence");
@@ -106,7 +106,8 @@ static int read_sequence(aoei_postprocessor *p, const json_t *section, int depth
     const json_t *list = json_object_get(section, "processors");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a post_processor Sequence has no \"processors\"; fetch the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a post_processor Sequence has no \"processors\"; download the file again",
+                         file);
     if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: post_processor Sequences nested more than %d deep are not supported; use a flat list", file,

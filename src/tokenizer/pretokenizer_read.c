@@ -196,7 +196,8 @@ static int read_sequence(aoei_pretokenizer *p, const json_t *section, int depth,
     const json_t *list = json_object_get(section, "pretokenizers");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a pre_tokenizer Sequence has no \"pretokenizers\"; fetch the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a pre_tokenizer Sequence has no \"pretokenizers\"; download the file again",
+                         file);
     if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: pre_tokenizer Sequences nested more than %d deep are not supported; use a flat list", file,

@@ -65,8 +65,8 @@ int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *
     size_t of_template = tokens - of_text;
     if (of_template >= budget)
         return aoei_fail(err, AOE_EARG,
-                         "max_length %zu is too small: the prompt takes %zu tokens and %zu are available for prompt and "
-                         "text; raise max_length or shorten the prompt",
+                         "options.max_length is %zu, which is too small: the prompt has %zu tokens, but only %zu are available "
+                         "for prompt and text; increase it or shorten the prompt",
                          max_length, of_template, budget);
     size_t keep = budget - of_template, to = first;
     for (size_t i = first; i < ids->n; i++) {

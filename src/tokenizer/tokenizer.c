@@ -195,7 +195,7 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     ids->n = 0;
     ids->truncated = 0;
     if (o->max_length && o->max_length <= n_specials)
-        return aoei_fail(err, AOE_EARG, "max_length %zu is too small for the text and %zu special tokens; increase it",
+        return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be larger than the number of special tokens, %zu",
                          o->max_length, n_specials);
     size_t bad = text.len ? aoei_utf8_valid(text.data, text.len) : 0;
     if (bad < text.len)

@@ -19,7 +19,7 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, 
     const char *version = "1.0";
     int rc;
     if (!json_is_object(root))
-        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; fetch the file again", path);
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", path);
     if ((rc = aoei_json_string(root, "version", &version, NULL, path, err)))
         return rc;
     if (strcmp(version, "1.0") != 0)

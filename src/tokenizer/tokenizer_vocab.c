@@ -69,7 +69,7 @@ static int load(json_t **root, char **path, const reader *r, int which, aoe_text
         return 0;
     int rc = aoei_json_parse(root, text.data, text.len, *path, r->err);
     if (rc == 0 && !json_is_object(*root))
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: not a JSON object; fetch the file again", *path);
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: not a JSON object; download the file again", *path);
     return rc;
 }
 
@@ -166,7 +166,7 @@ static int read_lines(const reader *r, aoe_text text) {
     if (bad < text.len)
         return aoei_fail(r->err, AOE_EFORMAT, "%s: invalid UTF-8 at byte %zu; write the file as UTF-8", r->vocab_path, bad);
     if (text.len == 0)
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary is empty; fetch the file again", r->vocab_path);
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary is empty; download the file again", r->vocab_path);
     int64_t id = 0;
     for (size_t start = 0; start < text.len; id++) {
         const char *newline = memchr(text.data + start, '\n', text.len - start);

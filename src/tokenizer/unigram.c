@@ -159,15 +159,15 @@ static int read_vocab(aoei_unigram *u, const json_t *list, const char *file, aoe
     double lowest = HUGE_VAL;
     if (!json_is_array(list) || n == 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"vocab\" of the model is not an array of tokens and scores; fetch the file again", file);
+                         "%s: \"vocab\" of the model is not an array of tokens and scores; download the file again", file);
     if (!(u->score = aoei_calloc(n, sizeof *u->score)))
         return aoei_fail_nomem(err, n * sizeof *u->score);
     for (size_t i = 0; i < n; i++) {
         const json_t *entry = json_array_get(list, i), *token = json_array_get(entry, 0), *score = json_array_get(entry, 1);
         if (!json_is_string(token) || !json_is_number(score))
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: entry %zu of \"vocab\" does not consist of a token and a score; fetch the file again", file,
-                             i);
+                             "%s: entry %zu of \"vocab\" does not consist of a token and a score; download the file again",
+                             file, i);
         u->score[i] = json_number_value(score);
         lowest = u->score[i] < lowest ? u->score[i] : lowest;
         int rc = aoei_vocab_add(&u->vocab, json_string_value(token), json_string_length(token), (int64_t)i, err);

@@ -63,7 +63,7 @@ int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe
 
 int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_error *err) {
     if (!json_is_object(object))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"vocab\" of the model is not an object {token: id}; fetch the file again",
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"vocab\" of the model is not an object {token: id}; download the file again",
                          file);
     /* jansson's iterator needs a mutable object but does not change it */
     json_t *o = (json_t *)object;
@@ -71,7 +71,7 @@ int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_e
         const char *token = json_object_iter_key(it);
         const json_t *id = json_object_iter_value(it);
         if (!json_is_integer(id))
-            return aoei_fail(err, AOE_EFORMAT, "%s: the id of token \"%.80s\" is not an integer; fetch the file again", file,
+            return aoei_fail(err, AOE_EFORMAT, "%s: the id of token \"%.80s\" is not an integer; download the file again", file,
                              token);
         int rc = aoei_vocab_add(v, token, strlen(token), json_integer_value(id), err);
         if (rc) {

@@ -60,7 +60,7 @@ static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t 
     size_t vectors;
     if (!workspace || aoei_mul_size(3 * 2 * sizeof(float) * aoe_model_dims(m), pairs, &vectors) ||
         aoei_add_size(workspace, vectors, &plan->objectives))
-        return aoei_fail(err, AOE_ENOMEM, "the memory for the objectives of %zu pairs exceeds SIZE_MAX; plan a smaller batch",
+        return aoei_fail(err, AOE_ENOMEM, "the memory for the losses of %zu pairs exceeds SIZE_MAX; plan a smaller batch",
                          pairs);
     return 0;
 }

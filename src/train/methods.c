@@ -93,9 +93,9 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
     if (o->classes != AOE_AUTO && (o->classes < 2 || o->classes > MAX_CLASSES))
         return aoei_fail(err, AOE_EARG, "options.classes is %zu; give 2 to %d", o->classes, MAX_CLASSES);
     if (o->method == AOE_METHOD_SIMCSE_UNSUP && has_teacher && !o->no_projection)
-        return aoei_fail(err, AOE_EARG,
-                         "options.teacher: simcse-unsup trains on projected vectors, which a teacher does not have; set "
-                         "options.no_projection");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teacher: simcse-unsup trains a projection of the embeddings, which a teacher does not have; set options.no_projection");
     for (size_t i = 0; o->method == AOE_METHOD_SIMCSE_UNSUP && i < o->n_data; i++)
         if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
             return aoei_fail(err, AOE_EARG,
@@ -104,7 +104,7 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
     if (is_weighted(o->method) && j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !has_teacher)
         return aoei_fail(
             err, AOE_EARG,
-            "every objective has weight 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln above 0");
+            "all loss weights are 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln to a value above 0");
     return AOE_OK;
 }
 
@@ -207,7 +207,7 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
         return AOE_OK;
-    return aoei_fail(err, AOE_EARG, "%s: no objective with a weight above 0 trains on %s; raise %s", path,
+    return aoei_fail(err, AOE_EARG, "%s: no loss with a weight above 0 is used for %s; increase %s", path,
                      kind == AOE_EXAMPLES_PAIRS ? "labeled pairs" : "positives",
                      kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
 }

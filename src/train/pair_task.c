@@ -84,7 +84,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");
     if (o->batch_size == 1)
         return aoei_fail(err, AOE_EARG,
-                         "options.batch_size is 1; the objectives compare the pairs of a batch, so use at least 2");
+                         "options.batch_size is 1, but must be at least 2, because the losses compare the pairs of a batch");
     if (o->batch_size > UINT32_MAX / 4 / o->accumulate)
         return aoei_fail(err, AOE_EARG, "options.batch_size %zu times options.accumulate %zu is too large; lower one of them",
                          o->batch_size, o->accumulate);
@@ -123,8 +123,7 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(
             err, AOE_EARG,
-            "options.teacher: the vectors of %s have %zu components but the vectors of %s have %zu; set options.distill to "
-            "cosine, because kl needs equal vector sizes",
+            "options.teacher: the embeddings of %s have %zu components but the embeddings of %s have %zu; set options.distill to cosine, because kl requires equal sizes",
             p->o->teacher, p->teacher.dims, t->o->model, dims);
     return code;
 }
@@ -168,7 +167,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (!code)
         code = load_sources(p, t, files, err);
     if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoe_model_dims(t->base) % 2)
-        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even vector size, not %zu; set options.w_angle to 0",
+        code = aoei_fail(err, AOE_EARG, "%s: the angle loss requires an even embedding size, not %zu; set options.w_angle to 0",
                          t->o->model, aoe_model_dims(t->base));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
@@ -292,8 +291,7 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         !(t->base->config.lora.dropout > 0))
         return aoei_fail(
             err, AOE_EARG,
-            "%s: without dropout both vectors of a text are equal, so options.method simcse-unsup cannot learn; set "
-            "options.dropout to 0.1",
+            "%s: without dropout both embeddings of a text are equal, so options.method simcse-unsup cannot learn; set options.dropout to 0.1",
             t->o->model);
     const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
     aoei_pair_step_options step = {.pairs = pairs,

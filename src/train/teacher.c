@@ -66,8 +66,8 @@ static int embed_block(teacher_job *w, const aoei_examples *e, size_t first, siz
         if (!w->info[i].tokens)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s:%zu: a text has no token in the teacher's vocabulary, so its vector would be zero; remove the row", e->name,
-                aoei_examples_line(e, first + i));
+                "%s:%zu: a text has no token in the teacher's vocabulary, so its embedding would be zero; remove the row",
+                e->name, aoei_examples_line(e, first + i));
     t->fingerprint = aoei_hash(t->fingerprint, vectors, n * t->dims * sizeof *vectors);
     w->embedded += n;
     if (aoei_now() - w->logged >= LOG_EVERY) {
@@ -82,8 +82,8 @@ static int embed_file(teacher_job *w, const aoei_examples *e, float **vectors, a
     int code = AOE_OK;
     *vectors = aoei_malloc_array(e->n_texts, dims * sizeof **vectors);
     if (!*vectors)
-        return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the teacher's vectors of %zu texts; use fewer texts", e->name,
-                         e->n_texts);
+        return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the embeddings of %zu texts by the teacher; use fewer texts",
+                         e->name, e->n_texts);
     for (size_t i = 0; i < e->n_texts && !code; i += BLOCK) {
         const size_t n = e->n_texts - i < BLOCK ? e->n_texts - i : BLOCK;
         code = embed_block(w, e, i, n, *vectors + i * dims, err);

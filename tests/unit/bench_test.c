@@ -47,8 +47,8 @@ static void test_options(void **state) {
     BAD(runs, 4, AOE_EARG, "options.runs");
     BAD(length, 0, AOE_EARG, "0 tokens");
     BAD(length, 513, AOE_EARG, "513 tokens");
-    BAD(lengths, lengths, AOE_EARG, "text 1 has 0 tokens");
-    BAD(lengths, longer, AOE_EARG, "text 3 has 513 tokens");
+    BAD(lengths, lengths, AOE_EARG, "text 2 has 0 tokens");
+    BAD(lengths, longer, AOE_EARG, "text 4 has 513 tokens");
     BAD(shape.hidden, 0, AOE_EARG, "hidden_size");
     BAD(shape.hidden, (size_t)1 << 40, AOE_EARG, "hidden_size");
     BAD(shape.layers, 0, AOE_EARG, "num_hidden_layers");
@@ -63,7 +63,7 @@ static void test_options(void **state) {
     o.texts = 4;
     o.shape.hidden = 15;
     o.shape.heads = 3;
-    expect_rejected(&o, AOE_EARG, "even vector size");
+    expect_rejected(&o, AOE_EARG, "even embedding size");
 }
 
 /* Returns the floating-point operations of one forward pass: 2 * tokens * weights of the linear layers + attention matmuls. */

@@ -302,8 +302,8 @@ static void test_open_errors(void **state) {
                       "u.tsv: invalid UTF-8 at byte 2, in line 1; convert the file to UTF-8, for example with iconv");
     expect_open_error(
         "data.xlsx", "x", 1, AOE_EARG,
-        "data.xlsx: the file's name has no known extension (.tsv, .csv, .jsonl or .txt, each also with .gz or .zst); rename "
-        "the file or set options.input_format");
+        "data.xlsx: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or .zst); "
+        "rename the file");
 #define CR_REMEDY ": lines end in CR (old Mac OS) instead of LF or CRLF; convert the file, for example with tr '\\r' '\\n'"
     expect_open_error("mac.csv", "a,b\rx,y\r", 8, AOE_EFORMAT, "mac.csv" CR_REMEDY);
     expect_open_error("mac.tsv", "a\tb\rx\ty\r", 8, AOE_EFORMAT, "mac.tsv" CR_REMEDY);

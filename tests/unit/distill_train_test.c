@@ -409,7 +409,7 @@ static void test_rejected(void **state) {
     expect_rejected(&r, AOE_ENOENT, "no-tokenizer: the directory contains no tokenizer");
     r.o.teacher = narrow;
     r.o.distill = AOE_DISTILL_KL;
-    expect_rejected(&r, AOE_EARG, "because kl needs equal vector sizes");
+    expect_rejected(&r, AOE_EARG, "because kl requires equal sizes");
     r.o = good;
     r.o.teacher = narrow;
     r.o.w_teacher = -1;
@@ -422,7 +422,7 @@ static void test_rejected(void **state) {
     r.o = good;
     only_teacher(&r, narrow);
     r.o.w_teacher = 0;
-    expect_rejected(&r, AOE_EARG, "every objective has weight 0");
+    expect_rejected(&r, AOE_EARG, "all loss weights are 0");
     r.o = good;
     r.o.teacher = static_model; /* the student has a token for unknown words, the static teacher does not */
     free(test_write_text(r.dir, "train.tsv", "text1\ttext2\tlabel\na cat\ta dog\t1\nthe cat\t\xe2\x82\xac\t2\n"));

@@ -186,7 +186,7 @@ static void test_rejected(void **state) {
     aoe_error err;
     aoe_embedder *e;
     assert_int_equal(aoe_embed(s.embedder, &text, 1, v, NULL, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "max_length is 8, but prompt and special tokens alone have"));
+    assert_non_null(strstr(err.message, "options.max_length is 8, but prompt and special tokens alone have"));
     aoe_embedder_options o;
     aoe_embedder_options_defaults(&o);
     o.chunk_overlap = 1; /* an overlap needs chunks */

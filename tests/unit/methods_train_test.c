@@ -458,13 +458,13 @@ static void rejected_options(void **state) {
     }
     begin(&r, AOE_METHOD_SIMCSE_UNSUP, 0);
     r.o.args.dropout = 0;
-    expect_rejected(&r, AOE_EARG, "without dropout both vectors of a text are equal");
+    expect_rejected(&r, AOE_EARG, "without dropout both embeddings of a text are equal");
     r.o.args.dropout = -1;
     r.source.kind = AOE_EXAMPLES_PAIRS;
     expect_rejected(&r, AOE_EARG, "do not give a kind of examples");
     r.source.kind = AOE_EXAMPLES_AUTO;
     r.o.teacher = r.model;
-    expect_rejected(&r, AOE_EARG, "simcse-unsup trains on projected vectors");
+    expect_rejected(&r, AOE_EARG, "simcse-unsup trains a projection of the embeddings");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SIMCSE_SUP, 0);
     r.o.objective.ibn_threshold = 6;

@@ -39,8 +39,8 @@ static void test_truncation(void **state) {
     expect(t, NULL, "abc d", 4, "[CLS] a ##b [SEP]"); /* truncation can split a word */
     expect(t, NULL, "a b", 3, "[CLS] a [SEP]");
     expect(t, NULL, "", 3, "[CLS] [SEP]");
-    expect_error(t, NULL, "a", 2, AOE_EARG, "max_length 2 is too small for the text and 2 special tokens");
-    expect_error(t, NULL, "", 1, AOE_EARG, "max_length 1");
+    expect_error(t, NULL, "a", 2, AOE_EARG, "options.max_length is 2, but must be larger than the number of special tokens, 2");
+    expect_error(t, NULL, "", 1, AOE_EARG, "options.max_length is 1, ");
     assert_string_equal(
         test_tokens(t, "a b",
                     &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .max_length = 1, .no_special_tokens = 1}),
@@ -90,8 +90,8 @@ static void test_rejected(void **state) {
     expect_error(t, "{text} {text}", "a", 0, AOE_EARG, "more than once");
     expect_error(t, "q\xff {text}", "a", 0, AOE_EFORMAT, "byte 1");
     expect_error(t, "q: {text}", "a\xff", 0, AOE_EFORMAT, "byte 1 of the text");
-    expect_error(t, "q: a b {text}", "c", 6, AOE_EARG, "the prompt takes 4 tokens and 4 are available");
-    expect_error(t, "q: a b {text}", "c", 4, AOE_EARG, "max_length 4 ");
+    expect_error(t, "q: a b {text}", "c", 6, AOE_EARG, "the prompt has 4 tokens, but only 4 are available");
+    expect_error(t, "q: a b {text}", "c", 4, AOE_EARG, "options.max_length is 4, ");
     expect_error(t, NULL, "ab\xed\xa0\x80", 0, AOE_EFORMAT, "byte 2");
     aoe_tokenizer_close(t);
 }

@@ -148,7 +148,7 @@ static void test_odd_hidden_size(void **state) {
     r.model = test_path(r.dir, "odd");
     tiny_model_write(r.model, &shape);
     r.o.args.model = r.model;
-    expect_rejected(&r, AOE_EARG, "even vector size, not 15");
+    expect_rejected(&r, AOE_EARG, "even embedding size, not 15");
     r.o.objective.w_angle = 0;
     r.o.evaluate = NULL;
     train_run_ok(&r, 1);

@@ -256,7 +256,7 @@ static void test_nothing_to_check(void **state) {
     (void)state;
     char *empty = test_path(dir, "bert/empty");
     assert_int_equal(aoei_make_dir(empty, NULL), 0);
-    verify("bert/empty", AOE_ENOENT, "no golden cases");
+    verify("bert/empty", AOE_ENOENT, "no reference values");
     verify("nowhere", AOE_ENOENT, "nowhere");
     verify("bert/cases.json", AOE_ENOENT, "not a directory");
     free(empty);
