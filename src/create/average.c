@@ -155,6 +155,7 @@ static void free_averaging(averaging *a) {
     aoei_free(a->sum);
 }
 
+/* Opens the models, checks that they can be averaged, and allocates the row buffers. */
 static int open_models(averaging *a, aoe_context *ctx, const char *const *from, aoe_error *err) {
     const aoei_open_mode mode = {.rows_from_file = 1};
     size_t longest = 0;
@@ -183,6 +184,7 @@ static int open_models(averaging *a, aoe_context *ctx, const char *const *from, 
     return a->row && a->sum ? 0 : aoei_fail_nomem(err, longest * sizeof *a->sum);
 }
 
+/* Writes the output. Each row of its weights is computed by mean_rows. */
 static int write_mean(averaging *a, const char *const *from, const char *to, aoe_storage storage, aoe_convert_result *result,
                       aoe_error *err) {
     aoei_model_contents contents;

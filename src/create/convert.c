@@ -51,6 +51,7 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
     return aoei_check_new_model(to, o->storage, o->force, err);
 }
 
+/* Sets *r to the storage types and sizes of the input m and of an output with the storage type `storage`. */
 static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage storage) {
     *r = (aoe_convert_result){.from = m->files.storage,
                               .to = aoei_storage_name(storage),

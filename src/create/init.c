@@ -35,6 +35,7 @@
 /* Stands for the file name in error messages about the configuration, which is not read from a file. */
 static const char *const config_source = "shape";
 
+/* Checks that there is exactly one source of the tokenizer, and the output directory. */
 static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error *err) {
     if (!o->tokenizer_from && !o->n_texts)
         return aoei_fail(
@@ -54,6 +55,7 @@ static size_t max_sequence_length(const aoei_encoder_config *c, const aoe_init_o
     return o->shape.positions < supported ? o->shape.positions : supported;
 }
 
+/* Checks the number of positions of the configuration c, which is made from the options. */
 static int check_positions(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
     const size_t n = o->shape.positions, min = c->position_offset + MIN_POSITIONS;
     if (n < min)
@@ -141,6 +143,7 @@ static size_t slot_size(const new_model *m, size_t slot) {
     return d.absent ? 0 : d.rows * d.cols;
 }
 
+/* Generates the weight of slot g->begin + task. */
 static void generate_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const weight_generator *g = arg;
@@ -171,6 +174,7 @@ static void generated_rows(aoei_weight_reader *source, float *to, size_t slot, s
     memcpy(to, g->buffer + g->offset[slot] + first * d.cols, n * d.cols * sizeof *to);
 }
 
+/* Initializes *g and allocates its buffer. */
 static int create_generator(weight_generator *g, const new_model *m, uint64_t seed, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config), total = aoei_parameter_count(&m->config);
     *g = (weight_generator){
@@ -183,6 +187,7 @@ static int create_generator(weight_generator *g, const new_model *m, uint64_t se
     return g->offset && g->buffer ? 0 : aoei_fail_nomem(err, g->size * sizeof *g->buffer);
 }
 
+/* Sets the settings that are stored with the model: pooling, maximum length and an empty prompt. */
 static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err) {
     m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
     m->settings.pooling_from = m->settings.max_length_from = "default";

@@ -13,6 +13,7 @@
 #include "table/texts.h"
 #include "create/init.h"
 
+/* Passes the texts of the n selected columns of a row to the trainer. */
 static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wordpiece_trainer *trainer, aoe_error *err) {
     char column[AOEI_EXCERPT];
     for (size_t i = 0; i < n; i++) {
@@ -30,6 +31,7 @@ static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wor
     return 0;
 }
 
+/* Passes all texts of a file to the trainer. */
 static int feed_file(const char *path, aoei_wordpiece_trainer *trainer, aoe_error *err) {
     aoei_table *t = NULL;
     aoei_row row;
@@ -43,6 +45,7 @@ static int feed_file(const char *path, aoei_wordpiece_trainer *trainer, aoe_erro
     return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
 }
 
+/* The callback of aoei_init_with: passes all texts of the files in the options `user` to the trainer. */
 static int feed_files(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err) {
     const aoe_init_options *o = user;
     int rc = 0;

@@ -128,6 +128,7 @@ static void moments_finish(moments *s) {
 
 /* -------------------------------------------------------------- embedding */
 
+/* Embeds the texts of a file and adds their embeddings to the moments. */
 static int add_file(whitening *w, const char *path, aoe_error *err) {
     aoei_examples e;
     aoe_table_options table = w->o->table;
@@ -249,6 +250,7 @@ static json_t *make_record(const aoe_model *m, const aoe_whiten_options *o, cons
     return NULL;
 }
 
+/* Writes a copy of the model in `from` with the whitening layer to `to`. */
 static int write_model(const whitening *w, const char *from, const char *to, const aoe_whiten_result *r, aoe_error *err) {
     const size_t D = w->moments.D;
     aoe_model *m;

@@ -75,6 +75,7 @@ static float *next_row(reader *r) {
     return row_at(r, r->n);
 }
 
+/* Counts the fields of s, which are separated by spaces and TABs. */
 static size_t count_fields(const char *s) {
     size_t n = 0;
     for (; *s; n++) {
@@ -108,6 +109,7 @@ static char *find_components(char *s, size_t len, size_t dims) {
     return p > s ? p : NULL;
 }
 
+/* Parses r->dims numbers into row. line: line number for messages. */
 static int read_components(const reader *r, float *row, const char *s, size_t line, aoe_error *err) {
     for (size_t k = 0; k < r->dims; k++) {
         char *end;
@@ -129,6 +131,7 @@ static int is_usable(const reader *r, const char *word, size_t len) {
     return len > 0 && aoei_vocab_id(&r->words, word, len) < 0;
 }
 
+/* Adds the word and the vector of a line of the file, unless the line is skipped. */
 static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
     aoei_buffer_clear(&r->copy);
     if (aoei_buffer_append(&r->copy, line->data, line->len))
@@ -183,6 +186,7 @@ static int add_unknown(reader *r, aoe_error *err) {
     return aoei_vocab_add(&r->words, UNKNOWN, strlen(UNKNOWN), (int64_t)r->n++, err);
 }
 
+/* Reads all words and vectors of the file. */
 static int read_file(reader *r, const char *path, aoe_error *err) {
     aoei_lines *lines = NULL;
     aoei_line line;
@@ -265,6 +269,7 @@ static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, co
     return rc;
 }
 
+/* 1 if lowercasing does not change the word. */
 static int is_lowercase(aoe_text s) {
     uint32_t lower[AOEI_LOWER_MAX];
     for (size_t at = 0; at < s.len;) {
@@ -314,6 +319,7 @@ static void word_rows(aoei_weight_reader *source, float *to, size_t slot, size_t
         memcpy(to + i * r->dims, row_at(r, first + i), r->dims * sizeof *to);
 }
 
+/* Writes the static model with the words and vectors of r to the directory `to`. */
 static int write_model(aoe_context *ctx, reader *r, const char *to, const aoe_word_vectors_options *o, aoe_error *err) {
     aoei_encoder_config config;
     aoei_settings settings = {.pooling_from = "default", .max_length_from = "default", .prompt = aoei_strdup("")};

@@ -11,6 +11,7 @@
 #include "encoder/arch.h"
 #include "model/model.h"
 
+/* Returns the source of the pooling setting, possibly written to buf. */
 static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     const char *from = m->settings.pooling_from;
     if (!strcmp(from, "option"))
@@ -22,6 +23,7 @@ static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     return buf;
 }
 
+/* Returns why the data type was chosen. */
 static const char *dtype_reason(const aoe_model *m) {
     if (m->dtype_option != AOE_DTYPE_AUTO)
         return "option";
@@ -37,6 +39,7 @@ static const char *dtype_reason(const aoe_model *m) {
     }
 }
 
+/* Returns why the CPU tier was chosen, possibly written to buf. */
 static const char *tier_reason(char *buf, size_t size) {
     const char *limit = getenv("AOE_CPU");
     if (!limit || !*limit)

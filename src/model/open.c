@@ -24,6 +24,7 @@
 #include "nn/dtype.h"
 #include "tokenizer/tokenizer_files.h"
 
+/* Checks the options that do not depend on the model. */
 static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32 && o->dtype != AOE_DTYPE_BF16)
         return aoei_fail(err, AOE_EARG, "options.dtype is %d; use AOE_DTYPE_F32, AOE_DTYPE_BF16 or AOE_DTYPE_AUTO",

@@ -42,6 +42,7 @@ typedef struct job {
     block *blocks;               /* [tasks] results, owned */
 } job;
 
+/* Appends the token ids of a text to the result of a task. On failure, sets c->error. */
 static int append_ids(block *c, const aoe_ids *ids) {
     if (c->capacity - c->n < ids->n) {
         size_t capacity = 2 * c->capacity + ids->n + 1024;

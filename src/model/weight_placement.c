@@ -71,6 +71,7 @@ typedef struct conversion {
     const block *blocks; /* one per task, borrowed */
 } conversion;
 
+/* Converts the rows of block `task` to the type of the weight in memory. */
 static void convert_task(void *arg, size_t task, size_t worker) {
     const conversion *j = arg;
     const block *b = &j->blocks[task];

@@ -21,6 +21,7 @@ typedef struct reading {
     size_t step;                /* rows per task */
 } reading;
 
+/* Converts a part of the rows to float32. */
 static void read_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const reading *r = arg;

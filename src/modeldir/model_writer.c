@@ -35,6 +35,7 @@
 #define CHUNK_BYTES ((size_t)1 << 20) /* size of the rows that are converted at a time */
 #define LICENSE     "LICENSE"
 
+/* Writes config.json, with the class name and the data type of the weights added. */
 static int write_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     json_t *config = json_deep_copy(m->config_json);
     char *path = aoei_path_join(dir, "config.json");
@@ -55,6 +56,7 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     return rc;
 }
 
+/* Writes aoe.json. */
 static int write_settings(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     json_t *root = aoei_settings_to_json(m->settings, m->record);
     char *path = aoei_path_join(dir, "aoe.json");
@@ -145,6 +147,7 @@ static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error
     return rc;
 }
 
+/* Writes the weights file: of the adapters, or of the complete model. */
 static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     tensor_list list = {0};
     aoei_storage_writer *w = NULL;

@@ -134,6 +134,7 @@ static const char *shortest_name(const char *module, unsigned targets, const aoe
     return at ? at + 1 : module;
 }
 
+/* Fails because the model has no linear layer with this name; the message lists all linear layers. */
 static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_error *err) {
     const aoei_lora all = {.targets = (1u << AOEI_ADAPTERS) - 1};
     aoei_buffer known = {0};
@@ -193,6 +194,7 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
     return rc;
 }
 
+/* Reads target_modules. file: path for messages. */
 static int read_targets(unsigned *targets, const json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
     const json_t *list = json_object_get(root, "target_modules");
     const char *text = json_string_value(list);

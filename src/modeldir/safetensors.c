@@ -241,6 +241,7 @@ typedef struct joined_name {
     size_t len;
 } joined_name;
 
+/* Comparison function of bsearch for a joined_name. */
 static int by_joined_name(const void *key, const void *e) {
     const joined_name *k = key;
     const char *name = ((const entry *)e)->t.name;
@@ -328,6 +329,7 @@ static int check_complete(const aoei_safetensors *s, json_t *weight_map, const c
     return 0;
 }
 
+/* Opens the shards that the index file lists. */
 static int open_index(aoei_safetensors **s, const char *dir, const char *index_path, aoe_error *err) {
     json_t *root = NULL, *weight_map;
     const char **names = NULL;
@@ -468,6 +470,7 @@ static float bits_to_float(uint32_t bits) {
     return v;
 }
 
+/* Converts a float16 value, given by its bits. */
 static float half_to_float(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
     if (exponent == 31)

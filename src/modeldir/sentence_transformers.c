@@ -446,6 +446,7 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
     return rc;
 }
 
+/* Reads config_sentence_transformers.json, if it exists: the prompts, and truncate_dim, which is not supported. */
 static int read_prompts(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "modeldir/safetensors_writer.h"
 
+/* Writes v to DIR/name and releases v. v NULL: an allocation failed. */
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
     int rc = v && path ? aoei_json_save(v, path, err) : aoei_fail_nomem(err, strlen(dir));

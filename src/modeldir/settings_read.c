@@ -40,6 +40,7 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
     return o->prompt ? aoei_partial_settings_set_prompt(s, o->prompt, err) : 0;
 }
 
+/* Checks that the architecture supports the pooling. */
 static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_config *c, aoe_error *err) {
     if (s->pooling == AOE_POOLING_AUTO || (c->arch->poolings & AOEI_POOLING_BIT(s->pooling)))
         return 0;

@@ -61,6 +61,7 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
 
 /* ----------------------------------------------------------------- reading */
 
+/* Fails because element i of the scales has the invalid value v. */
 static int fail_scale(const aoei_safetensors *s, const aoei_st_tensor *scale, size_t i, float v, aoe_error *err) {
     return aoei_fail(
         err, isfinite(v) && v < 0 ? AOE_EFORMAT : AOE_ENUMERIC,

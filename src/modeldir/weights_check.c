@@ -51,6 +51,7 @@ static uint32_t bad_group8(const unsigned char *p) {
     return any;
 }
 
+/* Returns non-zero if one of the GROUP elements of this type at p is invalid. */
 static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
     if (dtype == AOEI_ST_I8)
         return bad_group8(p);
@@ -59,6 +60,7 @@ static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
     return dtype == AOEI_ST_F16 ? bad_group16(p, 0x7c00, 0x0400) : bad_group16(p, 0x7f80, 0x0080);
 }
 
+/* 1 if the block contains an invalid value. */
 static int block_is_bad(const block *b) {
     const size_t group = GROUP * aoei_st_dtype_size(b->dtype);
     unsigned char last[GROUP * sizeof(float)] = {0}; /* the last group if it is incomplete, padded with zeros */

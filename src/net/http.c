@@ -106,6 +106,7 @@ static int has_name(const char *line, const char *name) {
     return strncasecmp(line, name, len) == 0 && line[len + strspn(line + len, " \t")] == ':';
 }
 
+/* Checks the token and the headers of a request. */
 static int check_request(const aoei_http_request *q, aoe_error *err) {
     static const char *const reserved[] = {"authorization", "proxy-authorization", "cookie"};
     if (q->token && (!*q->token || !is_header_text(q->token) || strchr(q->token, ' ')))
@@ -165,6 +166,7 @@ static int add_header(transfer *t, const char *line) {
     return 0;
 }
 
+/* Sets t->headers to the headers of the request. Returns non-zero if an allocation fails. */
 static int add_headers(transfer *t, const aoei_http_request *q, int with_token) {
     int failed = 0, has_type = 0;
     for (size_t i = 0; i < q->n_headers; i++) {
@@ -297,6 +299,7 @@ static int is_temporary(CURLcode code) {
     }
 }
 
+/* Returns the end of the message about an error: what to do. */
 static const char *remedy(CURLcode code) {
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:

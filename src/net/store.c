@@ -190,6 +190,7 @@ static void make_private(const char *path) {
         (void)close(fd);
 }
 
+/* Opens the file, creates the tables if it is new, and prepares the statements. */
 static int open_file(aoei_store *s, aoe_error *err) {
     int is_new = 0;
     make_private(s->path);

@@ -41,6 +41,7 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
+/* 1 if the texts are equal. ignore_case: 1 to ignore the case of ASCII letters. */
 static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
     size_t i = 0;
     while (i < a.len && i < b.len && (a.data[i] == b.data[i] || (ignore_case && lower(a.data[i]) == lower(b.data[i]))))
@@ -83,6 +84,7 @@ int aoei_columns_fail(const aoei_table *t, const char *problem, const char *reme
     return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s; %s", aoei_table_name(t), problem, *found ? found : "none", remedy);
 }
 
+/* Fails because there is no column for role r. wanted: the names that were tried. */
 static int fail_missing(const aoei_table *t, const role *r, const char *wanted, aoe_error *err) {
     char problem[LIST_SIZE + 64], remedy[LIST_SIZE];
     snprintf(problem, sizeof problem, "no column for %s: expected %s", r->name, wanted);

@@ -163,6 +163,7 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
     return aoei_examples_append(e, r->texts, count, label, row->line, err);
 }
 
+/* Fails because no example was read; the message depends on the number of bad and dropped rows. */
 static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
     if (e->skipped + e->dropped == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; use a table with one row per %s", e->name,
@@ -173,6 +174,7 @@ static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
         e->name, e->skipped, e->dropped);
 }
 
+/* Reads all rows of the table. */
 static int read_rows(aoei_examples *e, reader *r, aoe_error *err) {
     for (;;) {
         aoei_row row;

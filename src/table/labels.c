@@ -23,6 +23,7 @@ static int equal(aoe_text a, aoe_text b) {
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
+/* Adds a copy of *rule for the label `word`. */
 static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, aoe_error *err) {
     char *copy = NULL;
     if (aoei_grow((void **)&m->rule, &m->capacity, m->n, sizeof *m->rule) || !(copy = aoei_strndup(word.data, word.len)))

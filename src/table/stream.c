@@ -56,6 +56,7 @@ static void zlib_free(void *opaque, void *p) {
     aoei_free(p);
 }
 
+/* Reads up to `capacity` bytes of the file. *got is set to their number. */
 static int read_file(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     errno = 0;
     *got = fread(out, 1, capacity, s->file);
@@ -93,6 +94,7 @@ static int fail_corrupt(const aoei_stream *s, const char *reason, aoe_error *err
                      s->name, codec_name(s->codec), offset_of(s), reason);
 }
 
+/* Decompresses up to `capacity` bytes. *got is set to their number. */
 static int read_gzip(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     uInt want = capacity < UINT_MAX ? (uInt)capacity : UINT_MAX;
     z_stream *z = &s->gzip;
@@ -126,6 +128,7 @@ static int read_gzip(aoei_stream *s, char *out, size_t capacity, size_t *got, ao
     }
 }
 
+/* Decompresses up to `capacity` bytes. *got is set to their number. */
 static int read_zstd(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     for (;;) {
         int rc = s->in_pos == s->in_len && !s->eof ? fill(s, err) : 0;

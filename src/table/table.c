@@ -79,6 +79,7 @@ static size_t split_tabs(aoe_text *cell, size_t capacity, const char *s, size_t 
     }
 }
 
+/* Fails because a row has n fields, which differs from the header. Returns AOEI_BAD_ROW. */
 static int fail_field_count(const aoei_table *t, size_t n, aoe_error *err) {
     aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, n,
               n == 1 ? "" : "s", t->n_columns);

@@ -24,6 +24,7 @@ static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
     return NULL;
 }
 
+/* Appends a text, in quotes if it contains a comma, a quote or a line end. */
 static void put_csv(aoei_buffer *b, aoe_text t) {
     size_t special = 0;
     while (special < t.len && !strchr(",\"\r\n", t.data[special] ? t.data[special] : 'x'))
@@ -43,6 +44,7 @@ static void put_csv(aoei_buffer *b, aoe_text t) {
     aoei_buffer_putc(b, '"');
 }
 
+/* Appends a JSON string. */
 static void put_string(aoei_buffer *b, aoe_text t) {
     static const char escaped[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
     aoei_buffer_putc(b, '"');
@@ -114,6 +116,7 @@ static const char *put_text(const aoei_table_writer *w, aoei_buffer *b, aoe_text
     return put_plain(b, t, w->format == AOE_TABLE_TXT);
 }
 
+/* Appends a cell in the format of the output. */
 static const char *put_cell(const aoei_table_writer *w, aoei_buffer *b, const aoei_cell *c) {
     if (w->format != AOE_TABLE_JSONL) {
         if (c->list || json_is_array(c->json) || json_is_object(c->json))
@@ -150,6 +153,7 @@ static int equal(aoe_text a, aoe_text b) {
     return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
 }
 
+/* Fails because `option` contains the name of a column that does not exist. */
 static int fail_column(const char *option, aoe_text name, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     return aoei_fail(err, AOE_EARG, "%s: no column '%s' in the output; name an existing column", option,
@@ -240,6 +244,7 @@ static int flush(aoei_table_writer *w, aoe_error *err) {
     return rc;
 }
 
+/* Appends the names of the columns, except for .jsonl and .txt. */
 static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOE_TABLE_JSONL || w->format == AOE_TABLE_TXT)
