@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training: fine-tunes the default model on a table of labelled pairs (columns text1, text2, label).
+ * Training: fine-tunes the default model on a table of labeled pairs (columns text1, text2, label).
  *
  *     build/examples/train PAIRS.tsv OUTPUT_DIRECTORY [STEPS]
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_data.h: reading tables, labelled pairs and texts, and tools for training data: conversion, splits, deduplication,
+ * aoe_data.h: reading tables, labeled pairs and texts, and tools for training data: conversion, splits, deduplication,
  * statistics, checks, hard-negative mining and collection of GitHub issues. docs/data-tools.md is the manual.
  *
  * Tables are .tsv, .csv, .jsonl and .txt files, optionally compressed (.gz, .zst); the extension of the name determines the
@@ -55,7 +55,7 @@ typedef enum aoe_example_kind {
     AOE_EXAMPLES_GROUPS     /* columns group, text: texts of one group belong together */
 } aoe_example_kind;
 
-typedef struct aoe_pairs aoe_pairs; /* labelled pairs in memory, immutable */
+typedef struct aoe_pairs aoe_pairs; /* labeled pairs in memory, immutable */
 
 /* Reads a table of pairs (text1, text2, label). Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO. */
 AOE_API int aoe_pairs_load(aoe_pairs **p, const char *path, const aoe_table_options *AOE_NULLABLE o,
@@ -137,7 +137,7 @@ AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
 /* Converts a table to another format or another kind of examples:
  *   pairs to positives    rows with a label of at least the threshold
  *   pairs to triplets     for each text1, the text2 of rows with a label of at least the threshold are positives and the others
- *                         are negatives; this turns labelled NLI pairs into the triplets of supervised SimCSE
+ *                         are negatives; this turns labeled NLI pairs into the triplets of supervised SimCSE
  *   triplets to pairs     two rows per triplet, with labels 1 and 0
  *   triplets to positives without the negative
  *   positives to pairs    a row with label 1, and `negatives` rows with random positives of other rows and label 0
@@ -258,7 +258,7 @@ typedef struct aoe_data_stats_options {
 
 typedef struct aoe_data_stats_result {
     size_t rows, skipped;               /* rows read, bad rows skipped */
-    int labelled;                       /* 1: the table has a label column */
+    int has_labels;                     /* 1: the table has a label column */
     double threshold;                   /* threshold in use; NaN if no label is a number */
     size_t positive, negative, dropped; /* rows with a label of at least the threshold, below it, or dropped by the label map */
     size_t unknown;                     /* rows whose label is a name without a value */
@@ -486,7 +486,7 @@ typedef struct aoe_github_result {
     size_t unread;      /* incomplete lists of comments and events, and referenced issues that the server failed to return; they
                            yield no pairs */
     size_t transferred; /* referenced issues that were moved to another repository */
-    size_t marked;      /* issues closed or labelled as duplicates */
+    size_t marked;      /* issues closed or labeled as duplicates */
     size_t unknown;     /* marked issues whose original is unknown */
     size_t clusters;    /* clusters of duplicates */
     size_t clustered;   /* issues in clusters */

@@ -61,7 +61,7 @@ AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_ta
 /* Evaluates pairs in memory, as aoe_eval_sts does for a table. */
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *AOE_NULLABLE err);
 
-/* The dev set of a training run: labelled pairs on which models are compared during training, by the Spearman correlation of
+/* The dev set of a training run: labeled pairs on which models are compared during training, by the Spearman correlation of
  * cosine and label. Four fields of aoe_train_options refer to it:
  *     o.evaluate = aoe_dev_set_evaluate;
  *     o.evaluate_user = dev_set;
@@ -70,7 +70,7 @@ AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *
  */
 typedef struct aoe_dev_set aoe_dev_set;
 
-/* Loads a table of labelled pairs. options.allow_empty is ignored: empty texts are valid. Skipped rows and the warnings of
+/* Loads a table of labeled pairs. options.allow_empty is ignored: empty texts are valid. Skipped rows and the warnings of
  * aoe_dev_set_evaluate go to the log of the context. Errors: as aoe_pairs_load; AOE_EFORMAT if all labels are equal, so that
  * the correlation is undefined. */
 AOE_API int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const aoe_table_options *AOE_NULLABLE o,

@@ -54,7 +54,7 @@ typedef struct aoe_objective_result {
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
-/* Value and gradient of equations 1 to 8 of the AnglE paper for B labelled pairs. x, y: [B, D] with rows `stride` floats apart;
+/* Value and gradient of equations 1 to 8 of the AnglE paper for B labeled pairs. x, y: [B, D] with rows `stride` floats apart;
  * label: [B]. group: [2B] identity class of each text in the order x0 y0 x1 y1 ...: equal numbers are equal texts; NULL: all
  * texts differ. grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x and d total / d y.
  * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0; a temperature <= 0), AOE_ENUMERIC. */

@@ -170,7 +170,7 @@ check_tidy() {
     sources 'src/*.c' 'cli/*.c' | xargs -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
 }
 
-for check in ${*:-includes cycles sizes words format tidy}; do
+for check in ${*:-includes cycles vocabulary sizes words format tidy}; do
     case $check in
     includes) report "includes and restricted functions" check_directions check_restricted ;;
     cycles) report "cycles between units" check_cycles ;;

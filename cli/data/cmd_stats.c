@@ -111,10 +111,10 @@ static void print_rows(const job *j, int *printed) {
         const aoe_data_stats_result *r = &j->result[i];
         cli_table_cell(&t, "%s", j->path[i]);
         cli_table_cell(&t, "%zu", r->rows);
-        count_cell(&t, r->labelled, r->positive);
-        count_cell(&t, r->labelled, r->negative);
-        count_cell(&t, r->labelled, r->dropped);
-        count_cell(&t, r->labelled, r->unknown);
+        count_cell(&t, r->has_labels, r->positive);
+        count_cell(&t, r->has_labels, r->negative);
+        count_cell(&t, r->has_labels, r->dropped);
+        count_cell(&t, r->has_labels, r->unknown);
         cli_table_cell(&t, "%zu", r->texts);
         cli_table_cell(&t, "%zu", r->distinct);
     }
@@ -204,7 +204,7 @@ static void print_json(const job *j) {
         json_t *o = json_pack("{s:o,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->path[i], strlen(j->path[i])), "rows",
                               (json_int_t)r->rows, "skipped", (json_int_t)r->skipped, "texts", (json_int_t)r->texts, "distinct",
                               (json_int_t)r->distinct);
-        if (r->labelled) {
+        if (r->has_labels) {
             json_object_set_new(o, "threshold", cli_json_real(r->threshold));
             json_object_set_new(o, "positive", json_integer((json_int_t)r->positive));
             json_object_set_new(o, "negative", json_integer((json_int_t)r->negative));

@@ -310,3 +310,11 @@ json_t *aoei_name_json(const char *name) {
     aoei_free(copy);
     return name ? v : json_null();
 }
+
+json_t *aoei_json_copy(const json_t *object) {
+    json_t *copy = json_object();
+    if (copy && !json_object_update(copy, (json_t *)object))
+        return copy;
+    json_decref(copy);
+    return NULL;
+}

@@ -27,6 +27,9 @@ int aoei_json_parse(json_t **root, const char *data, size_t len, const char *nam
  * from which the same value is read back: 0.1, not 0.10000000000000001. flags: those of json_dumps, such as JSON_COMPACT or
  * JSON_INDENT(2). The caller frees the text with aoei_free. Returns NULL if out of memory. */
 char *aoei_json_text(const json_t *root, size_t flags);
+/* Returns a new object with the keys and values of `object`; the values are shared. NULL if out of memory (json_copy and
+ * json_deep_copy return incomplete objects in this case). */
+json_t *aoei_json_copy(const json_t *object);
 int aoei_json_save(const json_t *root, const char *path,
                    aoe_error *err); /* writes indented JSON atomically; keys in insertion order */
 

@@ -56,12 +56,8 @@ static const char *const ignored_keys[] = {
 
 /* Returns a copy of a model's config.json without the ignored keys, or NULL if an allocation fails. */
 static json_t *copy_relevant_config(const aoe_model *m) {
-    json_t *copy = json_object(); /* not json_copy, which ignores failed allocations and returns an incomplete object */
-    if (json_object_update(copy, m->files.config_json)) {
-        json_decref(copy);
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof ignored_keys / sizeof *ignored_keys; i++)
+    json_t *copy = aoei_json_copy(m->files.config_json);
+    for (size_t i = 0; copy && i < sizeof ignored_keys / sizeof *ignored_keys; i++)
         json_object_del(copy, ignored_keys[i]);
     return copy;
 }

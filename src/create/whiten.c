@@ -236,7 +236,7 @@ static void fill_layer(const whitening *w, size_t dims, float *weight, float *bi
 
 /* Returns the training record of the model with an entry about the whitening, or NULL if an allocation fails. */
 static json_t *make_record(const aoe_model *m, const aoe_whiten_options *o, const aoe_whiten_result *r) {
-    json_t *record = m->files.record ? json_deep_copy(m->files.record) : json_object(), *files = json_array();
+    json_t *record = m->files.record ? aoei_json_copy(m->files.record) : json_object(), *files = json_array();
     int bad = !record || !files;
     for (size_t i = 0; i < o->n_texts && !bad; i++)
         bad = json_array_append_new(files, aoei_name_json(o->texts[i]));

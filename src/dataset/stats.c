@@ -216,7 +216,7 @@ static int list_labels(stats *s, aoe_error *err) {
 }
 
 static int count_labels(stats *s, aoe_error *err) {
-    s->result->labelled = s->records.has_labels;
+    s->result->has_labels = s->records.has_labels;
     if (!s->records.has_labels)
         return 0;
     int rc = aoei_labels_create(&s->map, s->o->table.label_map, err);

@@ -161,7 +161,7 @@ int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_
 /* ---- results */
 
 static int write_result(FILE *f, const json_t *record) {
-    json_t *line = json_copy((json_t *)record);
+    json_t *line = aoei_json_copy(record);
     json_object_del(line, "files");
     json_object_del(line, "options");
     char *text = line ? aoei_json_text(line, JSON_COMPACT) : NULL;

@@ -361,7 +361,8 @@ static int open_directory(aoei_experiment *e, aoe_error *err) {
         code = aoei_trial_read_record(e->o, &e->trial[i], err);
         e->finished += e->trial[i].record != NULL;
     }
-    e->best = aoei_keep_find_best(e->o, e->trial, e->n);
+    if (!code)
+        code = aoei_keep_find_best(&e->best, e->o, e->trial, e->n, err);
     e->is_open = !code;
     return code;
 }

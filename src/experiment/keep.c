@@ -19,15 +19,19 @@ static int is_best(const aoe_experiment_options *o, const aoei_trial *trial, siz
     return x > y || (!(x < y) && i < best);
 }
 
-size_t aoei_keep_find_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n) {
-    size_t best = n;
+int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err) {
+    *best = n;
     for (size_t i = 0; i < n; i++) {
-        char *model = trial[i].record ? aoei_trial_path(o, &trial[i], "model") : NULL;
-        if (model && !trial[i].configuration->untrained && aoei_exists(model) && is_best(o, trial, n, i, best))
-            best = i;
+        if (!trial[i].record || trial[i].configuration->untrained)
+            continue;
+        char *model = aoei_trial_path(o, &trial[i], "model");
+        if (!model)
+            return aoei_fail_nomem(err, 0);
+        if (aoei_exists(model) && is_best(o, trial, n, i, *best))
+            *best = i;
         aoei_free(model);
     }
-    return best;
+    return 0;
 }
 
 static int remove_part(const aoe_experiment_options *o, const aoei_trial *t, const char *part, aoe_error *err) {

@@ -8,9 +8,9 @@
 #include "aoe_train.h"
 #include "experiment/trial.h"
 
-/* Returns the index of the finished trial with the highest first score among those whose model is on disk; n if there is
- * none. */
-size_t aoei_keep_find_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n);
+/* Sets *best to the index of the finished trial with the highest first score among those whose model is on disk, or to n if
+ * there is none. Errors: AOE_ENOMEM. */
+int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
 
 /* Removes the checkpoints of trial i, which has just finished, and the models that options.keep does not keep. *best is the
  * index of the best trial so far, or n; it is updated. */

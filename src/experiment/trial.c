@@ -59,6 +59,7 @@ static int create_key(aoei_trial *t, aoe_error *err) {
         value = aoei_name_json(c->name);
     } else {
         value = c->values ? aoei_json_decode(c->values, strlen(c->values), 0, &error, &no_memory) : json_object();
+        no_memory |= !c->values && !value;
         if (!no_memory && !json_is_object(value)) {
             json_decref(value);
             return aoei_fail(err, AOE_EARG, "options.values of the configuration %s is not a JSON object", c->name);
@@ -139,7 +140,7 @@ static json_t *scores_by_file(const aoe_experiment_options *o, const double *sco
 int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score, double seconds,
                             aoe_error *err) {
     aoei_json_init();
-    json_t *record = json_copy(t->key);
+    json_t *record = aoei_json_copy(t->key);
     int bad = !record;
     if (t->by_file)
         bad = bad || json_object_set_new(record, "scores", scores_by_file(o, score));

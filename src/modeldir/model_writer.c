@@ -37,7 +37,7 @@
 
 /* Writes config.json, with the class name and the data type of the weights added. */
 static int write_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    json_t *config = json_deep_copy(m->config_json);
+    json_t *config = aoei_json_copy(m->config_json);
     char *path = aoei_path_join(dir, "config.json");
     int failed = !config || !path;
     failed = failed || json_object_set_new(config, "architectures",

@@ -139,7 +139,7 @@ int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const cha
 }
 
 json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
-    json_t *prompts = s->prompts ? json_copy(s->prompts) : json_object();
+    json_t *prompts = s->prompts ? aoei_json_copy(s->prompts) : json_object();
     if (*s->prompt && json_object_set_new(prompts, "default", json_string(s->prompt))) {
         json_decref(prompts);
         return NULL;

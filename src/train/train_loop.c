@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/dir.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "nn/optimizer.h"
@@ -220,8 +221,8 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
 /* Returns the training record of aoe.json, the options and the results; NULL if memory runs out. */
 static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
-    json_t *r = json_object(); /* json_copy is not used because it may omit values when memory runs out */
-    int bad = !r || json_object_update(r, t->settings);
+    json_t *r = aoei_json_copy(t->settings);
+    int bad = !r;
     bad |= json_object_set_new(r, "steps", json_integer((json_int_t)p->step));
     if (p->has_best) {
         bad |= json_object_set_new(r, "best_step", json_integer((json_int_t)p->best_step));

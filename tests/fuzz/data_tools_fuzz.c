@@ -102,7 +102,7 @@ static void count_and_check(const char *path) {
     s.table.skip_bad_rows = 1;
     if (!aoe_data_stats(path, &s, &stats, NULL))
         require(stats.distinct <= stats.texts &&
-                (!stats.labelled || stats.positive + stats.negative + stats.dropped + stats.unknown == stats.rows));
+                (!stats.has_labels || stats.positive + stats.negative + stats.dropped + stats.unknown == stats.rows));
     aoe_data_stats_free(&stats);
     aoe_data_check_options_defaults(&c);
     if (!aoe_data_check(paths, 2, &c, &check, NULL))

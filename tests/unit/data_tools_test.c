@@ -283,7 +283,7 @@ static void test_stats(void **state) {
     assert_int_equal(r.rows, 6);
     assert_int_equal(r.texts, 13);
     assert_int_equal(r.distinct, 5);
-    assert_true(r.labelled && r.threshold == 4.2);
+    assert_true(r.has_labels && r.threshold == 4.2);
     assert_int_equal(r.positive, 2);
     assert_int_equal(r.negative, 2);
     assert_int_equal(r.dropped, 1);

@@ -273,8 +273,10 @@ static void undefined_scores_are_never_best(void **state) {
     char *output = test_path(test_dir, "undefined");
     create_fake(&f, output, (double[]){NAN, 0.5, 0.25});
     assert_true(isnan(aoei_trial_score(&f.o, &f.trial[0], 0)));
-    assert_int_equal(aoei_keep_find_best(&f.o, f.trial, 3), 1);
-    size_t best = aoei_keep_find_best(&f.o, f.trial, 1); /* the only score is undefined: no trial is best */
+    size_t best;
+    assert_int_equal(aoei_keep_find_best(&best, &f.o, f.trial, 3, NULL), 0);
+    assert_int_equal(best, 1);
+    assert_int_equal(aoei_keep_find_best(&best, &f.o, f.trial, 1, NULL), 0); /* the only score is undefined: no trial is best */
     assert_int_equal(best, 1);
     best = 3;
     for (size_t i = 0; i < 3; i++)

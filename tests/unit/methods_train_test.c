@@ -35,7 +35,7 @@ static char *write_triplets(const char *dir) {
     return test_write_text(dir, "triplets.tsv", text);
 }
 
-/* Prepares a run of the method with labelled pairs; with_triplets 1: simcse-sup and contrastive have triplets instead. */
+/* Prepares a run of the method with labeled pairs; with_triplets 1: simcse-sup and contrastive have triplets instead. */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
     train_run_create(r);
     r->o.method = method;
@@ -392,7 +392,7 @@ static size_t count_examples(train_run *r) {
     return 0;
 }
 
-/* For simcse-sup and contrastive, labelled pairs with a label of at least the threshold are positives. simcse-unsup uses every
+/* For simcse-sup and contrastive, labeled pairs with a label of at least the threshold are positives. simcse-unsup uses every
  * text of any file, with or without labels. */
 static void examples_by_method(void **state) {
     (void)state;

@@ -25,7 +25,7 @@
 enum { D = 16, TEXTS = 24 };
 
 static char *dir, *bert, *ran; /* test directory; directories of the two models */
-static char *texts, *table;    /* paths of a text file and of a table of labelled pairs */
+static char *texts, *table;    /* paths of a text file and of a table of labeled pairs */
 
 static const aoe_shape shape = {
     .hidden = D, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};

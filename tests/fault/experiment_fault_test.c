@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * Tests grid and compare with every allocation failing once. All runs have finished before, so that a call checks the inputs,
+ * reads the records and computes the results without starting a process. The error reports that memory ran out, no block is
+ * leaked, and no record is lost.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "aoe_train.h"
+#include "base/dir.h"
+
+static char *dir, *model, *train_path, *dev_path, *grid_output, *compare_output;
+static aoe_train_data data;
+static aoe_evaluation_file dev;
+static aoe_configuration configurations[2];
+static const uint64_t seeds[2] = {7, 8};
+
+static void configure(aoe_experiment_options *o, const char *output) {
+    o->output = output;
+    o->configurations = configurations;
+    o->n_configurations = 2;
+    o->shared = &configurations[0].train;
+    o->seeds = seeds;
+    o->n_seeds = 2;
+    o->dev = &dev;
+    o->threads = 1;
+}
+
+static void check(int code, const aoe_error *err, size_t rows, size_t finished) {
+    assert_int_equal(err->code, code);
+    if (code && !strstr(err->message, "memory"))
+        fail_msg("expected a message about memory, found: %s", err->message);
+    if (!code && (rows != 2 || finished != 4))
+        fail_msg("expected 2 rows and 4 finished runs, found %zu and %zu", rows, finished);
+}
+
+static int run_grid(void *arg) {
+    aoe_grid_options o;
+    aoe_grid_result result;
+    aoe_error err = {0};
+    (void)arg;
+    aoe_grid_options_defaults(&o);
+    configure(&o.experiment, grid_output);
+    const int code = aoe_grid(&o, &result, &err);
+    check(code, &err, result.n, result.finished);
+    aoe_grid_result_free(&result);
+    return code;
+}
+
+static int run_compare(void *arg) {
+    aoe_compare_options o;
+    aoe_compare_result result;
+    aoe_error err = {0};
+    (void)arg;
+    aoe_compare_options_defaults(&o);
+    configure(&o.experiment, compare_output);
+    o.experiment.files = &dev;
+    o.experiment.n_files = 1;
+    o.bootstrap.replicates = 20;
+    const int code = aoe_compare(&o, &result, &err);
+    check(code, &err, result.n, result.finished);
+    aoe_compare_result_free(&result);
+    return code;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    static const char *const names[] = {"lr=0.001", "lr=0.01"};
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 8;
+    shape.layers = 1;
+    dir = tiny_dir_create();
+    model = test_path(dir, "start");
+    tiny_model_write(model, &shape);
+    train_path = tiny_table(dir, "train.tsv", 8, 1);
+    dev_path = tiny_table(dir, "dev.tsv", 8, 2);
+    grid_output = test_path(dir, "grid");
+    compare_output = test_path(dir, "compare");
+    aoe_train_data_defaults(&data, train_path);
+    dev.path = dev_path;
+    aoe_table_options_defaults(&dev.table);
+    for (size_t i = 0; i < 2; i++) {
+        configurations[i].name = names[i];
+        aoe_train_options_defaults(&configurations[i].train);
+        configurations[i].train.args.model = model;
+        configurations[i].train.args.model_options.dtype = AOE_DTYPE_F32;
+        configurations[i].train.args.lr = i ? 1e-2 : 1e-3;
+        configurations[i].train.data = &data;
+        configurations[i].train.n_data = 1;
+        configurations[i].train.batch_size = 8;
+    }
+    return run_grid(NULL) || run_compare(NULL);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    free(model);
+    free(train_path);
+    free(dev_path);
+    free(grid_output);
+    free(compare_output);
+    test_dir_remove(dir);
+    return 0;
+}
+
+static void out_of_memory(void **state) {
+    (void)state;
+    assert_true(test_alloc_failures(run_grid, NULL, 200) > 100);
+    assert_true(test_alloc_failures(run_compare, NULL, 200) > 100);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_memory)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
