@@ -55,7 +55,7 @@ static int choose(options *o, const char *name) {
     return found;
 }
 
-/* 0: go on; else the exit code plus 1. */
+/* Returns 0 to continue, otherwise the exit code plus 1. */
 static int parse(options *o, int argc, char **argv) {
     o->speed = 1;
     o->ops = calloc((size_t)argc * check_n_ops, sizeof *o->ops);
