@@ -81,18 +81,18 @@ static const struct {
     const char *name, *key;
     size_t offset;
 } parts[] = {
-    {"  weights (mapped)", "weights", offsetof(aoe_memory_plan, weights)},
-    {"  packed copies", "packed", offsetof(aoe_memory_plan, packed)},
+    {"  weights (memory-mapped)", "weights", offsetof(aoe_memory_plan, weights)},
+    {"  packed weights", "packed", offsetof(aoe_memory_plan, packed)},
     {"  activations", "activations", offsetof(aoe_memory_plan, activations)},
     {"  frozen weights", "frozen", offsetof(aoe_memory_plan, frozen)},
     {"  parameters, f32", "parameters", offsetof(aoe_memory_plan, parameters)},
     {"  gradients, f32", "gradients", offsetof(aoe_memory_plan, gradients)},
-    {"  moments, f32", "moments", offsetof(aoe_memory_plan, moments)},
-    {"  packed copies", "training_packed", offsetof(aoe_memory_plan, training_packed)},
+    {"  AdamW moments, f32", "moments", offsetof(aoe_memory_plan, moments)},
+    {"  packed weights", "training_packed", offsetof(aoe_memory_plan, training_packed)},
     {"  stored activations", "kept", offsetof(aoe_memory_plan, kept)},
     {"    with --recompute", "kept_recompute", offsetof(aoe_memory_plan, kept_recompute)},
     {"  workspace of a layer", "working", offsetof(aoe_memory_plan, working)},
-    {"  objectives", "objectives", offsetof(aoe_memory_plan, objectives)},
+    {"  losses", "objectives", offsetof(aoe_memory_plan, objectives)},
     {"  total", "training", offsetof(aoe_memory_plan, training)},
     {"    with --recompute", "training_recompute", offsetof(aoe_memory_plan, training_recompute)},
     {"    added by --dev", "evaluation", offsetof(aoe_memory_plan, evaluation)},
@@ -109,12 +109,13 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
 static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o) {
     cli_table_cell(t, "memory for");
     cli_table_cell(t, "%zu texts of %zu tokens", o->p.n_texts, o->p.length);
-    cli_table_cell(t, "  computed in");
+    cli_table_cell(t, "  computation");
     cli_table_cell(t, "%s", cli_dtype_name(plan->dtype));
     pair(t, " inference", "");
     for (size_t i = 0; i < N_PARTS; i++) {
         if (i == FIRST_TRAINING_PART)
-            pair(t, " training", plan->frozen ? o->p.lora.load_8bit ? "adapters, weights as int8" : "adapters" : "");
+            pair(t, " training",
+                 plan->frozen ? o->p.lora.load_8bit ? "LoRA adapters, other weights as int8" : "LoRA adapters" : "");
         if (i != FIRST_TRAINING_PART || plan->frozen) /* weights are frozen only if adapters are trained */
             pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
