@@ -18,6 +18,9 @@ head -n 1 json | sed 's/"error":[^,]*/"error":E/'
 grep -c ' pass$' good
 "$AOE" verify "$cases" --dtype bf16 -q --json | sed -n 's/.*hidden.3".*\("tolerance":[^,]*\).*/\1/p'
 "$AOE" verify "$cases" -q | grep -c ' pass$'
+# the parent folder of all reference cases
+"$AOE" verify "$SRC/tests/golden/data" --dtype f32 -q >all
+grep -c '^objectives/' all
 mkdir changed
 cp "$cases"/* changed
 chmod u+w changed/*

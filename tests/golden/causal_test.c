@@ -23,7 +23,7 @@
 #include "train/pair_step.h"
 #include "model/open.h"
 
-#define GOLDEN "tests/golden/data/qwen2"
+#define GOLDEN "tests/golden/qwen2"
 
 enum { TEXTS = 8, PAIRS = 8, MAX_TOKENS = 128, TOKENS = 2 * PAIRS * MAX_TOKENS };
 
