@@ -88,7 +88,8 @@ int cli_help(const cli_syntax *s) {
         const cli_group *group = &s->groups[g];
         printf("\n%s:\n", group->title);
         for (size_t i = 0; i < group->n; i++)
-            print_option(&group->options[i], group->base);
+            if (group->options[i].help)
+                print_option(&group->options[i], group->base);
     }
     printf("\n  -h, --help                  print this help\n"
            "  @FILE                       read options from FILE, one per line; # starts a comment, and $NAME\n"

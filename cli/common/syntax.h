@@ -33,7 +33,7 @@ typedef int (*cli_parse_fn)(void *target, const char *text, aoe_error *err);
 typedef struct cli_option {
     const char *name;     /* long name without dashes */
     const char *value;    /* name of the value in --help; NULL for flags */
-    const char *help;     /* description for --help, without a full stop */
+    const char *help;     /* description for --help, without a full stop; NULL: not listed, an earlier name of an option */
     const char *fallback; /* default for --help in words; NULL: the value in the target; "": no default is shown */
     const char
         *field; /* name of the library's option field without "options.", for example "lora.r"; NULL: `name` with '_' for '-' */

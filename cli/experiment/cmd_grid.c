@@ -44,6 +44,7 @@ static const cli_option table[] = {
      .set = 1,
      .help = "skip combinations that aoe train rejects, for example those in which every loss weight, including --w-cln, "
              "is 0"},
+    {.name = "skip-refused", .kind = CLI_FLAG, .offset = offsetof(options, e.skip_rejected), .set = 1},
 };
 
 /* ---- values */

@@ -59,7 +59,8 @@ is_absent new
 
 # combinations that train rejects can be skipped
 # shellcheck disable=SC2086
-"$AOE" grid -o some --skip-rejected --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
+# the earlier name of --skip-rejected is accepted
+"$AOE" grid -o some --skip-refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
 wc -l <some/results.jsonl
 
 # a directory with another file, and one with runs of other settings
