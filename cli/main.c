@@ -64,7 +64,7 @@ static const cli_command *const top_commands[] = {TOP_COMMANDS(ELEMENT)};
 static const cli_command program = {
     .name = "",
     .about = "aoe trains, evaluates and runs text embedding models. It runs on CPUs; GPUs are not supported yet.\n",
-    .examples = "  aoe help COMMAND      the same, for example: aoe help data mine\n"
+    .examples = "  aoe help COMMAND      help of a command, for example: aoe help data mine\n"
                 "  aoe --version         version\n\n"
                 "examples (without -m, the model in $AOE_MODEL or the model installed with aoe is used):\n"
                 "  aoe similarity 'A plane is taking off.' 'An aircraft departs.'\n"

@@ -16,9 +16,10 @@
     "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "      \
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
 #define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models, mean for other models"
-#define CLI_POOLING_HELP                                                                                                                        \
-    "how token vectors become an embedding: cls, mean (or last-avg), max (or last-max), last-token, cls-last-avg (average of cls and mean) or " \
-    "first-last-avg (mean of the embedding layer and the last layer); for recurrent attention networks (RAN) also "                             \
+#define CLI_POOLING_HELP                                                                                                       \
+    "how token vectors become an embedding: cls, mean (or last-avg), max (or last-max), last-token, cls-last-avg "             \
+    "(average of cls and mean) or "                                                                                            \
+    "first-last-avg (mean of the embedding layer and the last layer); for recurrent attention networks (RAN) also "            \
     "cell-last, cell-mean or cell-max (last, mean or maximum of the recurrent states, called cells)"
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \

@@ -31,7 +31,8 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, model),
-     .help = "model directory, or a directory with LoRA adapters, which are merged into their base model; the same as DIR",
+     .help =
+         "model directory, or a directory with LoRA adapters, which are merged into their base model; an alternative to DIR",
      .fallback = CLI_DEFAULT_MODEL},
     {.name = "lowercase",
      .kind = CLI_FLAG,

@@ -179,8 +179,8 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "init",
         .operands = "",
-        .about = "Creates a model with random weights for aoe pretrain or aoe train. Its vocabulary is trained on given\n"
-                 "texts or copied from another model.\n",
+        .about = "Creates a model with random weights for aoe pretrain or aoe train. Its vocabulary is trained on\n"
+                 "given texts or copied from another model.\n",
         .examples = "  aoe init --shape bert-mini --vocab-from examples/train.tsv -o start\n"
                     "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n"
                     "  aoe init --shape tinyllama-1.1b --hidden 128 --layers 2 --heads 4 --kv-heads 2 \\\n"

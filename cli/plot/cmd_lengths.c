@@ -21,9 +21,9 @@ enum {
 
 typedef struct options {
     cli_plot_options plot;
-    const char *model;   /* directory of the model or tokenizer; NULL: the default model */
-    const char *columns; /* names of the columns to read; NULL: the names listed in docs/data.md */
-    size_t max_length;   /* length in tokens at which a line is drawn; 0: no line */
+    const char *model;       /* directory of the model or tokenizer; NULL: the default model */
+    aoe_table_options table; /* columns to read, format and delimiter of the files */
+    size_t max_length;       /* length in tokens at which a line is drawn; 0: no line */
 } options;
 
 /* The lengths of the texts of one file. */
@@ -64,7 +64,7 @@ static const cli_option length_table[] = {
      AT(model),
      .help = "directory of a model or of a tokenizer",
      .fallback = CLI_DEFAULT_MODEL},
-    CLI_OPTION_COLUMNS(AT(columns), "NAME,...", "text columns",
+    CLI_OPTION_COLUMNS(AT(table.columns), "NAME,...", "text columns",
                        "all columns with a name listed in docs/data.md, such as sentence1"),
     {.name = "max-length",
      .kind = CLI_SIZE,
@@ -103,8 +103,7 @@ static int compare(const void *a, const void *b) {
 static int read_file(job *j, size_t i) {
     aoe_error err;
     violin *v = j->reading = &j->violin[i];
-    const aoe_table_options table = {.struct_size = sizeof(aoe_table_options), .columns = j->o->columns};
-    if (aoe_texts_read(j->path[i], &table, take_text, j, &err))
+    if (aoe_texts_read(j->path[i], &j->o->table, take_text, j, &err))
         return cli_fail("%s", err.message);
     if (v->n == 0)
         return cli_fail("%s: file contains no texts", j->path[i]);
@@ -318,9 +317,11 @@ static void job_free(job *j) {
 static int run_command(int argc, char **argv) {
     options o = {0};
     cli_plot_defaults(&o.plot);
+    aoe_table_options_defaults(&o.table);
     const cli_group groups[] = {
         CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("texts", length_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.table),
         CLI_GROUP("general", cli_general_table, &o.plot.general),
     };
     const cli_syntax syntax = {

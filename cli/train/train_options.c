@@ -52,8 +52,8 @@ static const cli_option batch_table[] = {
      .kind = CLI_FLAG,
      AT(t.allow_duplicates),
      .set = 1,
-     .help = "allow equal texts in a batch of positives or triplets, although each is then a negative for the query of the "
-             "other"},
+     .help = "allow equal texts in a batch of positives or triplets, although a text is then also a negative for its own "
+             "query"},
     {.name = "accumulate",
      .kind = CLI_SIZE,
      .value = "N",

@@ -21,6 +21,11 @@ fails "$AOE" plot density -m model no-rows.tsv -o out
 fails "$AOE" plot density -m model high.tsv -o out
 fails "$AOE" plot density -m model empty.tsv -o out
 fails "$AOE" plot density -m model missing.tsv -o out
+cp high.tsv high.data
+fails "$AOE" plot density -m model high.data -o out
+fails "$AOE" plot density -m model high.data --input-format tsv -o out
+fails "$AOE" plot lengths -m model high.data -o out
+fails "$AOE" plot lengths -m model high.data --input-format csv --delimiter ';' -o out
 fails "$AOE" plot density -m missing high.tsv --scale 0,7 -o out
 fails "$AOE" plot lengths -m model no-text.tsv -o out
 fails "$AOE" plot lengths -m model no-label.tsv --columns text1,text3 -o out
