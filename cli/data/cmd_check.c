@@ -81,8 +81,9 @@ static const cli_option check_table[] = {
      AT(c.ignore),
      .parse = parse_ignore,
      .help = "kinds of problems that are not reported: invalid (unreadable row), label (unknown label), range (see --range), "
-             "class (all labels of a file are equal), empty, long (see --longest), duplicate (row), conflict (duplicate "
-             "texts, different label), leak (row of an earlier file), shared (text of an earlier file)",
+             "class (all labels of a file are equal), empty, long (see --longest), duplicate (equal texts and label), "
+             "conflict (equal texts, different label), leak (row with the texts of a row of an earlier file), shared (text of "
+             "an earlier file)",
      .fallback = "none"},
     {.name = "range",
      .kind = CLI_NAMED,

@@ -132,7 +132,7 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE",
         .about = "Removes rows whose texts are equal to the texts of an earlier row; the order of the texts in a pair\n"
                  "does not matter. Duplicates with different labels are reported. The remaining rows are written\n"
-                 "unchanged and in their order. Columns other than texts and label are not compared.\n",
+                 "unchanged in their original order. Columns other than texts and label are not compared.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
         CLI_GROUPS(groups),

@@ -133,7 +133,7 @@ static void report_giant(const job *j) {
 static void print_table(const job *j) {
     cli_table t;
     cli_table_begin(&t, "lrrrrl");
-    static const char *const heading[] = {"part", "rows", "share", "texts", "clusters", "file"};
+    static const char *const heading[] = {"split", "rows", "fraction", "texts", "clusters", "file"};
     cli_table_cells(&t, heading, 6);
     for (size_t p = 0; p < j->o->parts.n; p++) {
         cli_table_cell(&t, "%s", j->o->parts.name[p]);
@@ -228,8 +228,8 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE",
         .about = "Divides the rows of a table into splits such as train, dev and test that have no text in common:\n"
                  "rows that share a text, directly or through other rows, are in one split. Rows are written unchanged\n"
-                 "and in their order; equal seeds give equal splits. A warning is printed if the ratios cannot be met\n"
-                 "because too many rows are connected by shared texts.\n",
+                 "in their original order; equal seeds give equal splits. A warning is printed if the ratios cannot be\n"
+                 "met because too many rows are connected by shared texts.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         CLI_GROUPS(groups),

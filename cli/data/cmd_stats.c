@@ -79,7 +79,7 @@ static const cli_option data_table[] = {
      AT(s.bins),
      .min = 1,
      .max = 1000,
-     .help = "number of histogram bins of the table labels if there are more than 20 distinct labels"},
+     .help = "number of bins in which labels are counted if there are more than 20 distinct labels"},
     CLI_OPTION_SAME(AT(s.equality)),
     CLI_OPTION_TEXT_COLUMNS(AT(s.table.columns)),
     CLI_OPTION_LABEL_MAP(AT(s.table.label_map)),
@@ -103,7 +103,8 @@ static void print_as(cli_table *t, const options *o, int *printed) {
 }
 
 static void print_rows(const job *j, int *printed) {
-    static const char *const names[] = {"file", "rows", "positive", "negative", "dropped", "no value", "texts", "distinct"};
+    static const char *const names[] = {"file",    "rows",          "positive", "negative",
+                                        "dropped", "unknown label", "texts",    "distinct"};
     cli_table t;
     cli_table_begin(&t, "lrrrrrrr");
     cli_table_cells(&t, names, 8);
@@ -149,7 +150,7 @@ static void print_lengths(const job *j, int *printed) {
 }
 
 static void print_labels(const job *j, int *printed) {
-    static const char *const names[] = {"file", "label", "rows", "share"};
+    static const char *const names[] = {"file", "label", "rows", "fraction"};
     cli_table t;
     cli_table_begin(&t, "llrr");
     cli_table_cells(&t, names, 4);

@@ -30,7 +30,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, over),
      .help = "an option of aoe train and its values: a list such as lr=1e-5,3e-5 (separated by ; if values contain "
              "commas), a range lin:FROM:TO:N or log:FROM:TO:N (N values with equal differences or ratios), or on,off for a "
-             "flag; give several to search all combinations",
+             "flag; all combinations of the values of several options are searched",
      .fallback = ""},
     {.name = "score",
      .kind = CLI_TEXT,

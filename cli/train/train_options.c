@@ -24,11 +24,12 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
-     .help = "training data: .tsv, .csv or .jsonl, optionally .gz or .zst, with the columns (text1, text2, label), "
-             "(query, positive) or (query, positive, negative). Repeat this option for more files. Settings after a file "
-             "apply to this file: weight=X (how often each row is used per epoch; default: 1), form=pairs, form=positives or "
-             "form=triplets (default: detected from the columns), prompt=TEMPLATE (queries and pairs), doc-prompt=TEMPLATE "
-             "(positives and negatives), and columns=, label-map=, ibn-threshold= (like the options with these names)",
+     .help =
+         "training data: .tsv, .csv or .jsonl, optionally .gz or .zst, with the columns (text1, text2, label), "
+         "(query, positive) or (query, positive, negative). Repeat this option for more files. Settings after a file "
+         "apply to this file: weight=X (how often each row is used per epoch; default: 1), form=pairs, form=positives or "
+         "form=triplets (default: detected from the columns), prompt=TEMPLATE (for queries and for both texts of pairs), doc-prompt=TEMPLATE "
+         "(for positives and negatives), and columns=, label-map=, ibn-threshold= (like the options with these names)",
      .fallback = ""},
     {.name = "dev",
      .kind = CLI_TEXTS,
@@ -97,8 +98,8 @@ static const cli_option objective_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_ibn),
-     .help = "weight of the in-batch negatives loss of pairs, and of the contrastive loss among the positives of a batch; 0 "
-             "disables it"},
+     .help = "pairs: weight of the in-batch negatives loss; positives and triplets: weight of the contrastive loss in which "
+             "the positives of the batch are the candidates; 0 disables it"},
     {.name = "w-angle",
      .kind = CLI_REAL,
      .value = "X",
@@ -108,7 +109,8 @@ static const cli_option objective_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_cln),
-     .help = "triplets: weight of the contrastive loss among all positives and negatives of a batch; 0 disables it"},
+     .help = "triplets: weight of the contrastive loss in which the positives and negatives of the batch are the candidates; 0 "
+             "disables it"},
     {.name = "tau-cosine",
      .kind = CLI_REAL,
      .value = "X",
