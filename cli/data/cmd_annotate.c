@@ -104,9 +104,9 @@ static int run(void *own, cli_chat *c, const cli_args *args) {
     if (r.repeated_inputs)
         cli_note("%zu text%s repeated and annotated once", r.repeated_inputs, r.repeated_inputs == 1 ? " was" : "s were");
     if (!c->o.dry_run && !r.rows)
-        return cli_fail("no rows from %zu texts: of %zu answers, %zu are refusals and %zu are unreadable; try another "
-                        "prompt or model",
-                        r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
+        return cli_fail(
+            "no rows from %zu texts (answers: %zu, of which refusals: %zu, unreadable: %zu); try another prompt or model",
+            r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     describe(rows, sizeof rows, o, &r);
     return cli_chat_finish(c, &r.chat, rows, as_json(c, &r));
 }

@@ -56,9 +56,9 @@ static int run(void *own, cli_chat *c, const cli_args *args) {
         return cli_chat_fail(c, code, &r.chat, &err);
     cli_chat_warn(c, &r.chat, r.skipped);
     if (!c->o.dry_run && !r.scored)
-        return cli_fail("no scores for %zu pairs: of %zu answers, %zu are refusals and %zu contain no score; try another "
-                        "prompt or model",
-                        r.rows, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
+        return cli_fail(
+            "no scores for %zu pairs (answers: %zu, of which refusals: %zu, without a score: %zu); try another prompt or model",
+            r.rows, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     snprintf(rows, sizeof rows, "%zu of %zu pairs scored, mean %.2f", r.scored, r.rows, r.mean);
     return cli_chat_finish(c, &r.chat, rows, as_json(c, &r));
 }

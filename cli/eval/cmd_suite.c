@@ -152,7 +152,7 @@ static void report_sets(const cli_eval *e) {
                      s->pairs, s->published_pairs);
     }
     if (n)
-        cli_warn("not found and not part of the average: %s", missing);
+        cli_warn("data sets not found and left out of the average: %s", missing);
 }
 
 /* Warns about undefined correlations: one undefined subset makes its set and the average undefined. */

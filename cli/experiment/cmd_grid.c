@@ -66,8 +66,8 @@ static int add_range(axis *a, const char *item) {
                          a->option->name);
     if (sscanf(item + 4, "%lf:%lf:%zu%c", &from, &to, &n, &rest) != 3 || n < 1 || n > MOST || !isfinite(from) ||
         !isfinite(to) || (logarithmic && !(from > 0 && to > 0)))
-        return cli_usage("grid", "--over %s: '%s' is not a range; write %.3s:FROM:TO:N%s, N up to %d", a->option->name, item,
-                         item, logarithmic ? ", both above 0" : "", MOST);
+        return cli_usage("grid", "--over %s: '%s' is not a valid range; write %.3s:FROM:TO:N with %sN from 1 to %d",
+                         a->option->name, item, item, logarithmic ? "FROM and TO above 0 and " : "", MOST);
     for (size_t i = 0; i < n; i++) {
         const double part = n > 1 ? (double)i / (double)(n - 1) : 0;
         const double value = logarithmic ? from * pow(to / from, part) : from + part * (to - from);
@@ -95,8 +95,8 @@ static int check_distinct(const axis *a) {
         json_array_append_new(values, json_value(a->option, a->value.word[i]));
         for (size_t k = 0; k < i && code == CLI_GO; k++)
             if (json_equal(json_array_get(values, k), json_array_get(values, i)))
-                code = cli_usage("grid", "--over %s: %s and %s are the same value; remove one", a->option->name,
-                                 a->value.word[k], a->value.word[i]);
+                code = cli_usage("grid", "--over %s: %s and %s are equal values; remove one", a->option->name, a->value.word[k],
+                                 a->value.word[i]);
     }
     json_decref(values);
     return code;
@@ -282,7 +282,7 @@ static void print_table(const grid *g, const aoe_grid_result *r) {
     free(align);
     if (r->best < r->n) {
         char *command = best_command(g->e, r);
-        printf("\nthe best on average:\n  %s\n", command);
+        printf("\ncommand of the best configuration, with its best seed:\n  %s\n", command);
         free(command);
     }
     if (r->best_run_label)

@@ -29,7 +29,7 @@ static int parse_bytes(void *target, const char *text, aoe_error *err) {
     }
     if (end == text || *end || !(bytes >= 1 && bytes < 1e18)) {
         err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "'%.100s' is not an amount of memory such as 500M or 8G", text);
+        snprintf(err->message, sizeof err->message, "expected an amount of memory such as 500M or 8G, not '%.100s'", text);
         return err->code;
     }
     *(size_t *)target = (size_t)bytes;
@@ -167,14 +167,14 @@ static int check_own(const cli_experiment *e, const cli_args *args, const char *
     const char *own = cli_first_given(args, own_options, OWN_OPTIONS - 1);
     if (!own)
         return CLI_GO;
-    return cli_usage(e->command, "--%s is given %s, among the options of aoe train; aoe %s sets it for each run", own, where,
+    return cli_usage(e->command, "--%s must not be given %s, because aoe %s sets it for each run; remove it there", own, where,
                      e->command);
 }
 
 /* Parses the seeds, and the operands as arguments of aoe train. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_shared(cli_experiment *e, const cli_args *args) {
     if (!e->o.output || !*e->o.output)
-        return cli_usage(e->command, "missing directory of the experiment: -o DIR");
+        return cli_usage(e->command, "missing output directory: -o DIR");
     int code = read_seeds(e, &e->seed, &e->n_seeds);
     if (code == CLI_GO && cli_words_expand(&e->shared.words, args->operand, args->n))
         code = 1;
@@ -198,7 +198,7 @@ int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, cons
     if (code == CLI_GO)
         code = check_own(e, &p.config->args, where);
     if (code == CLI_GO && p.config->dev)
-        code = cli_usage(e->command, "--dev is given %s; it is shared by all runs: give it after --", where);
+        code = cli_usage(e->command, "--dev must not be given %s, because all runs use the same file; give it after --", where);
     free_parsed(&p);
     return code;
 }
@@ -210,7 +210,9 @@ const cli_option *cli_experiment_option(const cli_experiment *e, const char *wha
     size_t n = 0;
     for (size_t i = 0; i < OWN_OPTIONS; i++) {
         if (strcmp(own_options[i], plain) == 0) {
-            cli_usage(e->command, "%s %s: this option is shared by all runs or set by aoe %s", what, plain, e->command);
+            cli_usage(e->command,
+                      "%s %s: this option cannot vary, because it is shared by all runs or set by aoe %s; remove it", what,
+                      plain, e->command);
             return NULL;
         }
     }
@@ -373,7 +375,7 @@ int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t
     const aoe_table_options *table = &e->shared.config->table;
     cli_progress_end(&e->progress);
     if (code == AOE_ECANCELLED && cli_interrupted()) {
-        cli_message("aoe: stopped with %zu of %zu runs done; the same command resumes them", finished, runs);
+        cli_message("aoe: stopped with %zu of %zu runs done; run the same command to resume", finished, runs);
         return 128 + cli_interrupted();
     }
     if (code == AOE_EFORMAT && !e->started && (table->columns || table->label_map))
@@ -383,7 +385,7 @@ int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t
     if (code)
         return cli_fail("%s", err->message);
     if (failed)
-        return cli_fail("%s: %zu of %zu runs failed; the same command tries them again", e->command, failed, runs);
+        return cli_fail("%s: %zu of %zu runs failed; run the same command to repeat them", e->command, failed, runs);
     return 0;
 }
 

@@ -63,5 +63,5 @@ if mount -t tmpfs -o size=300k none disk 2>/dev/null; then
     test -z "$(find disk -name record.json)"
     find disk -name '*.tmp*'
 else
-    echo 'aoe: grid: 2 of 2 runs failed; the same command tries them again' >&2
+    echo 'aoe: grid: 2 of 2 runs failed; run the same command to repeat them' >&2
 fi
