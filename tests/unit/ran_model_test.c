@@ -119,7 +119,7 @@ static void test_directory(void **state) {
 static float *embed(const char *model, size_t threads, size_t batch_tokens, const aoe_model_options *o) {
     aoe_context *ctx = tiny_context(threads);
     aoe_model *m;
-    aoe_embedder *e;
+    aoe_embedder *e = NULL;
     aoe_embedder_options options;
     aoe_text text[TEXTS];
     char *copies[TEXTS];
