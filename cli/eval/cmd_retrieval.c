@@ -188,12 +188,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Evaluates retrieval with exact search by cosine: recall, MRR and nDCG, times 100. A PATH is one of:\n"
-                 "- a BEIR directory (corpus.jsonl, queries.jsonl, qrels/test.tsv);\n"
-                 "- a table of texts in groups, for example the captions of images (columns group or image, text or\n"
-                 "  caption). The relevant texts of a query are the other texts of its group. Strict accuracy is the\n"
-                 "  fraction of queries whose g nearest texts, query included, are exactly the g texts of its group.\n"
-                 "If cosines are equal, the text that comes first in the file is ranked higher.\n",
+        .about = "Evaluates retrieval with exact search by cosine: recall, MRR and nDCG, times 100. A PATH is a BEIR\n"
+                 "directory (corpus.jsonl, queries.jsonl, qrels/test.tsv) or a table of texts in groups, for example\n"
+                 "the captions of images (columns group or image, text or caption). In a table, the relevant texts of\n"
+                 "a query are the other texts of its group. Strict accuracy is the fraction of queries whose g nearest\n"
+                 "texts, query included, are exactly the g texts of its group. If cosines are equal, the text that\n"
+                 "comes first in the file is ranked higher.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),
