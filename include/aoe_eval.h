@@ -211,7 +211,7 @@ typedef struct aoe_retrieval_result {
     size_t texts;     /* texts in the corpus */
     size_t queries;   /* evaluated queries */
     size_t without;   /* queries that were left out because no text is relevant to them (groups of one text) */
-    size_t skipped;   /* bad rows; BEIR folders: also relevance judgements of missing texts */
+    size_t skipped;   /* bad rows; BEIR folders: also relevance judgments of missing texts */
     size_t empty;     /* empty texts */
     size_t truncated; /* texts and queries truncated to the maximum length */
     double strict;    /* groups: fraction of queries whose g nearest texts, the query included, are the g texts of its group;

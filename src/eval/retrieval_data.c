@@ -303,21 +303,21 @@ static uint32_t find_entry(const named_example *sorted, size_t n, aoe_text name)
 }
 
 /* The relevance of a text to a query. */
-typedef struct judgement {
+typedef struct judgment {
     uint32_t query;         /* index of the query in aoei_retrieval_data.queries */
     aoei_relevant relevant; /* text and gain; a gain of 0 or less means not relevant */
-} judgement;
+} judgment;
 
-/* Argument of add_judgement. */
-typedef struct judgements {
+/* Argument of add_judgment. */
+typedef struct judgments {
     const aoei_retrieval_data *d;         /* texts and queries; borrowed */
     const named_example *texts, *queries; /* ids of texts and queries in ascending order; borrowed */
-    judgement *item;                      /* [n] judgements; owned */
-    size_t n, capacity;                   /* number of judgements; number of elements allocated */
-} judgements;
+    judgment *item;                       /* [n] judgments; owned */
+    size_t n, capacity;                   /* number of judgments; number of elements allocated */
+} judgments;
 
-static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
-    judgements *j = user;
+static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
+    judgments *j = user;
     double gain = 0;
     (void)n;
     const uint32_t query = find_entry(j->queries, j->d->queries.n, row->field[0].text);
@@ -330,13 +330,13 @@ static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, s
         return bad_row(t, row, 2, "the value is not a number", err);
     if (aoei_grow((void **)&j->item, &j->capacity, j->n, sizeof *j->item))
         return aoei_fail_nomem(err, (j->n + 1) * sizeof *j->item);
-    j->item[j->n++] = (judgement){query, {text, gain}};
+    j->item[j->n++] = (judgment){query, {text, gain}};
     return 0;
 }
 
 /* Compares by query, then by descending gain, then by text. */
 static int by_query(const void *pa, const void *pb) {
-    const judgement *a = pa, *b = pb;
+    const judgment *a = pa, *b = pb;
     if (a->query != b->query)
         return a->query < b->query ? -1 : 1;
     if (a->relevant.gain < b->relevant.gain || a->relevant.gain > b->relevant.gain)
@@ -346,14 +346,14 @@ static int by_query(const void *pa, const void *pb) {
 
 /* Compares by query, then by text, then by descending gain. */
 static int by_text(const void *pa, const void *pb) {
-    const judgement *a = pa, *b = pb;
+    const judgment *a = pa, *b = pb;
     if (a->query != b->query || a->relevant.text == b->relevant.text)
         return by_query(pa, pb);
     return a->relevant.text < b->relevant.text ? -1 : 1;
 }
 
-/* For each query and text, keeps only the judgement with the largest gain. */
-static void remove_repeated(judgements *j) {
+/* For each query and text, keeps only the judgment with the largest gain. */
+static void remove_repeated(judgments *j) {
     size_t kept = 0;
     if (!j->n)
         return;
@@ -364,8 +364,8 @@ static void remove_repeated(judgements *j) {
     j->n = kept;
 }
 
-/* Converts the judgements to queries with their relevant texts, in the order of the query file. */
-static int add_judged_queries(aoei_retrieval_data *d, judgements *j, const char *path, aoe_error *err) {
+/* Converts the judgments to queries with their relevant texts, in the order of the query file. */
+static int add_judged_queries(aoei_retrieval_data *d, judgments *j, const char *path, aoe_error *err) {
     remove_repeated(j);
     if (j->n)
         qsort(j->item, j->n, sizeof *j->item, by_query);
@@ -389,14 +389,14 @@ static int add_judged_queries(aoei_retrieval_data *d, judgements *j, const char 
     return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with options.split", path);
 }
 
-static int read_qrels(aoei_retrieval_data *d, judgements *j, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
+static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
     static const char *const columns[] = {"query-id", "corpus-id", "score"};
     aoei_buffer name = {0};
     char *path = NULL;
     aoei_buffer_printf(&name, "qrels/%s.tsv", o->split ? o->split : "test");
     int rc = name.failed ? aoei_fail_nomem(err, 1) : find_file(&path, dir, name.data, err);
     if (!rc)
-        rc = read_rows(d, path, columns, 3, add_judgement, j, o->table.skip_bad_rows, err);
+        rc = read_rows(d, path, columns, 3, add_judgment, j, o->table.skip_bad_rows, err);
     if (!rc)
         rc = add_judged_queries(d, j, path, err);
     aoei_buffer_free(&name);
@@ -410,7 +410,7 @@ static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieva
     int rc = read_entries(d, &d->texts, &texts, dir, "corpus.jsonl", columns, o->table.skip_bad_rows, err);
     if (!rc)
         rc = read_entries(d, &d->queries, &queries, dir, "queries.jsonl", columns, o->table.skip_bad_rows, err);
-    judgements j = {.d = d, .texts = texts, .queries = queries};
+    judgments j = {.d = d, .texts = texts, .queries = queries};
     if (!rc)
         rc = read_qrels(d, &j, dir, o, err);
     aoei_free(j.item);

@@ -36,11 +36,11 @@ typedef struct aoei_retrieval_data {
     size_t n_relevant;       /* number of elements of relevant */
     size_t largest;          /* for groups, number of texts of the largest group that has a query */
     size_t without;          /* number of queries without relevant texts, which are not evaluated */
-    size_t skipped;          /* number of bad rows that were skipped, judgements with unknown ids included */
+    size_t skipped;          /* number of bad rows that were skipped, judgments with unknown ids included */
 } aoei_retrieval_data;
 
 /* Reads input i of n paths: a table, or a folder with corpus.jsonl. The caller frees *d, even if the function fails. Errors:
- * AOE_EFORMAT with file and line (no group of two texts; a duplicate id; a judgement with an unknown id, unless
+ * AOE_EFORMAT with file and line (no group of two texts; a duplicate id; a judgment with an unknown id, unless
  * o->table.skip_bad_rows is set; no relevant text); those of reading tables. */
 int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t n, size_t i, const aoe_retrieval_options *o,
                         aoe_error *err);

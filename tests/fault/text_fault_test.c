@@ -60,7 +60,7 @@ static void test_open_vocab(void **state) {
     test_dir_remove(dir);
 }
 
-/* Normalisers with a table, a pattern and a text, a pre-tokenizer with several steps, and all tokenizer models. */
+/* Normalizers with a table, a pattern and a text, a pre-tokenizer with several steps, and all tokenizer models. */
 #define U "\xe2\x96\x81"
 static const char bpe[] =
     "{\"added_tokens\":[{\"content\":\"[MASK]\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"

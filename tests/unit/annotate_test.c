@@ -22,7 +22,7 @@ enum { MODELS = 4, MAX_OUTPUT = 1 << 20 };
 
 typedef struct fixture {
     test_server *server;
-    chat_model behaviour; /* how the server responds, and counts of its requests */
+    chat_model behavior; /* how the server responds, and counts of its requests */
     char api[64];
     aoe_chat_model model[MODELS];
     char *dir, *texts, *pairs, *cache; /* paths, owned; the cache does not exist at first */
@@ -56,7 +56,7 @@ static int progress(void *user, const aoe_chat_progress *p) {
     return b->stop_after && p->done >= b->stop_after;
 }
 
-/* Sets the n models that are called; their names ("numbered", "json", ...) select a behaviour of the server. */
+/* Sets the n models that are called; their names ("numbered", "json", ...) select a behavior of the server. */
 static void set_models(fixture *b, size_t n, ...) {
     va_list names;
     va_start(names, n);
@@ -80,7 +80,7 @@ static int set_up(void **state) {
     *state = b;
     b->server = test_server_start();
     snprintf(b->api, sizeof b->api, "%s/v1", test_server_url(b->server));
-    chat_model_route(b->server, &b->behaviour);
+    chat_model_route(b->server, &b->behavior);
     b->dir = test_dir_create();
     b->texts = test_write_text(
         b->dir, "texts.txt",
@@ -161,7 +161,7 @@ static void clear_cache(fixture *b) {
         remove(path);
         free(path);
     }
-    b->behaviour.n_seen = b->behaviour.requests = b->behaviour.answers = 0;
+    b->behavior.n_seen = b->behavior.requests = b->behavior.answers = 0;
 }
 
 /* ---- output rows */
@@ -266,10 +266,10 @@ static void any_concurrency_despite_errors(void **state) {
     for (size_t t = 0; t < 3; t++)
         for (size_t c = 0; c < (t == 2 ? 1 : 3); c++) {
             clear_cache(b);
-            b->behaviour.trouble = troubles[t];
+            b->behavior.trouble = troubles[t];
             b->a.chat.concurrency = concurrency[t == 2 ? 2 : c];
             annotate_ok(b);
-            assert_int_equal(b->behaviour.answers, 12);
+            assert_int_equal(b->behavior.answers, 12);
             assert_int_equal(b->r.chat.asked, 12);
             if (!want)
                 want = strdup(b->out);
@@ -283,14 +283,14 @@ static void calls_once(void **state) {
     annotate_ok(b);
     char *want = strdup(b->out);
     annotate_ok(b);
-    assert_int_equal(b->behaviour.requests, 6);
+    assert_int_equal(b->behavior.requests, 6);
     assert_int_equal(b->r.chat.kept, 6);
     assert_int_equal(b->r.chat.asked, 0);
     assert_true(b->r.chat.cost == 0);
     assert_string_equal(b->out, want);
     b->a.positives = 4; /* different prompts need new calls */
     annotate_ok(b);
-    assert_int_equal(b->behaviour.requests, 9);
+    assert_int_equal(b->behavior.requests, 9);
     free(want);
 }
 
@@ -303,13 +303,13 @@ static void stopped_and_resumed(void **state) {
     b->a.chat.concurrency = 2;
     assert_int_equal(annotate(b), AOE_ECANCELLED);
     assert_int_equal(b->len, 0);
-    const size_t paid = b->behaviour.answers;
+    const size_t paid = b->behavior.answers;
     assert_in_range(paid, 2, 3);
     assert_int_equal(b->r.chat.asked, paid);
     b->stop_after = 0;
     annotate_ok(b);
     assert_int_equal(b->r.chat.kept, paid);
-    assert_int_equal(b->behaviour.answers, 6);
+    assert_int_equal(b->behavior.answers, 6);
     assert_string_equal(b->out, want);
     free(want);
 }
@@ -350,7 +350,7 @@ static void limits(void **state) {
 static void malformed_responses_are_counted(void **state) {
     fixture *b = *state;
     double spent = 0;
-    b->behaviour.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
+    b->behavior.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
     b->a.chat.max_tokens = 200;
     b->a.chat.max_total_tokens = 1700; /* about 2 * 270 (malformed) + 90 per call: two calls and one attempt */
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
@@ -360,14 +360,14 @@ static void malformed_responses_are_counted(void **state) {
         assert_int_equal(b->r.chat.asked, 2);
         assert_int_equal(b->r.chat.left, 4);
         assert_int_equal(b->r.chat.failed, 0);
-        assert_int_equal(b->behaviour.requests, 7);
+        assert_int_equal(b->behavior.requests, 7);
         const double tokens = b->r.chat.prompt_tokens + b->r.chat.completion_tokens;
         assert_true(tokens > 1400 && tokens <= 1700);
         assert_true(concurrency == 1 || tokens == spent);
         spent = tokens;
     }
     clear_cache(b);
-    b->behaviour.trouble = CHAT_MALFORMED;
+    b->behavior.trouble = CHAT_MALFORMED;
     b->a.chat.max_total_tokens = 0;
     b->a.chat.attempts = 1;
     b->a.chat.skip_failed = 1;
@@ -376,7 +376,7 @@ static void malformed_responses_are_counted(void **state) {
     b->model[0].price_out = 1000;
     b->a.chat.max_cost = 0.5; /* at most 0.2 per response: three exceed the limit */
     annotate_ok(b);
-    assert_int_equal(b->behaviour.requests, 2);
+    assert_int_equal(b->behavior.requests, 2);
     assert_int_equal(b->r.chat.failed, 2);
     assert_int_equal(b->r.chat.left, 4);
     assert_true(fabs(b->r.chat.cost - 0.4) < 1e-9);
@@ -396,7 +396,7 @@ static void cost_limit_needs_response_limit(void **state) {
     b->model[0].price_out = 1000;
     b->a.chat.max_cost = 3.9; /* a response may cost 4 */
     annotate_ok(b);
-    assert_int_equal(b->behaviour.requests, 0);
+    assert_int_equal(b->behavior.requests, 0);
     assert_int_equal(b->r.chat.left, 6);
     assert_true(b->r.chat.left_most > 6 * 4);
     b->a.chat.max_cost = 4.1; /* each response costs only 0.04 */
@@ -433,7 +433,7 @@ static void dry_run(void **state) {
     b->a.chat.prompt = count_prompts;
     annotate_ok(b);
     assert_int_equal(b->polls, 6);
-    assert_int_equal(b->behaviour.requests, 0);
+    assert_int_equal(b->behavior.requests, 0);
     assert_int_equal(b->r.chat.left, 6);
     assert_int_equal(b->len, 0);
     assert_true(b->r.chat.left_cost > 0 && b->r.chat.left_most > b->r.chat.left_cost);
@@ -445,11 +445,11 @@ static void dry_run(void **state) {
  * max_requests requests. */
 static void expect_failure(fixture *b, const char *model, int code, const char *message, size_t max_requests) {
     set_models(b, 1, model);
-    b->behaviour.requests = 0;
+    b->behavior.requests = 0;
     assert_int_equal(annotate(b), code);
     if (!strstr(b->err.message, message))
         fail_msg("%s", b->err.message);
-    assert_true(b->behaviour.requests <= max_requests);
+    assert_true(b->behavior.requests <= max_requests);
     assert_int_equal(b->len, 0);
 }
 
@@ -457,13 +457,13 @@ static void permanent_failures(void **state) {
     fixture *b = *state;
     expect_failure(b, "unknown", AOE_EIO, "the endpoint returned status 404 for model unknown: The model does not exist", 4);
     expect_failure(b, "quota", AOE_EIO, "the account has no credit left", 4);
-    b->behaviour.key = "other";
+    b->behavior.key = "other";
     expect_failure(b, "numbered", AOE_EIO, "requires an API key", 4);
-    b->behaviour.key = NULL;
-    b->behaviour.fail_after = 1;
+    b->behavior.key = NULL;
+    b->behavior.fail_after = 1;
     b->a.chat.attempts = 2;
     expect_failure(b, "numbered", AOE_EIO, "the server returned status 500", 20);
-    b->behaviour.fail_after = 0;
+    b->behavior.fail_after = 0;
     strcat(b->api, "/nowhere");
     expect_failure(b, "numbered", AOE_EIO, "404", 4);
     strcpy(b->api, "http://127.0.0.1:1");
@@ -499,7 +499,7 @@ static void bad_inputs(void **state) {
     set_texts(b, "a\tb\n");
     assert_int_equal(annotate(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "texts.txt:1: the text contains a TAB"));
-    assert_int_equal(b->behaviour.requests, 0);
+    assert_int_equal(b->behavior.requests, 0);
     b->a.name = "out.jsonl";
     annotate_ok(b);
     b->a.name = "out.csv";
@@ -515,7 +515,7 @@ static void bad_inputs(void **state) {
 
 static void no_key_anywhere(void **state) {
     fixture *b = *state;
-    b->behaviour.key = KEY;
+    b->behavior.key = KEY;
     b->a.negatives = 0; /* equal sentences as positives and negatives would be conflicts */
     set_models(b, 2, "echo", "numbered");
     b->model[0].key = b->model[1].key = KEY;
@@ -560,7 +560,7 @@ static void scores(void **state) {
         "9\tA man eats bread.\tA man eats rice.\t3.8\n");
     assert_int_equal(b->sr.rows, 3);
     assert_int_equal(b->sr.scored, 3);
-    assert_int_equal(b->behaviour.answers, 2);
+    assert_int_equal(b->behavior.answers, 2);
     set_models(b, 2, "bullets", "refuses");
     b->s.label = "gold";
     b->s.each = 1;
@@ -587,7 +587,7 @@ static void score_of_a_pipe(void **state) {
     b->s.file = "-";
     assert_int_equal(score(b), AOE_EARG);
     assert_non_null(strstr(b->err.message, "read twice"));
-    assert_int_equal(b->behaviour.requests, 0);
+    assert_int_equal(b->behavior.requests, 0);
 }
 
 /* The score column may neither replace a text column nor occur twice; such options are rejected before any request. */
@@ -608,7 +608,7 @@ static void score_columns(void **state) {
         b->s.label = bad[i].label;
         assert_int_equal(score(b), AOE_EARG);
         assert_non_null(strstr(b->err.message, bad[i].message));
-        assert_int_equal(b->behaviour.requests, 0);
+        assert_int_equal(b->behavior.requests, 0);
     }
     b->s.each = 0;
     b->s.label = "score:old";
