@@ -5,7 +5,7 @@
 #   cycles     no dependency cycles between units; a function is declared in the header of the unit that defines it
 #   vocabulary no words that tools/vocabulary.txt replaces by standard terms
 #   sizes      files under 1,000 lines, functions under 150
-#   words      no reminder comments; a licence line in every source file
+#   words      no reminder comments; a license line in every source file
 #   format     clang-format
 #   tidy       clang-tidy for src and cli (slow)
 # Prints violations as FILE:LINE: MESSAGE. The exit code is 1 if there are violations.
@@ -137,7 +137,7 @@ check_words() {
     words='TO''DO|FIX''ME|XX''X'
     sources '*.c' '*.h' '*.sh' '*.def' '*.md' 'Makefile' 'docs/*' | xargs grep -nwE "$words" /dev/null | sed 's/\(:[0-9]*:\)/\1 reminder comment:/' || true
     sources '*.c' '*.h' '*.sh' | while IFS= read -r f; do
-        head -n 2 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f:1: missing licence line in the first two lines (SPDX-License-Identifier: MIT)"
+        head -n 2 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f:1: missing license line in the first two lines (SPDX-License-Identifier: MIT)"
     done
 }
 

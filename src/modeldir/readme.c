@@ -124,15 +124,15 @@ static char *last_component(const char *path) {
 
 /* Appends the source of the LICENSE file in dir, if there is one. For a trained model, the source is the initial model in the
  * training record, because m->source may be a checkpoint. Returns 0 or AOE_ENOMEM. */
-static int put_licence(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
+static int put_license(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
     if (!aoei_entry_exists(dir, "LICENSE"))
         return 0;
     const char *from = m->license_dir ? m->license_dir : initial ? initial : m->source->dir;
     char *name = last_component(from);
-    put(b, "\n## Licence\n\n");
+    put(b, "\n## License\n\n");
     const int rc =
-        name ? aoei_buffer_printf(b, "This model is derived from `%s`, whose licence is in [LICENSE](LICENSE).\n", name)
+        name ? aoei_buffer_printf(b, "This model is derived from `%s`, whose license is in [LICENSE](LICENSE).\n", name)
              : AOE_ENOMEM;
     aoei_free(name);
     return rc;
@@ -206,7 +206,7 @@ int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings->prompt);
     put_use(&b, m);
-    if (!rc && !(rc = put_licence(&b, m, dir)))
+    if (!rc && !(rc = put_license(&b, m, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);
 }
@@ -228,7 +228,7 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
         "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
         "With sentence-transformers and other programs, after merging the adapters into a copy of the base model:\n\n"
         "```sh\naoe merge DIR -o MERGED\n```\n");
-    if (!rc && !(rc = put_licence(&b, m, dir)))
+    if (!rc && !(rc = put_license(&b, m, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);
 }

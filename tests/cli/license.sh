@@ -1,49 +1,49 @@
 # SPDX-License-Identifier: MIT
-# Tests licences and model cards: the LICENSE file of a model is copied to every model derived from it, and the README
+# Tests licenses and model cards: the LICENSE file of a model is copied to every model derived from it, and the README
 # states its origin; a merged model records its sources; numbers in README.md equal those in aoe.json; the card of the
 # default model is that of the recipe, and its links point to existing files.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-licence() { # licence DIR: checks that DIR/LICENSE is a copy of start/LICENSE, and prints the README's sentence about the origin
+license() { # license DIR: checks that DIR/LICENSE is a copy of start/LICENSE, and prints the README's sentence about the origin
     grep -h '^This model is derived' "$1/README.md" && cmp start/LICENSE "$1/LICENSE"
 }
 train() { "$AOE" train -q -d train.tsv --max-steps 1 "$@" >notes; }
 echo 'Terms of the start.' >start/LICENSE
 train -m start -o tuned
-licence tuned
-grep -c 'LICENSE' start/README.md || echo "a model with random weights has no licence"
+license tuned
+grep -c 'LICENSE' start/README.md || echo "a model with random weights has no license"
 train -m start -o stopped --save-every 1
 rm stopped/model.safetensors
 train -m start -o stopped --save-every 1 --resume # from a checkpoint
-licence stopped
+license stopped
 train -m tuned --lora-r 2 -o adapters
-licence adapters
+license adapters
 "$AOE" merge -q adapters -o merged
-licence merged
+license merged
 "$AOE" convert -q tuned --dtype bf16 -o small
-licence small
+license small
 "$AOE" whiten -q -m start train.tsv -o white
-licence white
+license white
 cut -f 2 train.tsv >texts.txt
 "$AOE" pretrain -q -m start -d texts.txt --held-out 0 --max-steps 1 -o further >notes
-licence further
-# A merged model records its source models. It gets the licence of the first source model that has one. A source model
-# with another licence causes a warning.
+license further
+# A merged model records its source models. It gets the license of the first source model that has one. A source model
+# with another license causes a warning.
 train -m start -o ./other --seed 1
 rm tuned/LICENSE
 "$AOE" merge -q tuned ./other start -o mean
-licence mean
+license mean
 sed -n '/"mean_of"/,/]/p' mean/aoe.json
 sed -n '/"mean_of"/,/]/p' mean/README.md
 grep -c '"seed": 42' mean/aoe.json
 grep -c '"seed": 1,' mean/aoe.json
 echo 'Other terms.' >other/LICENSE
 "$AOE" merge -q start ./other -o terms
-# a model without a licence replaces a model with a licence: the LICENSE file is removed
+# a model without a license replaces a model with a license: the LICENSE file is removed
 train -m tuned -o terms --force
 is_absent terms/LICENSE
-grep 'derived' terms/README.md || echo 'no licence'
+grep 'derived' terms/README.md || echo 'no license'
 fails "$AOE" init -q --hidden 32 --layers 1 --tokenizer start -o "$(mkdir new && touch new/LICENSE && echo new)"
 # numbers and tags in README.md
 grep -hE '"(lr|tau_cosine)"' tuned/README.md tuned/aoe.json | sort -u | sed 's/^ *//' | sort -u
