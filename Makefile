@@ -237,7 +237,7 @@ lint: deps-lint ## checks includes, dependency cycles, sizes, formatting and cla
 	@tools/lint.sh
 
 format: ## formats all sources with clang-format
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	$$(command -v clang-format-14 || echo clang-format) -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
 bench: all $(BENCH_BIN) ## measures matmuls, layers, tokenizer, losses, encoders and training steps on this machine
 	@BUILD=$(BUILD) bench/run.sh

@@ -257,6 +257,9 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     for (int p = AOE_POOLING_AUTO + 1; p < AOE_POOLING_CELL_LAST && !code; p++) {
         aoei_check check;
         char line[48];
+        snprintf(line, sizeof line, "pooled.0.%s", aoe_pooling_name((aoe_pooling)p));
+        if (!aoei_safetensors_find(g->expected, line)) /* the golden cases are older than the pooling mode */
+            continue;
         snprintf(line, sizeof line, "pooled.%s", aoe_pooling_name((aoe_pooling)p));
         aoei_check_begin(&check, g->name, line, tolerance(g)->hidden);
         aoei_pool_forward(v->ctx, out, (aoe_pooling)p, aoei_encoder_hidden(&g->step.state, c, 0, b->n_tokens),

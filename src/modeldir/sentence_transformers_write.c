@@ -137,7 +137,7 @@ int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, cons
     static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
     const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_write writes its files */
     const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
-    if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
+    if (!aoei_pooling_is_portable(s->pooling))
         return 0;
     if ((rc = write_modules(averaged, dense, normalize, dir, err)) ||
         (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err)) ||

@@ -87,14 +87,21 @@ int aoei_prompt_is_prefix(const char *prompt, size_t *len) {
     return at && !at[strlen(AOEI_PLACEHOLDER)];
 }
 
+int aoei_pooling_is_portable(aoe_pooling pooling) {
+    return pooling != AOE_POOLING_FIRST_LAST_AVG;
+}
+
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size) {
     size_t len, at = 0;
     const char *reasons[3];
+    char unsupported[64];
     int n = 0;
     if (s->pooling >= AOE_POOLING_CELL_LAST)
         reasons[n++] = "they do not support recurrent encoders and pooling of cell states";
-    if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
-        reasons[n++] = "they do not support first-last-avg pooling";
+    if (!aoei_pooling_is_portable(s->pooling)) {
+        snprintf(unsupported, sizeof unsupported, "they do not support %s pooling", aoe_pooling_name(s->pooling));
+        reasons[n++] = unsupported;
+    }
     if (*s->prompt && !aoei_prompt_is_prefix(s->prompt, &len))
         reasons[n++] = "they do not support prompts with text after {text}";
     if (s->bidirectional)

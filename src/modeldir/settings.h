@@ -51,6 +51,8 @@ int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *
 void aoei_settings_free(aoei_settings *s); /* accepts a zeroed struct */
 /* The name of the folder to which the dense layer of a model with these settings is written; static. */
 const char *aoei_settings_dense_folder(const aoei_settings *s);
+/* Returns 0 for a pooling over tokens that sentence-transformers does not have, so that modules.json cannot describe it. */
+int aoei_pooling_is_portable(aoe_pooling pooling);
 /* Writes a sentence to buf[size] that says why sentence-transformers, text-embeddings-inference and angle_emb compute different
  * embeddings with these settings. Returns buf, or NULL if they support all settings. */
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size);

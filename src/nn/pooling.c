@@ -86,15 +86,20 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         for (size_t c = 0; c < D; c++)
             out[c] = element(j->last, max_row(j->last, begin, T, c), c);
         break;
-    default:
+    case AOE_POOLING_CLS_LAST_AVG:
+    case AOE_POOLING_LAST_AVG:
+    case AOE_POOLING_FIRST_LAST_AVG:
         for (size_t c = 0; c < D; c += COLUMNS)
             mean_columns(j, out + c, begin, T, c, D - c < COLUMNS ? D - c : COLUMNS);
+        break;
+    default:
+        assert(!"a pooling over tokens");
     }
 }
 
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch) {
-    assert(pooling > AOE_POOLING_AUTO && pooling < AOE_POOLING_COUNT);
+    assert(pooling > AOE_POOLING_AUTO && pooling < AOE_POOLING_CELL_LAST);
     pool_job j = {.ctx = ctx, .pooling = pooling, .out = out, .first = first, .last = last, .batch = batch};
     aoei_parallel_for(ctx->pool, batch->n_texts, forward_task, &j);
 }
@@ -116,35 +121,40 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     const float *dout = aoei_tensor_at(j->out, task, 0);
     float *d = aoei_f32(j->dlast) + begin * j->dlast.ld;
     const double half_share = 0.5 / (double)T;
+    if (j->pooling == AOE_POOLING_CLS || j->pooling == AOE_POOLING_LAST_TOKEN || j->pooling == AOE_POOLING_LAST_MAX)
+        for (size_t t = 0; t < T; t++)
+            memset(d + t * j->dlast.ld, 0, D * sizeof *d);
     switch (j->pooling) {
+    case AOE_POOLING_CLS:
+        memcpy(d, dout, D * sizeof *d);
+        break;
+    case AOE_POOLING_LAST_TOKEN:
+        memcpy(d + (T - 1) * j->dlast.ld, dout, D * sizeof *d);
+        break;
+    case AOE_POOLING_LAST_MAX:
+        for (size_t c = 0; c < D; c++)
+            d[(max_row(j->last, begin, T, c) - begin) * j->dlast.ld + c] = dout[c];
+        break;
     case AOE_POOLING_LAST_AVG:
         spread(j->dlast, begin, T, dout, 1 / (double)T);
-        return;
+        break;
     case AOE_POOLING_FIRST_LAST_AVG:
         spread(j->dlast, begin, T, dout, half_share);
         spread(j->dfirst, begin, T, dout, half_share);
-        return;
+        break;
     case AOE_POOLING_CLS_LAST_AVG:
         spread(j->dlast, begin, T, dout, half_share);
         for (size_t c = 0; c < D; c++)
             d[c] = (float)((double)dout[c] * (0.5 + half_share));
-        return;
-    default:
         break;
-    }
-    for (size_t t = 0; t < T; t++)
-        memset(d + t * j->dlast.ld, 0, D * sizeof *d);
-    if (j->pooling == AOE_POOLING_LAST_MAX) {
-        for (size_t c = 0; c < D; c++)
-            d[(max_row(j->last, begin, T, c) - begin) * j->dlast.ld + c] = dout[c];
-    } else {
-        memcpy(j->pooling == AOE_POOLING_CLS ? d : d + (T - 1) * j->dlast.ld, dout, D * sizeof *d);
+    default:
+        assert(!"a pooling over tokens");
     }
 }
 
 void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling, aoei_tensor dout,
                         aoei_tensor last, const aoei_batch *batch) {
-    assert(pooling > AOE_POOLING_AUTO && pooling < AOE_POOLING_COUNT);
+    assert(pooling > AOE_POOLING_AUTO && pooling < AOE_POOLING_CELL_LAST);
     pool_job j = {.ctx = ctx, .pooling = pooling, .out = dout, .last = last, .dfirst = dfirst, .dlast = dlast, .batch = batch};
     aoei_parallel_for(ctx->pool, batch->n_texts, backward_task, &j);
 }

@@ -252,7 +252,7 @@ static void log_settings(const aoei_trainer *t) {
     aoe_model_describe(t->base, text, sizeof text);
     aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s", text);
     const aoei_settings *s = &t->base->settings;
-    const char *limitation = s->pooling == AOE_POOLING_FIRST_LAST_AVG ? aoei_settings_limits(s, text, sizeof text) : NULL;
+    const char *limitation = !aoei_pooling_is_portable(s->pooling) ? aoei_settings_limits(s, text, sizeof text) : NULL;
     if (limitation && t->task->embeds)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limitation);
 }
