@@ -73,7 +73,8 @@ typedef struct cli_session {
     aoe_embedder *embedder;
 } cli_session;
 
-/* Returns 0, or 1 after reporting the error. The caller closes *s in both cases. */
+/* Opens the context, the model and the embedder. Returns 0, or 1 after reporting the error. The caller closes *s in both
+ * cases. */
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
 void cli_session_describe(const cli_session *s); /* prints a note with pooling, data type and instruction set */
 void cli_session_close(cli_session *s);          /* accepts a zeroed or partly opened session */

@@ -104,7 +104,7 @@ void cli_progress_update(cli_progress *p, size_t done, size_t total, const char 
     if (total)
         format_bar(bar, sizeof bar, done, total);
     if (used + strlen(bar) + strlen(line) >= width)
-        bar[0] = 0; /* numbers are more important than the bar */
+        bar[0] = 0; /* if the terminal is too narrow, only the numbers are shown */
     cli_progress_fit(line, width > used ? width - used - 1 : 0);
     fprintf(stderr, "\r%s%s %s\033[K", p->what, bar, line);
     fflush(stderr);

@@ -118,7 +118,7 @@ int cli_lines_open(cli_lines *l, const char *const *path, size_t n) {
         struct stat st;
         const char *name = n ? path[l->next] : "-";
         if (strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISFIFO(st.st_mode)) {
-            l->next++; /* a named pipe can be read only once */
+            l->next++; /* a named pipe is not checked, because it can be read only once */
             continue;
         }
         code = open_next(l) || check_file(l);

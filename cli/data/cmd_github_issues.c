@@ -345,7 +345,8 @@ static int list_repositories(job *j, const cli_args *args) {
     return CLI_GO;
 }
 
-/* An empty variable counts as unset, unless --token-env names it. */
+/* Sets the access token from the environment. Fails if the variable that --token-env names is unset or empty. Without
+ * --token-env, an empty variable counts as unset, and requests are sent without a token if no variable is set. */
 static int find_token(options *o) {
     static const char *const usual[] = {"GITHUB_TOKEN", "GH_TOKEN"};
     if (o->token_env) {
@@ -362,7 +363,8 @@ static int find_token(options *o) {
     return 0;
 }
 
-/* Path of the cache in the user's cache directory, which is created; malloc'd. NULL after reporting an error. */
+/* Returns the path of the cache in the user's cache directory, which is created if necessary. The caller frees the path with
+ * free(). Returns NULL after reporting an error. */
 static char *user_cache(void) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const int has_xdg = xdg && *xdg == '/';
@@ -400,7 +402,7 @@ static int report_failure(job *j, const aoe_github_result *r, int code, const ao
     return 128 + cli_interrupted();
 }
 
-/* The first split that has an output file but no rows; AOE_ISSUES_SPLITS if there is none. */
+/* Returns the first split that has an output file but no rows; AOE_ISSUES_SPLITS if there is none. */
 static size_t find_empty(const options *o, const aoe_github_result *r) {
     size_t i = 0;
     while (i < AOE_ISSUES_SPLITS && (!o->g.name[i] || r->positives[i]))

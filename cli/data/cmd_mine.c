@@ -140,7 +140,7 @@ static const cli_option choice_table[] = {
      .help = "draw negatives at random from the remaining candidates instead of selecting the nearest ones"},
 };
 
-/* One text becomes a string, several alternatives become an array. */
+/* Returns a single text as a JSON string, and several alternatives as an array of strings. */
 static json_t *texts_value(const aoe_text *texts, size_t n) {
     if (n == 1)
         return cli_json_text(texts->data, texts->len);

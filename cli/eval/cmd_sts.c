@@ -36,7 +36,8 @@ static const char *why_undefined(const aoe_sts_result *r) {
                                           : "all cosines are equal";
 }
 
-/* Texts are counted in files and subsets only, because totals contain them again. */
+/* Stores a result. Empty and truncated texts are counted only in the results of files and subsets, because totals contain
+ * these texts again. */
 static void keep(void *user, const aoe_sts_result *r) {
     const row kept = {*r, why_undefined(r)};
     const int is_part = r->row == AOE_STS_FILE || r->row == AOE_STS_SUBSET;

@@ -44,7 +44,8 @@ static const cli_option suite_table[] = {
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
-/* The average, which is the last result, counts the texts of all sets. */
+/* Stores a result. Empty and truncated texts are counted only in the average, which is the last result and contains the
+ * counts of all sets. */
 static void keep(void *user, const aoe_suite_result *r) {
     cli_eval *e = user;
     options *o = e->own;

@@ -218,7 +218,7 @@ static void heading(cli_table *t, cli_table_format format) {
     cli_table_cells(t, is_csv ? csv : plain, t->columns);
 }
 
-/* label: name of the evaluation file in the table */
+/* Adds the row r to the table. label: name of the evaluation file. */
 static void add_row(cli_table *t, cli_table_format format, const cli_experiment *e, const aoe_compare_row *r,
                     const char *label) {
     const int digits = format == CLI_TABLE_CSV ? 4 : 2;

@@ -243,7 +243,7 @@ static int fill_densities(job *j, column *c) {
         const size_t n = choose(j, c, row, chosen);
         double width = n ? aoe_bandwidth(chosen, n) : 1;
         if (!(width > 0.5 * (c->end - c->begin) / (POINTS - 1)))
-            width = (c->end - c->begin) / 100; /* nearly equal values: a narrow but visible peak */
+            width = (c->end - c->begin) / 100; /* if all values are nearly equal, the curve is a narrow but visible peak */
         double *density = c->density + row * POINTS;
         failed = n && aoe_density(chosen, n, width, c->low, c->high, at, POINTS, density, &err);
         c->median[row] = aoe_quantile(chosen, n, 0.5);

@@ -144,7 +144,7 @@ static int estimate(violin *v) {
     const size_t m = take_sample(v, sample);
     double width = aoe_bandwidth(sample, m);
     if (!(width > 0))
-        width = 0.05; /* all texts have the same length */
+        width = 0.05; /* if all lengths are equal, the curve is a narrow peak */
     const double low = log(fmax(v->quantile[0] - 0.5, 0.25)), high = log(v->quantile[4] + 0.5);
     for (int k = 0; k < POINTS; k++)
         v->at[k] = low + (high - low) * k / (POINTS - 1);

@@ -29,7 +29,7 @@ static int is_other(const char *key) {
     return 0;
 }
 
-/* Returns the array with room for at least n + 1 elements of `size` bytes. */
+/* Enlarges the array, if necessary, to at least n + 1 elements of `size` bytes, and returns it. */
 static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
     if (n < *capacity)
         return array;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads the log of a training run, OUTPUT/train-log.jsonl: the losses of each step and the scores of evaluations. Every
- * number in a step event whose key is not known to be something else is read as a loss, so new losses need no change of
- * this code.
+ * Reads the log of a training run, OUTPUT/train-log.jsonl: the losses of each step and the scores of evaluations. Each number
+ * in a step event is read as a loss, unless its key is one of the known keys that are not losses. New losses therefore need no
+ * change of this code.
  */
 #ifndef AOE_CLI_PLOT_RUN_LOG_H
 #define AOE_CLI_PLOT_RUN_LOG_H
@@ -23,7 +23,7 @@ typedef struct cli_run_log {
     int pretraining;             /* 1: pretraining run, whose scores are negative losses */
 } cli_run_log;
 
-/* Returns 0, or 1 after reporting the error. The caller frees *log in both cases. */
+/* Reads the log `path` into *log. Returns 0, or 1 after reporting the error. The caller frees *log in both cases. */
 int cli_run_log_read(cli_run_log *log, const char *path);
 void cli_run_log_free(cli_run_log *log); /* accepts a zeroed log */
 /* Returns the index of a loss in log->part, or log->parts if there is no such loss. */

@@ -120,7 +120,7 @@ static int print_text(job *j, aoe_text text) {
     aoe_error err;
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
-    /* a text without tokens is an error if special tokens are disabled or the line is plain text, unless the tokenizer drops
+    /* fails for a text without tokens if special tokens are disabled or the line is plain text, unless the tokenizer drops
      * unknown words */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_line(j, "the text has no tokens; remove the line");

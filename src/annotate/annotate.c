@@ -27,7 +27,8 @@ enum { MAX_SENTENCES = 1000, SIDES = 2, NO_CALL = 0 };
 /* What a call requests: sentences with the same meaning as the input, or with the opposite meaning. */
 typedef enum side { POSITIVE, NEGATIVE } side;
 
-/* Whether a sentence is written, or why not: a copy of the input, a repetition, both a positive and a negative. */
+/* Whether a sentence is written (KEPT), or the reason why it is not. COPY: it equals the input. REPEATED: it equals an
+ * earlier sentence. CONFLICT: it is both a positive and a negative of the input. */
 typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
 
 /* A sentence that a response contains. */
@@ -262,7 +263,8 @@ static int write_pairs(job *j, const input *in, aoe_error *err) {
     return rc;
 }
 
-/* Returns the n-th kept sentence (counted from 0) of a model and side; NULL if there are fewer. */
+/* Returns the n-th sentence (counted from 0) with the fate KEPT that this model wrote for this side. Returns NULL if the
+ * model wrote fewer such sentences. */
 static const sentence *nth_kept(const job *j, size_t model, side of, size_t n) {
     for (size_t i = 1; i < j->n_found; i++) {
         const sentence *s = &j->found[i];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The calls of a job. Calls that the cache cannot answer (open calls) are assigned to threads in order. With a spending limit,
- * a call starts only after all earlier calls have started, and only if the limit permits its maximum cost in addition to the
- * recorded spending and the maximum cost of all running calls with all their remaining attempts. An unusable response is
- * recorded with its maximum cost; the call is retried when all earlier calls have ended, if the limit permits. The set of calls
- * and attempts therefore depends on the responses and not on their timing: a later call starts only if the limit permits all
- * attempts of the earlier calls.
+ * a call starts only after all earlier calls have started, and only if the limit permits the sum of three amounts: the recorded
+ * spending, the maximum cost of this call, and the maximum cost of all remaining attempts of the running calls. An unusable
+ * response is recorded with its maximum cost; the call is retried when all earlier calls have ended, if the limit permits. The
+ * set of calls and attempts therefore depends on the responses and not on their timing: a later call starts only if the limit
+ * permits all attempts of the earlier calls.
  */
 #include "annotate/calls.h"
 
@@ -28,7 +28,8 @@
 
 enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_RESPONSE = 16 << 20, ATTEMPTS = 6 };
 
-/* State of a call: without a response; response from the cache; response from the endpoint; failed. */
+/* State of a call. CALL_OPEN: it has no response yet. CALL_CACHED: its response is from the cache. CALL_ANSWERED: its
+ * response is from the endpoint. CALL_FAILED: it ended without a response. */
 typedef enum call_state { CALL_OPEN, CALL_CACHED, CALL_ANSWERED, CALL_FAILED } call_state;
 
 typedef struct call {
@@ -357,8 +358,8 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Returns 1 if the i-th open call may be retried; 0 if not; -1 if it must wait until other calls have ended. Later calls
- * started only if the limits also permit this attempt. */
+/* Returns 1 if the i-th open call may be retried; 0 if not; -1 if it must wait until other calls have ended. The pending
+ * amounts of later calls are ignored, because a later call started only if the limits permitted all attempts of this call. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (!is_bounded(c->o) || has_ended(c) || attempts_left(c, x) <= 0)
@@ -437,7 +438,8 @@ static aoei_response_class retry(task *t, call *x) {
     return t->dropped ? AOEI_RESPONSE_FINAL : AOEI_RESPONSE_INVALID;
 }
 
-/* An aoei_classify_fn. An exhausted account is not a temporary limit; an unusable response is requested again. */
+/* An aoei_classify_fn. A response that reports an exhausted account is final, although it has status 429 like a temporary
+ * limit. A request with an unusable response is sent again. */
 static aoei_response_class classify_response(void *user, const aoei_http_response *r) {
     task *t = user;
     call *x = &t->c->call[t->c->open[t->index]];
@@ -591,7 +593,8 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     return rc;
 }
 
-/* Returns the error of the run: cancelled, or failed calls. */
+/* Returns the error of the run: AOE_ECANCELLED if the caller cancelled it; the error in c->err if the run was aborted or
+ * failed calls are not skipped; otherwise 0. */
 static int report_failures(const aoei_chat_calls *c, aoe_error *err) {
     if (c->stopped)
         return aoei_fail(err, AOE_ECANCELLED, "the run was cancelled; run again to resume it");

@@ -29,8 +29,9 @@ static int append_content(aoei_buffer *out, const json_t *content) {
     return append_string(out, content);
 }
 
-/* Reads the message of a choice, or in a stream a part of the message. `message`: key of the message. Sets *ended to 1 if the
- * message is complete. */
+/* Reads one choice of a response and appends its text to r->content. Without streaming, a choice contains the complete
+ * message; in a stream, it contains a part of the message. `message`: key of the message in `choice`. Sets *ended to 1 if
+ * the message is complete. */
 static int read_choice(aoei_chat_reply *r, const json_t *choice, const char *message, int *ended) {
     const json_t *m = json_object_get(choice, message), *refusal = json_object_get(m, "refusal");
     const char *reason = json_string_value(json_object_get(choice, "finish_reason"));

@@ -23,7 +23,8 @@ typedef struct aoei_chat_reply {
 int aoei_chat_reply_read(aoei_chat_reply *r, aoe_text body, aoe_error *err);
 void aoei_chat_reply_free(aoei_chat_reply *r); /* accepts a zeroed struct */
 
-/* Append a response to out in the format of the cache, and read it back. Errors: AOE_EFORMAT, AOE_ENOMEM. */
+/* aoei_chat_reply_store appends a response to `out` in the format of the cache. aoei_chat_reply_load reads a response in
+ * this format. Errors: AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out);
 int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err);
 

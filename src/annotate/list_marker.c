@@ -129,8 +129,9 @@ static size_t skip_bold(aoe_text s) {
     return skip_text(s, bold);
 }
 
-/* Returns the length of the separator after a number; 0 if there is none. Sets *tight to 1 if the text of the item may follow
- * the separator without a space, and *bare to 1 if there is no separator but a space or the end of the line. */
+/* Returns the length of the separator after a number; 0 if there is none. Sets *tight to 1 if the text of the item may
+ * follow the separator without a space, and *bare to 1 if the number is followed by a space or the end of the line instead
+ * of a separator. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",
                                        "\xEF\xBC\x9A", "\xEF\xBC\x89", NULL}; /* 、．。：） */

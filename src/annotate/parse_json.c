@@ -30,7 +30,7 @@ static size_t spaces(aoe_text s) {
     return n;
 }
 
-/* Returns 1 if a closing quote ends a string, given the text after the quote. */
+/* Returns 1 if the quote before `after` ends the string, and 0 if it is a character of the string, such as an apostrophe. */
 static int ends_string(aoe_text after) {
     const aoe_text s = aoei_text_skip(after, spaces(after));
     return !s.len || memchr(",:]};)", s.data[0], 6) != NULL || (spaces(after) && memchr(after.data, '\n', spaces(after))) ||
@@ -53,7 +53,8 @@ static uint32_t hex4(aoe_text s, int *ok) {
     return v;
 }
 
-/* Appends the character of an escape sequence to out. s starts after the backslash. Returns the length of the sequence in s. */
+/* Appends the character of an escape sequence to `out`. \n, \r and \t become a space. For a control character and for an
+ * invalid \u sequence, nothing is appended. s starts after the backslash. Returns the length of the sequence in s. */
 static size_t unescape(aoei_buffer *out, aoe_text s) {
     char utf8[4];
     int ok;
@@ -117,7 +118,8 @@ const char *aoei_json_list_find(aoe_text plain) {
     return NULL;
 }
 
-/* Class of an object's key: other keys; keys of requested sentences; keys of values that are never sentences. */
+/* Class of a key. KEY_ANSWER: its value is a requested sentence. KEY_OTHER: its value is never a requested sentence.
+ * KEY_NONE: the key is unknown. */
 typedef enum key_class { KEY_NONE, KEY_ANSWER, KEY_OTHER } key_class;
 
 static key_class class_of(aoe_text key) {
@@ -133,8 +135,9 @@ static key_class class_of(aoe_text key) {
     return aoei_text_contains_any(key, answers) ? KEY_ANSWER : KEY_NONE;
 }
 
-/* Scans the strings of the text. Adds those whose key has the class `wanted`, or, if count is not NULL, only counts the strings
- * whose key has the class KEY_ANSWER. */
+/* Scans the strings of the text up to the first unterminated string. If count is NULL, adds the strings whose key has the
+ * class `wanted` to the list. Otherwise adds no strings, and increases *count by the number of strings whose key has the
+ * class KEY_ANSWER. */
 static int scan(aoei_sentences *l, aoe_text json, key_class wanted, size_t *count) {
     aoei_buffer string = {0};
     key_class key = KEY_NONE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Parses scores. The context of a number in the response determines its rank. From highest to lowest, the number is called the
- * final score; is called a score or followed by a suffix such as "/5" or "out of 5"; or is any other number. All numbers of the
- * highest rank that occurs must be equal.
+ * Parses scores. The context of a number in the response determines its rank. The highest rank is for numbers that the response
+ * calls the final score. The next rank is for numbers that it calls a score, and for numbers with a suffix such as "/5" or "out
+ * of 5". All other numbers have the lowest rank. A response has a score only if all its numbers of the highest occurring rank
+ * are equal.
  */
 #include "annotate/parse_score.h"
 

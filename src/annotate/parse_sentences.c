@@ -48,7 +48,7 @@ static int split_introduction(lines *l) {
             const aoei_marker m = aoei_marker_read(item);
             if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
                 continue;
-            if (!has_item_two(l, i, item)) /* nor is the line split before a later "1." */
+            if (!has_item_two(l, i, item)) /* a later "1." in the line is not tried */
                 break;
             if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
                 return AOE_ENOMEM;

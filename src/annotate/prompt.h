@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates with the placeholders {size}, {text}, {text1} and {text2}. They are replaced in a single pass, so that
- * braces in a text are preserved. The default templates are those of figure 4 of the AnglE paper, and a template for scores.
+ * Prompt templates with the placeholders {size}, {text}, {text1} and {text2}. All placeholders are replaced in a single pass,
+ * so a text that contains "{text}" is not changed. The default templates for positives and negatives are from figure 4 of the
+ * AnglE paper. The default template for scores is not from a paper.
  */
 #ifndef AOEI_ANNOTATE_PROMPT_H
 #define AOEI_ANNOTATE_PROMPT_H

@@ -197,7 +197,7 @@ int aoei_reply_plain(aoei_buffer *out, aoe_text s) {
             bytes = s.len > 1 && s.data[1] == '\n' ? 2 : 1;
             with = "\n";
         } else if (s.data[0] == '<' && (bytes = line_tag(s, &with)) != 0) {
-            /* the tag was replaced */
+            /* line_tag has already set `with` and `bytes` */
         } else if ((s.data[0] == '<' || s.data[0] == '[') && (bytes = template_token(s, &ends)) != 0) {
             if (ends && begun)
                 break;

@@ -97,7 +97,7 @@ static int fail_column(const job *j, aoe_text name, aoe_error *err) {
     return aoei_columns_fail(j->table, problem, "set options.columns to text1=NAME,text2=NAME", err);
 }
 
-/* Parses options.columns, "text1=NAME,text2=NAME". A text without an entry keeps its column. */
+/* Parses options.columns, "text1=NAME,text2=NAME". j->text[i] is not changed for a text that the option does not contain. */
 static int read_columns(job *j, const char *s, aoe_error *err) {
     while (*s) {
         const size_t len = strcspn(s, ","), key = strcspn(s, "=");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A collection run: the issues of repositories, the cache keys of the API responses with their texts, and mentions of
- * duplicates. github_rest.c and github_graphql.c fill it. github_resolve.c converts mentions to links, and issues_pairs.c
- * converts links to pairs.
+ * A collection run: the issues of repositories, the cache keys of the API responses that contain the texts of the issues, and
+ * mentions of duplicates. github_rest.c and github_graphql.c fill it. github_resolve.c converts mentions to links, and
+ * issues_pairs.c converts links to pairs.
  */
 #ifndef AOEI_COLLECT_COLLECTION_H
 #define AOEI_COLLECT_COLLECTION_H
@@ -57,8 +57,8 @@ typedef struct aoei_collection {
 
 void aoei_collection_free(aoei_collection *c); /* accepts a zeroed struct */
 
-/* Finds or adds a repository by name and sets *repo to its index. If the repository was renamed (aoei_collect_renamed), it is
- * the index under the current name. Errors: AOE_ENOMEM. */
+/* Finds or adds a repository by name and sets *repo to its index. If aoei_collect_renamed has recorded a new name of the
+ * repository, *repo is the index of the new name. Errors: AOE_ENOMEM. */
 int aoei_collect_repo(aoei_collection *c, aoe_text name, uint32_t *repo, aoe_error *err);
 /* Records that the repository with index `old` was renamed and now has the index `now`. */
 void aoei_collect_renamed(aoei_collection *c, uint32_t old, uint32_t now);

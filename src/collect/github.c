@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Requests to GitHub with fetch.h and the cache. A status other than 200, or a server failure, concerns one repository or
- * issue, so it is returned as a response. Only a rejected token is an error. GraphQL reports errors with status 200; read_query
- * converts them to the statuses of REST.
+ * issue, so it is returned as a response. Only a rejected or missing token makes a function fail. GraphQL reports errors with
+ * status 200; read_query converts them to the statuses of REST.
  */
 #include "collect/github.h"
 
@@ -202,7 +202,8 @@ static aoei_response_class classify_and_record(void *user, const aoei_http_respo
     return class;
 }
 
-/* Returns 1 if the server was reached but failed, which may concern only this URL. */
+/* Returns 1 if the server was reached but gave no usable response. The failure may concern only this URL, so the other
+ * requests are still sent. */
 static int is_failure(const aoei_http_response *r, const classification *j) {
     return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
 }

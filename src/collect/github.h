@@ -25,7 +25,7 @@ typedef struct aoei_github {
     aoei_http *http;             /* connection, owned */
     aoei_fetch *rest_fetch, *graphql_fetch; /* rate limits and counts of REST and GraphQL, which have separate quotas; owned */
     aoe_github_progress progress;           /* last reported progress */
-    uint64_t absent;                        /* offline: number of responses that are not in the cache */
+    uint64_t absent;                        /* number of responses that are not in the cache, in offline mode */
     int cancelled;                          /* 1: the progress callback requested cancellation */
 } aoei_github;
 

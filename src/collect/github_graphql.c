@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads a repository through GraphQL. A query returns fifty issues, each with its first hundred timeline items: comments,
- * and events that name the original of a duplicate. Only an issue with more items needs further queries.
+ * Reads a repository through GraphQL. A query returns up to fifty issues and the first hundred timeline items of each issue. An
+ * item is a comment or an event that marks or unmarks the issue as a duplicate of another issue. A repository with more issues,
+ * or an issue with more items, needs further queries.
  */
 #include "collect/github_graphql.h"
 
@@ -35,8 +36,8 @@ static const char *next_cursor(const json_t *connection) {
     return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor")) : NULL;
 }
 
-/* Returns the variables of a query; NULL if out of memory. The variable "number" is omitted if number is 0, "after" if it is
- * NULL. */
+/* Returns the variables of a query; NULL if out of memory. If number is 0, the variable "number" is omitted. If `after` is
+ * NULL, the variable "after" is omitted. */
 static json_t *variables(const char *full_name, uint64_t number, const char *after) {
     aoei_json_init();
     const char *slash = strchr(full_name, '/');
@@ -81,7 +82,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         code = aoei_github_check_page(&pages, cursor, err);
         if (code)
             break;
-        aoei_free(after); /* the cursor is part of the response, which is replaced */
+        aoei_free(after); /* the cursor is copied, because the next query overwrites the response that contains it */
         after = aoei_strdup(cursor);
         if (!after) {
             code = aoei_fail_nomem(err, strlen(cursor));
@@ -89,7 +90,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         }
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
         if (!code && a.status != 200) {
-            c->result->unread += a.status != 0; /* in offline mode, missing responses are counted elsewhere */
+            c->result->unread += a.status != 0; /* status 0: aoei_github.absent already counts the missing response */
             aoei_collect_weaken(c, first);
         }
         if (code || a.status != 200)
@@ -136,7 +137,8 @@ static int read_page(aoei_collection *c, reading *r, const aoei_github_response 
     return !code && r->more && !r->after ? aoei_fail_nomem(err, 0) : code;
 }
 
-/* Stores the current name of the repository, which the first response contains. */
+/* On the first call, stores the current name of the repository, which every response contains, in r->name, adds the
+ * repository to the collection, and records that it was renamed from the name `given`. Later calls do nothing. */
 static int store_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
     const aoe_text full = aoei_json_text_of(json_object_get(repository, "nameWithOwner"));
     uint32_t old;

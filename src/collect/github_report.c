@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Writes the pairs with their texts as tables. First the bodies of all issues that are in a pair, the chosen issues, are loaded
- * from the cache, one page after the other. Template lines are lines that many of these bodies contain, so the cleaned texts
- * are known only after that. Issues whose texts become equal through cleaning are dropped if they are in different splits.
+ * from the cache, one page after the other. Template lines are lines that many of these bodies contain, so texts can be cleaned
+ * only after all bodies have been loaded. Issues whose texts become equal through cleaning are dropped if they are in different
+ * splits.
  */
 #include "collect/github_report.h"
 
@@ -166,7 +167,8 @@ static int by_text(const void *pa, const void *pb, void *user) {
     return (a->split > b->split) - (a->split < b->split);
 }
 
-/* Marks issues as dropped whose texts, after the removal of template lines, are equal to a text of an earlier split. */
+/* Sets `dropped` of every issue whose text, after the removal of template lines, equals the text of an issue in an earlier
+ * split. */
 static int find_dropped(reporter *r, aoe_error *err) {
     int empty, code = AOE_OK;
     if (!r->counts)
@@ -292,7 +294,7 @@ static int write_split(reporter *r, size_t split, aoe_error *err) {
         result->positives[split]++;
         result->negatives[split] += negatives;
         result->without += negatives < p->n_negatives &&
-                           p->n_negatives == o->negatives; /* pairs with fewer negatives from the start are already counted */
+                           p->n_negatives == o->negatives; /* aoei_issue_pairs.without already counts the other pairs */
         code = written ? write_pair(r, p, err) : AOE_OK;
     }
     if (!code && written)

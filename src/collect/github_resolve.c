@@ -141,7 +141,7 @@ static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     for (size_t i = 0; i < n && !code; i++) {
         s[i] = (ordered_mention){c->mention[begin + i], i};
         code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo,
-                                 err); /* the repository under its current name */
+                                 err); /* replaces an old name of the repository by the current one */
     }
     if (!code)
         qsort(s, n, sizeof *s, by_issue);

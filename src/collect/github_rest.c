@@ -145,7 +145,7 @@ static int read_comments(aoei_collection *c, const aoei_github_response *a, void
 static void finish_list(aoei_collection *c, const ending *e, size_t first) {
     if (e->status != 200)
         aoei_collect_weaken(c, first);
-    c->result->unread += e->status != 200 && e->status != 0; /* in offline mode, missing responses are counted elsewhere */
+    c->result->unread += e->status != 200 && e->status != 0; /* status 0: aoei_github.absent already counts the response */
 }
 
 /* Reads the timelines of marked issues, which also contain revocations, and on request the comments of the other issues. */

@@ -112,7 +112,7 @@ static int add_name(char ***names, size_t *n, size_t *capacity, aoe_text name, a
 }
 
 int aoei_issues_repo(aoei_issues *s, aoe_text name, uint32_t *repo, aoe_error *err) {
-    name.len = strnlen(name.data, name.len); /* names are compared as C strings */
+    name.len = strnlen(name.data, name.len); /* the name ends at a NUL, because names are compared as C strings */
     int code = reserve_slot(&s->by_repo, s, hash_of_repo, err);
     if (code)
         return code;

@@ -220,8 +220,9 @@ static uint32_t next_random(aoei_candidates *c, const constraints *q) {
     return NO_CANDIDATE;
 }
 
-/* Returns the place of a candidate that shares a label with the query, or NO_CANDIDATE. The rarest label with a candidate that
- * was not chosen before has precedence; otherwise any candidate with a common label is chosen. */
+/* Returns the place of a candidate that shares a label with the query, or NO_CANDIDATE. Tries the labels of the query from
+ * the rarest to the most frequent, with TRIES random draws per label. Returns the first drawn candidate that is allowed and
+ * was not chosen before. If there is none, returns the first drawn candidate that is allowed. */
 static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
     uint32_t second = NO_CANDIDATE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Links, guesses and equal texts all join issues into clusters. A guess gives no positive pair, but its two issues must be in
- * one split and must not become a negative pair. Clusters with pairs are divided among the splits by their numbers of pairs,
- * the other clusters (most are a single issue) by their numbers of issues. Both kinds therefore follow the split ratios.
+ * one split and must not become a negative pair. Clusters are assigned to splits in two steps. The clusters with pairs are
+ * divided so that the numbers of pairs follow the split ratios. The other clusters, most of which are a single issue, are
+ * divided so that the numbers of issues follow the split ratios.
  */
 #include "collect/issues_pairs.h"
 
@@ -25,7 +26,7 @@ typedef struct builder {
     unsigned char *open;   /* [n_clusters] 1: an issue of the cluster is marked as a duplicate of an unknown original; owned */
 } builder;
 
-/* An issue and its sort key, the text hash or the group (group_of). */
+/* An issue and the key by which issues are sorted: the hash of its text, or its group (group_of). */
 typedef struct entry {
     uint64_t key;
     uint32_t issue;

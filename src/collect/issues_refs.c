@@ -168,7 +168,8 @@ static int read_plain(cursor *c, aoei_issue_ref *ref) {
     return 1;
 }
 
-/* Reads [text](URL) at the cursor. The URL has precedence over the text. Returns 1, 0 or -1 as read_link does. */
+/* Reads [text](URL) at the cursor. If the URL refers to an object in a repository, the text is ignored. Returns 1, 0 or -1
+ * as read_link does. */
 static int read_bracket(cursor *c, aoei_issue_ref *ref) {
     const size_t max_bytes = c->len - c->at < LINK ? c->len - c->at : LINK;
     const char *close = memchr(c->s + c->at, ']', max_bytes);
@@ -414,7 +415,7 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
     if (r->n > first && is_about_another(c, trigger, &r->own, &r->ref[first]))
         r->n = first;
     aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : classify(c, trigger, &r->own);
-    if (choice && kind == AOEI_REF_STATED) /* only one of the references is the original */
+    if (choice && kind == AOEI_REF_STATED) /* with "or", it is unknown which reference is the original */
         kind = AOEI_REF_GUESS;
     for (size_t i = first; i < r->n; i++)
         r->ref[i].kind = kind;

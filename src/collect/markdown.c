@@ -140,8 +140,8 @@ static void mask_line(scan *m, char *s, size_t len) {
 }
 
 /* Masks code spans in the paragraph s[0, len): from a run of backticks to the next run of equal length. A run without such
- * an end is ordinary text. missing[n] is 1 if a search for a closing run of n backticks has failed; it is not repeated, because
- * the remaining text cannot contain one either. */
+ * an end is ordinary text. missing[n] is 1 if a search for a closing run of n backticks has failed; the search is then not
+ * repeated, because the remaining text cannot contain such a run either. */
 static void mask_spans(char *s, size_t len) {
     enum { RUNS = 32 };
     uint8_t missing[RUNS] = {0};

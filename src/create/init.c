@@ -32,7 +32,7 @@
 #define MIN_POSITIONS ((size_t)3)        /* [CLS], one token, [SEP] */
 #define BUFFER_FLOATS ((size_t)64 << 20) /* size of the buffer of generated weights, unless one weight is larger */
 
-/* Stands for the file name in error messages about the configuration, which is not read from a file. */
+/* Replaces the file name in error messages about the configuration, because this configuration is not read from a file. */
 static const char *const config_source = "shape";
 
 /* Checks that there is exactly one source of the tokenizer, and the output directory. */

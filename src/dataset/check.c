@@ -192,7 +192,7 @@ static int index_files(check *c, aoe_error *err) {
 
 /* ---- checks of rows */
 
-/* Sets the other file and line of a finding to those of a row. row: row number. */
+/* Sets f->other_file and f->other_line to the file and the line of a row. row: row number. */
 static void set_other_row(const check *c, size_t row, aoe_finding *f) {
     size_t i = c->n - 1;
     while (c->file[i].start > row || !c->file[i].records.n)

@@ -27,11 +27,12 @@ typedef struct converter {
     aoei_distinct texts;               /* distinct texts of all rows */
     size_t *index;                     /* [examples.n_texts] index in `texts` of the first text that is equal to each text */
     size_t *first;                     /* [texts + 1] start of the entries of each distinct text in `next` */
-    size_t *next; /* pairs to triplets: rows with this first text; positives: ascending indices of the texts that share a row
-                     with this text */
+    size_t *next; /* entries of each distinct text. Conversion of pairs to triplets: rows whose first text it is. Conversion of
+                     positives: texts that share a row with it, in ascending order */
     size_t *candidate;   /* [n_candidates] indices of the distinct positives, in the order of their first occurrence */
     size_t n_candidates; /* number of candidates */
-    size_t *drawn;    /* [negatives] negatives of the current row; in pairs to triplets, [rows] 1: the negative row was used */
+    size_t *drawn; /* Conversion of positives: [negatives] indices of the texts drawn for the current row. Conversion of pairs
+                      to triplets: [rows] 1 if the negative row was used */
     double threshold; /* lowest label of a positive pair */
 } converter;
 

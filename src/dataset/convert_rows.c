@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Conversion between file formats. Every column is copied; a value that the output format cannot represent is an error.
+ * Conversion between file formats. Every column is copied. The conversion fails for a value that the output format cannot
+ * represent.
  */
 #include "dataset/convert_rows.h"
 

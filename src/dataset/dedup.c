@@ -15,7 +15,7 @@ typedef struct dedup {
     const aoe_data_dedup_options *o;  /* options; borrowed */
     aoei_records records;             /* rows of the file; owned, like all fields below */
     aoei_names names;                 /* distinct texts and labels */
-    aoei_distinct keys, labeled_keys; /* distinct keys of rows; distinct combinations of key and label */
+    aoei_distinct keys, labeled_keys; /* distinct keys of rows, and distinct pairs of a key and a label */
     size_t *class;                    /* [texts] class of each distinct text: the index of the first text that is equal to it */
     size_t *key;                      /* [rows] key of each row, an index in keys */
     size_t *first;                    /* [keys] first row with this key */

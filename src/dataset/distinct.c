@@ -15,8 +15,8 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* Returns a hash of the text. It is folded because the high bits of FNV-1a depend on every byte, but the table uses the low
- * bits. */
+/* Returns a hash of the text. The high bits of FNV-1a, which depend on every byte, are folded into the low bits, because the
+ * table uses only the low bits. */
 static uint64_t hash_of(aoe_text t) {
     const uint64_t h = aoei_hash(AOEI_HASH_START, t.data, t.len);
     return h ^ (h >> 32);

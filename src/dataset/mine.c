@@ -26,8 +26,9 @@ enum {
     ROWS = 4096
 }; /* number of texts per call of the embedder, of queries per search, and of rows per block */
 
-/* A query to search. Rows with one equal query text each share a search. A row with alternative queries has its own searches,
- * because the candidates to be skipped depend on all its alternatives. */
+/* A search for the nearest candidates of one query text. Rows without alternative queries share a search if their queries
+ * are in one class. A row with alternative queries has one search of its own for each alternative, because the candidates
+ * that must be skipped depend on all alternatives of the row. */
 typedef struct search {
     size_t row;        /* index of a row with this query */
     uint32_t class_of; /* class of the query text */
@@ -45,7 +46,7 @@ typedef struct miner {
     const aoe_mine_options *o;   /* options; borrowed */
     aoei_mine_texts t;           /* input */
     aoe_mine_result result;      /* counts so far */
-    double positives, negatives; /* sum of the cosines of queries with positives, and of queries with negatives */
+    double positives, negatives; /* sums of the cosines between queries and positives, and between queries and negatives */
     size_t D, k;                 /* components per vector, and number of nearest candidates per search */
     size_t searches;             /* maximum number of searches per block, for which the arrays below are allocated */
     aoei_arena arena;            /* memory of the tensors; owned */
@@ -231,7 +232,7 @@ static void search_block(miner *m, size_t n_searches) {
     m->before += n_searches;
 }
 
-/* Compares by text, then by descending score. */
+/* Comparison function of qsort for neighbors: ascending text index, then descending score. */
 static int by_text(const void *pa, const void *pb) {
     const aoei_neighbor *a = pa, *b = pb;
     if (a->text != b->text)
@@ -275,9 +276,9 @@ static double cosine(const miner *m, uint32_t a, uint32_t b) {
     return sum;
 }
 
-/* Returns the maximum cosine of a query and a positive of the row, over all pairs of alternatives with different texts; 1 if
- * all these texts are equal. Returns -infinity if all query vectors are zero, which happens if no word of the query is in the
- * vocabulary. */
+/* Returns the maximum cosine of a query and a positive of the row, over all pairs of alternatives with different texts.
+ * Returns 1 if all pairs consist of equal texts. Returns -infinity if all query vectors are zero, which happens if no word
+ * of the query is in the vocabulary. */
 static double positive_score(const miner *m, const aoei_mine_row *row) {
     double best = -INFINITY;
     int known = 0;

@@ -194,8 +194,8 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     return code;
 }
 
-/* Goes through the queries and positives of all rows. If t->member is NULL, counts the entries of each class in next;
- * otherwise stores the entries at the indices next. */
+/* Processes the queries and positives of all rows. If t->member is NULL, adds the number of entries of each class to
+ * next[class]. Otherwise stores each row in t->member at the index next[class], which is then incremented. */
 static void add_members(aoei_mine_texts *t, size_t *next) {
     for (size_t r = 0; r < t->n_rows; r++) {
         const aoei_mine_row *row = &t->row[r];

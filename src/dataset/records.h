@@ -21,9 +21,9 @@ typedef struct aoei_sheet {
     size_t group;          /* index of the group among the selected columns; 0: no group */
 } aoei_sheet;
 
-/* Opens a table. Of o, columns, input_format and delimiter are used as described in aoe_data.h. group: name of the group
- * column; NULL: none. The caller closes *s, even if the function fails. Errors: AOE_EFORMAT, AOE_EARG, those of opening a
- * table. */
+/* Opens a table. o: the fields columns, input_format and delimiter are used as described in aoe_data.h; the other fields are
+ * ignored. group: name of the group column; NULL: none. The caller closes *s, even if the function fails. Errors:
+ * AOE_EFORMAT, AOE_EARG, those of opening a table. */
 int aoei_sheet_open(aoei_sheet *s, const char *path, const aoe_table_options *o, const char *group, aoe_error *err);
 void aoei_sheet_close(aoei_sheet *s); /* accepts a zeroed struct */
 
@@ -68,11 +68,11 @@ typedef struct aoei_names {
 /* Accepts a zeroed struct. Call it before the records are freed, because names may refer to their bytes. */
 void aoei_names_free(aoei_names *names);
 
-/* Reads a file and adds its distinct values to names. A table without rows is not an error. The caller frees *r, even if the
- * function fails. Errors: AOE_EFORMAT with file and line, those of opening a table. */
+/* Reads a file and adds its distinct values to names. The function accepts a table without rows. The caller frees *r, even
+ * if the function fails. Errors: AOE_EFORMAT with file and line, those of opening a table. */
 int aoei_records_read(aoei_records *r, aoei_names *names, const char *path, const aoei_records_options *o, aoe_error *err);
 void aoei_records_free(aoei_records *r); /* accepts a zeroed struct */
-/* Fails with AOE_EFORMAT: the file has no rows, or no valid rows. */
+/* Fails with AOE_EFORMAT. The message says that the file has no rows, or no valid rows. */
 int aoei_records_fail_empty(const aoei_records *r, aoe_error *err);
 
 /* Interprets label names->labels.text[number] and sets *value if it has one. Labels true and false of JSON files are handled

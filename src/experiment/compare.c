@@ -48,8 +48,8 @@ static double score_of(const comparison *c, size_t configuration, size_t s, size
     return aoei_trial_score(&c->o->experiment, aoei_experiment_trial(c->e, configuration, s), file);
 }
 
-/* Stores in x, y and seed_index the scores of configurations a and b, and the indices, of the seeds for which both have a
- * score. If a equals b, y is set to 0. Returns the number of these seeds. */
+/* Finds the seeds for which both configurations, a and b, have a score. Stores the scores of a in c->x, the scores of b in
+ * c->y, and the indices of the seeds in c->seed_index. If a equals b, stores 0 in c->y. Returns the number of these seeds. */
 static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file) {
     size_t n = 0;
     for (size_t s = 0; s < c->o->experiment.n_seeds; s++) {
@@ -95,8 +95,8 @@ static int load_cosines(const comparison *c, size_t configuration, size_t file, 
     return code;
 }
 
-/* Computes the bootstrap interval of the mean score of configuration a or, if b is another configuration, of the difference a
- * - b. Uses the first n seeds of c->seed_index. */
+/* Computes a bootstrap interval from the first n seeds of c->seed_index. If a equals b, it is the interval of the mean score
+ * of configuration a. Otherwise, it is the interval of the mean score of a minus the mean score of b. */
 static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t n, aoe_interval *interval, aoe_error *err) {
     const aoe_configuration *configuration = c->o->experiment.configurations;
     double *x = NULL, *y = NULL, *gold = NULL, *again = NULL;

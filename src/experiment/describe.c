@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/options.h"
 
-/* Type of an option field: string, size_t, int (also enums) or double. */
+/* Type of an option field. TEXT: string; COUNT: size_t; INTEGER: int or an enum; REAL: double. */
 typedef enum kind { TEXT, COUNT, INTEGER, REAL } kind;
 
 /* An option that a description contains. */
@@ -72,7 +72,7 @@ static const field fields[] = {
     FIELD("lora.load_8bit", INTEGER, lora.load_8bit),
 };
 
-/* Return the JSON value of an option: "auto" for AOE_AUTO. */
+/* These functions return the JSON value of an option. The value is "auto" if the option is AOE_AUTO. */
 static json_t *integer(json_int_t x) {
     return x == AOE_AUTO ? json_string("auto") : json_integer(x);
 }

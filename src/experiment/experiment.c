@@ -172,7 +172,7 @@ const aoei_trial *aoei_experiment_best(const aoei_experiment *e) {
 
 /* ---- events */
 
-/* Returns the number of threads of each trial: those of the experiment divided among the jobs, but at least 1. */
+/* Returns the number of threads of each trial: the threads of the experiment divided by the number of jobs, but at least 1. */
 static size_t threads_per_trial(const aoei_experiment *e) {
     const size_t threads = e->o->threads == AOE_AUTO ? aoei_pool_default_threads() : e->o->threads;
     return threads > e->o->jobs ? threads / e->o->jobs : 1;
@@ -225,7 +225,8 @@ static int add_files(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
     return code;
 }
 
-/* Computes the input files and the memory of every trial. Trials of a configuration need equal memory. */
+/* Hashes the input files and computes the memory of every trial. The memory is computed once per configuration, because it
+ * does not depend on the seed. */
 static int check_trials(aoei_experiment *e, aoe_error *err) {
     int code = 0;
     for (size_t i = 0; i < e->n && !code; i++) {

@@ -19,8 +19,8 @@ int aoei_inputs_create(aoei_inputs *in, aoe_error *err);
 void aoei_inputs_free(aoei_inputs *in); /* accepts a zeroed struct */
 
 /* Adds the hash of a file to the object `files` under its path. The hash of a directory covers its files and those of its
- * direct subdirectories, without checkpoints and hidden files. Each file is read once; of files above 128 MiB, only the first
- * and last 64 MiB. If path is NULL, nothing is added. Errors: AOE_ENOENT, AOE_EIO, AOE_ENOMEM. */
+ * direct subdirectories, without checkpoints and hidden files. Each file is read once. If a file is larger than 128 MiB,
+ * only its first and last 64 MiB are hashed. If path is NULL, nothing is added. Errors: AOE_ENOENT, AOE_EIO, AOE_ENOMEM. */
 int aoei_inputs_add(aoei_inputs *in, json_t *files, const char *path, aoe_error *err);
 
 /* Checks with aoe_sts_check that models can be compared on an evaluation file. Each file is checked once. Errors: those of

@@ -12,8 +12,8 @@
  * there is none. Errors: AOE_ENOMEM. */
 int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
 
-/* Removes the checkpoints of trial i, which has just finished, and the models that options.keep does not keep. *best is the
- * index of the best trial so far, or n; it is updated. */
+/* Removes the checkpoints of trial i, which has just finished, and the models that options.keep does not keep. *best: index
+ * of the best trial so far, or n if there is none. If trial i is better and its model is kept, *best is set to i. */
 int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
                        aoe_error *err);
 

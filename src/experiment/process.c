@@ -123,7 +123,7 @@ static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const 
     } else {
         last.error = (aoe_error){0};
     }
-    fcntl(fd, F_SETFL, 0); /* makes write wait until the parent has space for the last report */
+    fcntl(fd, F_SETFL, 0); /* makes write wait until the pipe has space for the last report */
     if (write(fd, &last, sizeof last) < 0)
         code = AOE_EIO;
     _exit(code != 0);

@@ -24,7 +24,7 @@ typedef struct work {
     aoe_dev_set *dev;                /* dev set; NULL: none; owned */
     FILE *log;                       /* train.jsonl; NULL: it cannot be written; owned */
     double *score;                   /* [aoei_trial_scores(o)] scores; owned */
-    double dev_score;                /* best score on the dev set; NaN without one */
+    double dev_score;                /* best score on the dev set; NaN if there is no dev set */
     size_t file;                     /* index of the evaluation file in progress */
     int write_code;                  /* error code of writing the scored pairs; 0: none */
     aoe_error *error;                /* error of the caller; borrowed */

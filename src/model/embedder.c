@@ -2,7 +2,8 @@
  * Computes embeddings: tokenizes the texts, sorts them by length, forms batches with a limited number of tokens, runs encoder
  * and pooling, and writes the vectors in the order of the texts. One arena is created for the largest batch and laid out anew
  * for each batch, so that a small batch uses little physical memory. aoe_embed allocates only the token lists. Long texts may
- * be split into chunks, which are embedded separately; the embedding of the text is the mean.
+ * be split into chunks, which are embedded separately; the embedding of the text is then the mean of the embeddings of its
+ * chunks.
  */
 #include "model/embedder.h"
 
@@ -228,7 +229,7 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Computes the vectors of the batch in e->buffer, which consists of the first chunks of `chunks`. */
+/* Computes the vectors of the batch in e->buffer and adds them to `vectors`. The i-th text of the batch is chunks[i]. */
 static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;

@@ -34,7 +34,7 @@ struct aoe_model {
     aoei_tensor *weights;       /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
     aoei_weight_memory memory;
     aoe_tokenizer *tokenizer; /* NULL: the directory contains none; owned, unless `base` is set */
-    aoei_lora lora;           /* configuration of the adapters, also if they are merged */
+    aoei_lora lora;           /* configuration of the adapters, even if they are merged */
     char *lora_targets;       /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */
     const aoe_model
         *base; /* only for a model over external weights: the model from which it was created, borrowed; otherwise NULL */

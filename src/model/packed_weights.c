@@ -60,7 +60,7 @@ int aoei_model_pack(aoe_model *m, aoe_error *err) {
         used += size;
     }
     m->config.lora = (aoei_lora){0};
-    if (m->type == AOEI_BF16 && m->files.weights) /* the mapped files of packed weights are not read again */
+    if (m->type == AOEI_BF16 && m->files.weights) /* packed weights are not read from the files again */
         aoei_safetensors_drop(m->files.weights);
     return rc;
 }

@@ -16,8 +16,9 @@ typedef struct aoei_model_weight_reader {
     const aoe_model *model;    /* model whose weights are read, borrowed */
 } aoei_model_weight_reader;
 
-/* Fills `contents` for saving all weights of m, with adapters merged, in the data type `storage`. record: training record, or
- * NULL. All pointers are borrowed from m, `record` and `rows`, which must outlive `contents`. The caller may change fields. */
+/* Fills `contents` for saving all weights of m, with adapters merged, in the data type `storage`. record: training record,
+ * or NULL. All pointers are borrowed from m, `record` and `rows`, which must outlive `contents`. The caller may change
+ * fields of `contents` afterwards. */
 void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_weight_reader *rows, const aoe_model *m, json_t *record,
                             aoe_storage storage);
 

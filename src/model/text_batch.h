@@ -27,8 +27,8 @@ typedef struct aoei_token_lists {
  */
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err);
-/* Like aoei_encode_texts, but text i has the prompt prompts[prompt_index[i]]. A prompt NULL is the prompt of the model, "" is
- * no prompt. */
+/* Like aoei_encode_texts, but text i has the prompt prompts[prompt_index[i]]. An element NULL of `prompts` means the prompt
+ * of the model, and "" means no prompt. */
 int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                              const uint8_t *prompt_index, aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Like aoei_encode_texts, but with the options `o` instead of the settings of the model. A text may have no tokens. */

@@ -40,7 +40,7 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
                                                const aoei_slot *slot, aoei_st_dtype stored, int aligned) {
     const aoei_encoder_config *c = &m->config;
     const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !mode->packed;
-    /* size limit of aoei_gemm_pack for weights of another type */
+    /* aoei_gemm_pack converts weights of another type only up to this size */
     const int convertible = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE;
     const int operand = slot->linear && (mode->packed || frozen);
     const int table = slot->table && frozen;

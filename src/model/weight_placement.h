@@ -16,8 +16,9 @@ typedef struct aoei_weight_placement {
     size_t bytes;    /* size of the converted weight in bytes; 0 if it is mapped or not loaded */
 } aoei_weight_placement;
 
-/* Returns the placement of a weight. index, slot: index and description of its slot; stored: its data type in the file;
- * aligned: 1 if its data in the file is aligned to its elements. Of m, only `config` and `type` are used. */
+/* Returns the placement of a weight. index: index of the slot of the weight; slot: description of this slot; stored: data
+ * type of the weight in the file; aligned: 1 if the data of the weight in the file is aligned to the size of an element. The
+ * function reads only the fields `config` and `type` of m. */
 aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_open_mode *mode, size_t index,
                                                const aoei_slot *slot, aoei_st_dtype stored, int aligned);
 /* Sets m->weights from m->files.tensors according to their placements, and converts weights if necessary. Errors: AOE_ENOMEM.

@@ -42,7 +42,7 @@ int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *w
 
 void aoei_model_release_weights(aoe_model *m) {
     if (m->config.lora.r)
-        return; /* the frozen weights are still used */
+        return; /* training of adapters still reads the frozen weights */
     memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);

@@ -18,7 +18,8 @@
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
 
-/* Completes the configuration of a static model from its weights, because its config.json may be missing or without sizes. */
+/* Completes the configuration of a static model from its weights, because a static model may have no config.json, or a
+ * config.json without sizes. */
 static int complete_static(aoei_model_files *f, aoe_error *err) {
     if (!aoei_may_be_static(f->config_json))
         return 0;

@@ -33,10 +33,11 @@ typedef struct aoei_model_files {
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err);
 void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
-/* The directory of config.json and the weights: the base model if there is one; borrowed from f. */
+/* Returns the directory of config.json and the weights, which is that of the base model if `dir` contains adapters. Borrowed
+ * from f. */
 const char *aoei_weights_dir(const aoei_model_files *f);
-/* The directory of the settings; borrowed from f. If a directory of adapters contains no settings, it is that of the base
- * model. */
+/* Returns the directory that contains the settings. This is `dir`, or the directory of the base model if `dir` contains
+ * adapters but no settings. Borrowed from f. */
 const char *aoei_settings_dir(const aoei_model_files *f);
 
 #endif

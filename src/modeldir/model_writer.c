@@ -147,7 +147,7 @@ static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error
     return rc;
 }
 
-/* Writes the weights file: of the adapters, or of the complete model. */
+/* Writes the weights file of the adapters if m->only_adapters is 1, otherwise the weights file of the complete model. */
 static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     tensor_list list = {0};
     aoei_storage_writer *w = NULL;

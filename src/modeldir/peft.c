@@ -120,8 +120,8 @@ static int matches_others(const char *name, unsigned targets, const aoei_encoder
     return (matching_targets(name, c) & ~targets) || matches_module(name, "pooler.dense");
 }
 
-/* Returns the shortest sequence of last components of a module name that matches only targets: "q_proj", or more components, at
- * most up to the layer number, if other modules match this name too. */
+/* Returns the shortest end of the module name that matches only targets. It is the last component, such as "q_proj", unless
+ * other modules also match this component. Further components are then added, at most up to the layer number. */
 static const char *shortest_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
     const char *at = strrchr(module, '.');
     while (at && matches_others(at + 1, targets, c)) {

@@ -24,9 +24,9 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
  * AOE_EUNSUPPORTED with the name of the unsupported feature (DoRA, rank patterns, modules_to_save and others). */
 int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *c, aoe_error *err);
 
-/* Sets *targets to the bits of aoei_lora.targets for n names of linear layers ("q_proj", "attention.output.dense"); n 0: all
- * linear layers. Errors: AOE_EARG if a name is unknown, or, if lenient is 1, only if all names are unknown; the message lists
- * the supported names. */
+/* Sets *targets to the bits of aoei_lora.targets for n names of linear layers ("q_proj", "attention.output.dense"). If n is
+ * 0, *targets contains all linear layers. If lenient is 0, fails with AOE_EARG if a name is unknown. If lenient is 1, fails
+ * with AOE_EARG only if all names are unknown. The message lists the supported names. */
 int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, const aoei_encoder_config *c, int lenient,
                       aoe_error *err);
 

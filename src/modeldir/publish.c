@@ -171,8 +171,8 @@ static int is_stale(const char *name) {
     return !*end && (pid == (long)getpid() || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH));
 }
 
-/* Returns the path, relative to dir, of the previous model in the stale staging folder dir/NAME; owned by the caller. NULL:
- * there is none, or an error, to which *rc is then set. */
+/* Returns the path, relative to dir, of the previous model in the stale staging folder dir/NAME; owned by the caller.
+ * Returns NULL if there is none. If an error occurs, returns NULL and sets *rc to the error code. */
 static char *previous_in(int *rc, const char *dir, const char *name, aoe_error *err) {
     char **names = NULL, *staging = aoei_path_join(dir, name), *relative = NULL, *backup = NULL;
     size_t n = 0;

@@ -37,14 +37,15 @@ int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t 
 /* Opens DIR/model.safetensors, or DIR/model.safetensors.index.json with its shards, which must be in DIR. */
 int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *err);
 void aoei_safetensors_close(aoei_safetensors *s); /* accepts NULL */
-/* The number of tensors, and the i-th tensor in ascending order of names. */
+/* aoei_safetensors_count returns the number of tensors; aoei_safetensors_at returns the i-th tensor in ascending order of
+ * names. */
 size_t aoei_safetensors_count(const aoei_safetensors *s);
 const aoei_st_tensor *aoei_safetensors_at(const aoei_safetensors *s, size_t i);
 const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* NULL: no such tensor */
 const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t);    /* path of the file that contains t */
-/* For a tensor NAME of any type, the tensor NAME_scale; NULL: none. */
+/* For a tensor NAME of any type, returns the tensor NAME_scale; NULL if the file contains no such tensor. */
 const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t);
-/* For a tensor NAME_scale, the tensor NAME if its type is I8; NULL: none. */
+/* For a tensor NAME_scale, returns the tensor NAME if its type is I8. Otherwise, and for any other name, returns NULL. */
 const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t);
 const char *aoei_st_dtype_name(aoei_st_dtype d);  /* "F32" ...; "unsupported" for AOEI_ST_OTHER; static */
 size_t aoei_st_dtype_size(aoei_st_dtype d);       /* bytes per element; 0 for AOEI_ST_OTHER */

@@ -34,7 +34,7 @@ static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     json_t *v = json_pack("{s:s, s:o, s:[I, I]}", "dtype", aoei_st_dtype_name(e->dtype), "shape", shape, "data_offsets",
                           (json_int_t)*offset, (json_int_t)end);
     *offset = end;
-    return v; /* json_pack takes ownership of the shape, also if it fails */
+    return v; /* json_pack takes ownership of the shape, even if it fails */
 fail:
     json_decref(shape);
     return NULL;

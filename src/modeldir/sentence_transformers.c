@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads the modules after the transformer (pooling, dense layer, normalization), the maximum sequence length and the prompts,
- * in the file formats of sentence-transformers before and since version 5.4. An unsupported module is an error, because
- * ignoring it would silently change the embeddings.
+ * in the file formats of sentence-transformers before and since version 5.4. Reading fails for an unsupported module, because
+ * ignoring the module would silently change the embeddings.
  */
 #include "modeldir/sentence_transformers.h"
 
@@ -61,7 +61,8 @@ static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *e
     return 0;
 }
 
-/* Reads the modes of a Pooling module: pooling_mode, or else all flags that are true, or else mean. */
+/* Reads the modes of a Pooling module: the value of pooling_mode if the key exists, otherwise all modes whose flags are
+ * true. If no flag is true either, the mode is "mean". */
 static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err) {
     static const struct {
         const char *flag, *mode;

@@ -43,7 +43,7 @@ typedef struct aoei_partial_settings {
 
 void aoei_partial_settings_init(aoei_partial_settings *s);
 void aoei_partial_settings_free(aoei_partial_settings *s);
-/* Sets s->prompt to a copy of the template. The template "{text}" is the same as no prompt. */
+/* Sets s->prompt to a copy of the template. The template "{text}" has the effect of no prompt. */
 int aoei_partial_settings_set_prompt(aoei_partial_settings *s, const char *prompt, aoe_error *err);
 
 /* Copies `from` to *to, which is freed with aoei_settings_free, also on failure. Errors: AOE_ENOMEM. */

@@ -287,8 +287,8 @@ static int wait_before_retry(aoei_fetch *f, sending *a, int64_t retry_after, con
     return wait_until(f, now(f) + seconds, AOEI_FETCH_RETRY, why->message, err);
 }
 
-/* Handles a response of the given class. Returns 1 if the response is returned to the caller, 0 if the request must be sent
- * again (after the wait for a retry, if there is one), or an error. */
+/* Handles a response of the given class. Returns 1 if the response must be returned to the caller, 0 if the request must be
+ * sent again, or an error. Before it returns 0 for a failed attempt, the function waits as long as the retry requires. */
 static int handle_response(aoei_fetch *f, sending *a, const aoei_http_response *r, aoei_response_class class, aoe_error *err) {
     const int64_t at = f->clock.unix_time(f->clock.user);
     const aoei_rate rate = aoei_headers_rate(&r->headers, at);
@@ -373,8 +373,9 @@ static void add_condition(aoei_buffer *lines, const char **line, size_t *n, cons
     (*n)++;
 }
 
-/* Sends the request with conditional headers (only for GET), with which the server checks whether the cached response `cached`
- * is still valid. *fresh is set to the new response, of status 304 if it is. */
+/* Sends the request with conditional headers (only for GET), with which the server checks whether the cached response
+ * `cached` is still valid. *fresh is set to the response of the server, whose status is 304 if the cached response is still
+ * valid. */
 static int revalidate(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, const aoei_http_response *cached,
                       aoei_classify_fn classify, void *classify_user, aoei_http_response *fresh, aoe_error *err) {
     aoei_buffer lines[CONDITIONS] = {{0}, {0}};

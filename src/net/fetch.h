@@ -3,14 +3,14 @@
  *
  * - A request is repeated, with exponential backoff and seeded jitter, after status 408 and 5xx (except 501 and 505), failed
  *   connections, time-outs and incomplete bodies. The wait is at least as long as a Retry-After header requires.
- * - A rate limit is reported by status 429, or by status 403 with Retry-After, with a remaining quota of 0, or with a message
- *   about a rate limit (GitHub's primary and secondary limits). Retry-After or the time at which the quota is reset
- *   determines the wait. Without them, the wait is at least a minute for a secondary limit, and exponential backoff
+ * - A rate limit is reported by status 429, or by status 403 if the response also contains Retry-After, a remaining quota of 0,
+ *   or a message about a rate limit (GitHub's primary and secondary limits). Retry-After or the time at which the quota is
+ *   reset determines the wait. Without them, the wait is at least a minute for a secondary limit, and exponential backoff
  *   otherwise. After any response with a remaining quota of 0, the next request waits until the quota is reset.
  * - Responses with any other status are returned to the caller: 301 of a POST, 401, 404, 410, 422 ...
  *
- * One aoei_fetch handles the limits of one server (GitHub's REST and GraphQL APIs have separate limits). Threads share it,
- * each with its own aoei_http; a rate limit that is reported to one thread delays the requests of all threads.
+ * One aoei_fetch handles the limits of one server (GitHub's REST and GraphQL APIs have separate limits). Threads share it, each
+ * with its own aoei_http; a rate limit that is reported to one thread delays the requests of all threads.
  */
 #ifndef AOEI_NET_FETCH_H
 #define AOEI_NET_FETCH_H
@@ -51,10 +51,10 @@ typedef struct aoei_fetch_progress {
 } aoei_fetch_progress;
 
 typedef struct aoei_fetch_options {
-    size_t attempts;     /* maximum number of attempts per request; 0: 6 */
-    double first_delay;  /* seconds before the second attempt, doubled each time; 0: 1 */
-    double max_delay;    /* maximum delay between attempts in seconds; 0: 60 */
-    double max_wait;     /* maximum seconds of a wait for a rate limit or Retry-After; a longer wait is an error; 0: 3700 */
+    size_t attempts;     /* maximum number of attempts per request; 0 means 6 */
+    double first_delay;  /* seconds before the second attempt, doubled for each further attempt; 0 means 1 */
+    double max_delay;    /* maximum delay between attempts in seconds; 0 means 60 */
+    double max_wait;     /* maximum seconds of a wait for a rate limit or Retry-After, else the request fails; 0 means 3700 */
     double min_interval; /* minimum seconds between the starts of two requests, over all threads; 0: none */
     uint64_t seed;       /* seed of the jitter */
     aoei_stop_fn stop;   /* called several times per second while waiting; a nonzero result cancels; NULL: none */

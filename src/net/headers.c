@@ -111,7 +111,8 @@ static int read_parameters(const char **s, const char *rel) {
     return found;
 }
 
-/* The URL of the first link with the relation `rel` in the value of a Link header, of length *len; NULL: none. */
+/* Returns the URL of the first link with the relation `rel` in s, the value of a Link header, and sets *len to the length of
+ * the URL. Returns NULL if there is no such link. */
 static const char *find_link(const char *s, const char *rel, size_t *len) {
     while (*s) {
         s += strspn(s, " \t,");

@@ -19,7 +19,8 @@ typedef struct aoei_headers {
 /* Adds a line "Name: value", with or without line end. A line without a colon, and one that contains NUL, is skipped. Errors:
  * AOE_ENOMEM; AOE_EFORMAT (more than AOEI_HEADERS_MAX bytes). */
 int aoei_headers_add(aoei_headers *h, const char *line, size_t len);
-/* The value of the nth header (counted from 0) with this name, which must be in lower case; borrowed; NULL: none. */
+/* Returns the value of the nth header (counted from 0) with this name, borrowed from h, or NULL if there is none. The name
+ * must be in lower case. */
 const char *aoei_headers_get(const aoei_headers *h, const char *name, size_t nth);
 void aoei_headers_clear(aoei_headers *h);
 void aoei_headers_free(aoei_headers *h); /* accepts a zeroed struct */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Sends HTTP requests with libcurl. fetch.h adds retries, rate limits and caching.
  *
- * - https:// verifies the certificate and the host name; this cannot be turned off. The environment variables
- *   CURL_CA_BUNDLE and SSL_CERT_FILE select a file of trusted certificates, as for the curl program. For https://, curl's
- *   environment variables for proxies apply. http:// is accepted only for loopback addresses (localhost, 127.0.0.0/8,
- *   ::1), without a proxy.
+ * - https:// verifies the certificate and the host name; this cannot be turned off. The environment variables CURL_CA_BUNDLE
+ *   and SSL_CERT_FILE select a file of trusted certificates, as for the curl program. For https://, curl's environment
+ *   variables for proxies apply. http:// is accepted only for loopback addresses (localhost, 127.0.0.0/8, ::1), without a
+ *   proxy.
  * - The token is never printed or stored. It is sent only to the origin (scheme, host, port) of the request's URL: after a
  *   redirect to another origin it is omitted.
- * - GET follows up to 5 redirects (301, 302, 303, 307, 308), never from https:// to http://. For any other method, the
- *   3xx response is returned to the caller.
- * - A response is an error if its body has more than max_body bytes after decompression, or its headers have more than
+ * - GET follows up to 5 redirects (301, 302, 303, 307, 308), never from https:// to http://. For any other method, the 3xx
+ *   response is returned to the caller.
+ * - A request fails if the body of the response has more than max_body bytes after decompression, or the headers have more than
  *   AOEI_HEADERS_MAX bytes.
  * - Messages show the URL without its query, which may contain private data.
  */
@@ -30,10 +30,10 @@ typedef int (*aoei_stop_fn)(void *user);
 
 typedef struct aoei_http_options {
     const char *user_agent; /* User-Agent header, copied; NULL: "aoe/VERSION" */
-    double connect_timeout; /* maximum seconds until the connection is open; 0: 30 */
-    double stall_timeout;   /* maximum seconds without received data, for example while a chat model computes; 0: 60 */
-    double timeout;         /* maximum seconds of the whole request; 0: 600 */
-    size_t max_body;        /* maximum bytes of a response body after decompression; 0: AOEI_HTTP_MAX_BODY */
+    double connect_timeout; /* maximum seconds until the connection is open; 0 means 30 */
+    double stall_timeout;   /* maximum seconds without received data, for example while a chat model computes; 0 means 60 */
+    double timeout;         /* maximum seconds of the whole request; 0 means 600 */
+    size_t max_body;        /* maximum bytes of a response body after decompression; 0 means AOEI_HTTP_MAX_BODY */
     aoei_stop_fn stop;      /* cancellation callback; NULL: none */
     void *stop_user;
 } aoei_http_options;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Initializes libcurl and SQLite once per process with the allocator of base/alloc.h. If the program has already initialized
  * one of them, that library keeps its allocator. libcurl is loaded with dlopen on first use, because it depends on about thirty
- * libraries, which would add 30 ms to the start of every command (4 ms without them). Its functions are called through the
- * members of aoei_curl, for example aoei_curl.easy_init() for curl_easy_init().
+ * libraries. Loading them would add 30 ms to the start of every command, which otherwise takes 4 ms. The functions of libcurl
+ * are called through the members of aoei_curl, for example aoei_curl.easy_init() for curl_easy_init().
  */
 #ifndef AOEI_NET_LIBRARIES_H
 #define AOEI_NET_LIBRARIES_H
@@ -48,10 +48,10 @@ typedef struct aoei_curl_functions {
 
 extern aoei_curl_functions aoei_curl; /* filled by aoei_start_curl, which must be called first */
 
-/* Loads and initializes libcurl. Thread-safe; may be called again, also after a failure. Errors: AOE_ENOMEM, AOE_EIO (libcurl
- * is not installed or too old). */
+/* Loads and initializes libcurl. Thread-safe; may be called again, even after a failure. Errors: AOE_ENOMEM, AOE_EIO
+ * (libcurl is not installed or too old). */
 int aoei_start_curl(aoe_error *err);
-/* Initializes SQLite. Thread-safe; may be called again, also after a failure. Errors: AOE_ENOMEM, AOE_EIO. */
+/* Initializes SQLite. Thread-safe; may be called again, even after a failure. Errors: AOE_ENOMEM, AOE_EIO. */
 int aoei_start_sqlite(aoe_error *err);
 
 /* 1 if an allocation of libcurl failed in this thread since the last call of this function. libcurl often reports such failures

@@ -4,11 +4,11 @@
  *
  * - Every function that writes runs in one transaction, so a process that is killed leaves only complete entries. Several
  *   processes and threads may use one file at once (write-ahead log; a writer waits up to 60 s for another writer).
- * - The file contains for each response: status, URL after redirects, body (compressed with zstd, with a checksum), the
- *   headers content-type, etag, last-modified and link, and the time. Requests are not stored, so the file does not contain
- *   the tokens that were sent.
- * - SQLite's application_id identifies the file as a cache of aoe, and user_version is the version of its schema. A database
- *   of another program or of a newer version of aoe is an error and is not changed.
+ * - The file contains for each response: status, URL after redirects, body (compressed with zstd, with a checksum), the headers
+ *   content-type, etag, last-modified and link, and the time. Requests are not stored, so the file does not contain the tokens
+ *   that were sent.
+ * - SQLite's application_id identifies the file as a cache of aoe, and user_version is the version of its schema. Opening a
+ *   database of another program or of a newer version of aoe fails and does not change the database.
  */
 #ifndef AOEI_NET_STORE_H
 #define AOEI_NET_STORE_H

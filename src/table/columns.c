@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The recognized column names of every role. If a table has several recognized columns for one role, the column is used whose
- * name comes first in the list of the role.
+ * The recognized column names of every role. If a table has several recognized columns for one role, the column whose name
+ * comes first in the list of the role is used.
  */
 #include "table/columns.h"
 

@@ -27,10 +27,11 @@ typedef struct aoei_csv {
     size_t open_line, open_column; /* position of the last opening quote: line and byte column, counted from 1 */
 } aoei_csv;
 
-/* Reads one record into c. All members except the delimiter must be zeroed before the first call. Returns 1 for a record, whose
- * fields are field[n], borrowed until the next call; 0 at the end of the file; AOEI_BAD_ROW for a quote inside an unquoted
- * field or text after a closing quote (err has file, line and byte column; the next call continues with the next line). Errors:
- * AOE_EFORMAT with the position of a quoted field that is never closed, and those of aoei_lines_next. */
+/* Reads one record into c. All members except the delimiter must be zeroed before the first call. Returns 1 if a record was
+ * read; its fields are c->field[n], borrowed until the next call. Returns 0 at the end of the file. Returns AOEI_BAD_ROW if
+ * an unquoted field contains a quote or text follows a closing quote; err then contains the file, line and byte column, and
+ * the next call continues with the next line. Errors: AOE_EFORMAT (a quoted field is never closed; the message contains the
+ * position of its opening quote), those of aoei_lines_next. */
 int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err);
 void aoei_csv_free(aoei_csv *c); /* accepts a zeroed struct */
 

@@ -134,7 +134,7 @@ typedef struct reader {
     aoei_table *t;              /* borrowed */
     const aoe_table_options *o; /* borrowed */
     aoei_labels labels;
-    int lists;       /* 1: a JSON array of strings is a list of alternatives; 0: it is an error */
+    int lists;       /* 1: a JSON array of strings is a list of alternatives; 0: a row with an array is bad */
     aoe_text *texts; /* [capacity] texts of the current row; array owned */
     size_t capacity; /* allocated elements of `texts` */
 } reader;

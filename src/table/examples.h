@@ -38,9 +38,9 @@ void aoei_examples_free(aoei_examples *e); /* accepts a zeroed struct */
  * alternative texts of each role; line: line in the file, counted from 1. */
 int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *count, double label, size_t line,
                          aoe_error *err);
-/* Reads all rows of an open table, which the caller closes. lists: 1: a JSON array of strings is a list of alternatives; 0: a
- * row with a JSON array is bad. o: NULL or options, of which columns, label_map, skip_bad_rows and allow_empty are used. *e
- * must be freed even if this fails. Errors: AOE_EFORMAT with file, line and column. */
+/* Reads all rows of an open table, which the caller closes. lists: 1 if a JSON array of strings is a list of alternatives; 0
+ * if a row with a JSON array is bad. o: NULL, or options; only the fields columns, label_map, skip_bad_rows and allow_empty
+ * are used. *e must be freed even if this fails. Errors: AOE_EFORMAT with file, line and column. */
 int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, int lists, const aoe_table_options *o,
                        aoe_error *err);
 /* Opens a file and reads its examples; lists are allowed. AOE_EXAMPLES_AUTO: the columns determine the kind. */

@@ -25,8 +25,9 @@ int aoei_stream_attach(aoei_stream **s, FILE *file, const char *name, aoei_codec
 void aoei_stream_close(aoei_stream *s);             /* accepts NULL */
 const char *aoei_stream_name(const aoei_stream *s); /* the path, or "standard input"; owned by s */
 
-/* Reads up to `capacity` > 0 decompressed bytes; *got is set to their number, 0 only at the end of the file. Errors:
- * AOE_EFORMAT (truncated or corrupt compressed data, with the byte offset in the compressed file), AOE_EIO, AOE_ENOMEM. */
+/* Reads up to `capacity` > 0 decompressed bytes; *got is set to their number, which is 0 only at the end of the file.
+ * Errors: AOE_EFORMAT (truncated or corrupt compressed data, with the byte offset in the compressed file), AOE_EIO,
+ * AOE_ENOMEM. */
 int aoei_stream_read(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err);
 
 #endif

@@ -25,10 +25,10 @@ typedef struct bad_row {
 } bad_row;
 
 struct aoei_table {
-    aoei_lines *lines;                 /* owned */
-    aoe_table_format format;           /* how rows are split, never AUTO: CSV for every delimiter except TAB */
-    aoei_csv csv;                      /* CSV parser, used for CSV only */
-    aoe_text *column;                  /* [n_columns] column names; array and names owned */
+    aoei_lines *lines;       /* owned */
+    aoe_table_format format; /* how rows are split: AOE_TABLE_CSV for every delimiter except TAB; never AOE_TABLE_AUTO */
+    aoei_csv csv;            /* CSV parser, used for CSV only */
+    aoe_text *column;        /* [n_columns] column names; array and names owned */
     size_t n_columns, column_capacity; /* used and allocated elements of `column` */
     aoe_text *cell;                    /* [n_columns] cells of the row; array owned; NULL for .jsonl */
     size_t *select;                    /* [n_select] indices of the selected columns, owned */
@@ -345,8 +345,8 @@ static int read_keys(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Reads the header. delimiter: 0 to detect it. Returns 0 or an error. An empty file is an error, except for .txt, which has no
- * header. */
+/* Reads the header. delimiter: 0 to detect it. Returns 0 or an error. Fails if the file is empty, unless its format is .txt
+ * without a delimiter, which has no header. */
 static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
     int rc = 1;
     if (delimiter && !is_delimiter(delimiter))

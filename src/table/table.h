@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads .tsv, .csv, .jsonl and .txt files row by row, also compressed (.gz, .zst). docs/data.md describes the formats.
+ * Reads .tsv, .csv, .jsonl and .txt files, plain or compressed (.gz, .zst), row by row. docs/data.md describes the formats.
  * columns.h finds the columns of the texts and labels, labels.h converts labels to numbers.
  */
 #ifndef AOEI_TABLE_TABLE_H
@@ -56,7 +56,7 @@ aoe_text aoei_table_column(const aoei_table *t, size_t i); /* name of column i; 
 
 /* Selects the columns whose fields are returned. column: [n] indices, copied. Call it before the first aoei_table_next. */
 int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err);
-/* The name of the i-th selected column (owned by t), and its index among all columns. */
+/* These functions return the name of the i-th selected column (owned by t) and its index among all columns. */
 aoe_text aoei_table_selected(const aoei_table *t, size_t i);
 size_t aoei_table_selected_index(const aoei_table *t, size_t i);
 
@@ -69,7 +69,7 @@ int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
  * ends included. The header of .jsonl and .txt files is "". */
 aoe_text aoei_table_header_bytes(const aoei_table *t);
 aoe_text aoei_table_row_bytes(const aoei_table *t);
-size_t aoei_table_line(const aoei_table *t); /* line number of the start of the last row, also a bad one */
+size_t aoei_table_line(const aoei_table *t); /* line number of the start of the last row, even if the row is bad */
 /* The last row of a .jsonl file, borrowed until the next row; NULL for other formats. */
 const json_t *aoei_table_object(const aoei_table *t);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes the rows of a table as .tsv, .csv, .jsonl or .txt, compressed if the file name ends in .gz or .zst. table.h reads the
- * written values back unchanged. A value that the format cannot represent is an error; the message names a suitable format.
+ * written values back unchanged. Writing fails for a value that the format cannot represent; the message names a suitable
+ * format.
  */
 #ifndef AOEI_TABLE_TABLE_WRITE_H
 #define AOEI_TABLE_TABLE_WRITE_H
@@ -13,7 +14,8 @@
 #include "table/compress.h"
 #include "table/table.h"
 
-/* One value of a row: `json`, or else `list`, or else `text`. All pointers are borrowed. */
+/* One value of a row. If `json` is not NULL, it is the value. Otherwise, if `list` is not NULL, the list is the value.
+ * Otherwise `text` is the value. All pointers are borrowed. */
 typedef struct aoei_cell {
     aoe_text text;        /* text, used if `list` and `json` are NULL */
     const aoe_text *list; /* [n] alternative texts, at least two; NULL: no list */

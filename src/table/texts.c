@@ -131,8 +131,8 @@ static int pass_row(const receiver *r, const aoei_table *t, const aoei_row *row,
     return rc;
 }
 
-/* Passes every text of an open table to the callback. Bad rows are skipped and counted in *skipped; if skipped is NULL, they
- * are errors. */
+/* Passes every text of an open table to the callback. Bad rows are skipped and counted in *skipped; if skipped is NULL, the
+ * function fails at the first bad row. */
 static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
     size_t n = 0;
     int rc = aoei_texts_select(t, &n, columns, err);
