@@ -3,10 +3,10 @@
  * aoe: angle-optimized embeddings. A library that computes, trains and evaluates text embeddings on CPUs.
  *
  * An embedding model turns a text into a vector of a few hundred float32 values, so that texts of similar meaning have vectors
- * of high cosine. This header declares what every program needs: contexts, models, embedders and search, and after these the
- * options, the tokenizer and the model sizes. The other headers include it: aoe_train.h (loss functions, training, new models),
- * aoe_eval.h (evaluation, statistics, benchmarks), aoe_data.h (tables and data tools) and aoe_annotate.h (training data from
- * chat models; experimental).
+ * of high cosine. This header declares what every program needs: contexts, models, embedders and search. The options of these,
+ * the tokenizer and the sizes of encoders follow. The other headers include it: aoe_train.h (loss functions, training, new
+ * models), aoe_eval.h (evaluation, statistics, benchmarks), aoe_data.h (tables and data tools) and aoe_annotate.h (training
+ * data from chat models; experimental).
  *
  * A search program prints the text that is most similar to a question (examples/ contains complete programs):
  *
@@ -26,8 +26,9 @@
  * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says what
  *   happened, where (file and line, byte, tensor or key) and what to do. If the function creates an object, its first parameter
  *   receives NULL. Every function that returns a code can return AOE_EARG for invalid arguments and AOE_ENOMEM.
- * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. A NULL pointer is reported as AOE_EARG with the names
- *   of the function and the argument; functions without a code return 0, NULL or NaN. Functions that free accept NULL.
+ * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. If another pointer is NULL, a function that returns a
+ *   code returns AOE_EARG, and the message names the function and the argument. A function that returns a value returns 0, NULL
+ *   or NaN. Functions that free accept NULL.
  * - Options. Call aoe_x_options_defaults, which sets every field, then change fields. NULL options mean the defaults. AOE_AUTO
  *   lets the library choose a value from the model, the data or the machine. 0 and NULL switch an optional limit or feature
  *   off. struct_size, which the defaults function sets, lets later versions append fields; a nested options struct has a
@@ -65,7 +66,8 @@ extern "C" {
 #define AOE_NULLABLE
 #endif
 
-/* Value of an integer or floating-point option that the library chooses. The comment of the field says from what. */
+/* Value of an integer or floating-point option that makes the library choose the value. The comment of the field says how it
+ * chooses. */
 #define AOE_AUTO 0x7fffffff
 
 /* -------------------------------------------------------------------- errors */
@@ -111,7 +113,8 @@ AOE_API aoe_text aoe_text_of(const char *s); /* text of a C string, borrowed */
 
 /* ------------------------------------------------------------------- context */
 
-/* Thread pool, CPU tier and log. Threads may share a context. */
+/* A context has a thread pool, a CPU tier (the instruction set that the kernels use) and a log callback. Threads may share it.
+ */
 typedef struct aoe_context aoe_context;
 typedef struct aoe_context_options aoe_context_options; /* defined below */
 
@@ -137,9 +140,10 @@ AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULL
 AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
 AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the components of an embedding */
 
-/* Writes the directory of the default model to dir[size], NUL-terminated: the environment variable AOE_MODEL; else the model
- * installed with the program or the library ("default" in PREFIX/share/aoe/models, or the only model there); else the model in
- * the source tree of the program. Errors: AOE_ENOENT (no default model), AOE_EARG (size is too small). */
+/* Writes the directory of the default model to dir[size], NUL-terminated. This is the value of the environment variable
+ * AOE_MODEL; if it is not set, the model installed with the program or the library ("default" in PREFIX/share/aoe/models, or
+ * the only model there); and if there is none, the model in the source tree of the program. Errors: AOE_ENOENT (no default
+ * model), AOE_EARG (size is too small). */
 AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
 
 /* ----------------------------------------------------------------- embedding */
@@ -149,8 +153,9 @@ typedef struct aoe_embedder aoe_embedder;
 typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 
 typedef struct aoe_text_info {
-    uint32_t tokens;   /* tokens after truncation, special tokens and prompt included; 0: no known word (static models) */
-    uint32_t chunks;   /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
+    uint32_t tokens; /* number of tokens after truncation, including special tokens and the prompt; 0 if a static model knows no
+                        word of the text */
+    uint32_t chunks; /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
     uint8_t truncated; /* 1 if the text was truncated */
 } aoe_text_info;
 
@@ -158,13 +163,13 @@ AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedd
                                 aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
 /* Computes the embeddings of n texts. vectors: [n, D], owned by the caller. info: [n]. The function sorts the texts by length
- * and batches them. The vector of a text is bit-identical alone, in any batch and for any number of threads. A text without
- * tokens has the zero vector in a static model and is an error in any other model.
+ * and batches them. The vector of a text is bit-identical whether the text is embedded alone or in a batch, and for any number
+ * of threads. The vector of a text without tokens is the zero vector in a static model; any other model rejects the text.
  * Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite). The message does not
  * contain the index of the text that failed; aoe_embed_failed_text returns it. */
 AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
                       aoe_error *AOE_NULLABLE err);
-/* Index of the text that made the last aoe_embed fail; SIZE_MAX if it did not fail because of a text. */
+/* Returns the index of the text that caused the last call of aoe_embed to fail, or SIZE_MAX if no text was the cause. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */
 
@@ -178,7 +183,7 @@ typedef struct aoe_neighbor {
     double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if there are fewer than k vectors */
 } aoe_neighbor;
 
-/* Exact search: for each of the n_queries queries the k vectors with the largest cosine, in descending order; if cosines are
+/* Exact search: finds, for each query, the k vectors with the largest cosine, in descending order of the cosine. If cosines are
  * equal, the lower index comes first. queries: [n_queries, dims], vectors: [n, dims], neighbors: [n_queries, k], all owned by
  * the caller. The cosine with a zero vector is 0. Results do not depend on the number of threads. The function copies the
  * vectors: it needs 4 n dims bytes of memory and a few MB.
@@ -244,8 +249,8 @@ AOE_API void aoe_model_options_defaults(aoe_model_options *o);
 /* Treatment of texts longer than max_length. */
 typedef enum aoe_chunk {
     AOE_CHUNK_FIRST, /* truncate the text to its first tokens */
-    AOE_CHUNK_MEAN   /* divide the text into chunks of max_length tokens, each with prompt and special tokens; mean of their
-                        vectors */
+    AOE_CHUNK_MEAN   /* divide the text into chunks of max_length tokens, each with the prompt and special tokens; the vector of
+                        the text is the mean of the vectors of its chunks */
 } aoe_chunk;
 
 struct aoe_embedder_options {
@@ -336,8 +341,8 @@ AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
  * for the template and the special tokens; the prompt does not contain {text}). */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                  aoe_error *AOE_NULLABLE err);
-/* Sets *o to the options with which the model in `dir` tokenizes texts: for a static model without special tokens and without
- * unknown tokens; the defaults for every other model, and if `dir` contains no known model. Reads no weights. */
+/* Sets *o to the options with which the model in `dir` tokenizes texts. A static model adds no special tokens and drops unknown
+ * tokens. For any other model, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */

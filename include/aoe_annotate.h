@@ -33,8 +33,9 @@ typedef enum aoe_chat_state {
 
 typedef struct aoe_chat_progress {
     aoe_chat_state state;
-    size_t done, total;                            /* finished and all requests of this run, without cached responses */
-    double prompt_tokens, completion_tokens, cost; /* used in this run so far */
+    size_t done, total; /* number of finished requests, and of all requests of this run; requests answered by the cache are not
+                           counted */
+    double prompt_tokens, completion_tokens, cost; /* tokens of prompts, tokens of responses, and cost of this run so far */
     const char *why;                               /* reason for waiting, one line, borrowed for the call; "" if not waiting */
     double seconds;                                /* remaining waiting time */
 } aoe_chat_progress;
@@ -49,20 +50,20 @@ typedef struct aoe_chat_options {
     size_t struct_size;           /* set by aoe_chat_options_defaults */
     const aoe_chat_model *models; /* [n_models] each model receives every prompt */
     size_t n_models;
-    const char *cache;         /* SQLite file in which every response is stored at once and looked up first; may be NULL only
-                                  with dry_run */
-    size_t concurrency;        /* concurrent requests; default 4; the output does not depend on it */
-    double per_minute;         /* maximum requests per minute to each model; 0 (default): no limit */
-    size_t attempts;           /* attempts per request; default 6 */
-    double retry_delay;        /* seconds before the first retry, doubled for each further one; default 1 */
-    double timeout;            /* maximum duration of a request in seconds; default 120 */
-    size_t max_tokens;         /* maximum tokens of a response; default 1024; 0: the limit of the endpoint */
-    double temperature;        /* sampling temperature; AOE_AUTO (default): the default of the endpoint */
-    const char *system;        /* system message; NULL (default): none */
-    const char *request;       /* JSON object that is merged into every request, where null removes a key; NULL (default):
-                                  none */
-    double max_cost;           /* maximum cost of this run; 0 (default): no limit. A request that might exceed a limit, as
-                                  estimated from its prompt and max_tokens, is not sent, nor is any later one */
+    const char *cache;   /* SQLite file in which every response is stored at once and looked up first; may be NULL only
+                            with dry_run */
+    size_t concurrency;  /* concurrent requests; default 4; the output does not depend on it */
+    double per_minute;   /* maximum requests per minute to each model; 0 (default): no limit */
+    size_t attempts;     /* attempts per request; default 6 */
+    double retry_delay;  /* seconds before the first retry, doubled for each further one; default 1 */
+    double timeout;      /* maximum duration of a request in seconds; default 120 */
+    size_t max_tokens;   /* maximum tokens of a response; default 1024; 0: the limit of the endpoint */
+    double temperature;  /* sampling temperature; AOE_AUTO (default): the default of the endpoint */
+    const char *system;  /* system message; NULL (default): none */
+    const char *request; /* JSON object that is merged into every request, where null removes a key; NULL (default):
+                            none */
+    double max_cost; /* maximum cost of this run; 0 (default): no limit. A request that might exceed a limit, as estimated from
+                        its prompt and max_tokens, is not sent, and neither is any later request */
     double max_total_tokens;   /* maximum tokens of prompts and responses in this run; 0 (default): no limit */
     int skip_failed;           /* 1: leave out and count texts whose requests fail; 0 (default): report an error at the end */
     int dry_run;               /* 1: send nothing; the result contains the requests that would be sent; default 0 */
@@ -80,8 +81,9 @@ typedef struct aoe_chat_result {
     size_t left;       /* requests that were not sent because of dry_run or a limit on cost or tokens */
     size_t refused;    /* responses in which the model or the filter of the endpoint refused */
     size_t unreadable; /* responses without a list or a score */
-    double prompt_tokens, completion_tokens, cost; /* usage of the `asked` requests as reported by the endpoints, otherwise
-                                                      estimated; for unusable responses the maximum */
+    double prompt_tokens, completion_tokens,
+        cost; /* tokens and cost of the `asked` requests, as reported by the endpoints. If an endpoint reports no usage, it is
+                 estimated; for an unusable response, the maximum is assumed */
     double left_prompt_tokens, left_completion_tokens, left_cost; /* estimated usage of the `left` requests */
     double left_most; /* maximum cost of the `left` requests, if every response has max_tokens; NaN if max_tokens is 0 */
 } aoe_chat_result;

@@ -44,11 +44,12 @@ typedef struct aoe_table_options {
 
 AOE_API void aoe_table_options_defaults(aoe_table_options *o);
 
-/* The kind of examples in a file. In .jsonl a text may be a list of alternatives: one of them is drawn each epoch (for a
- * positive: one that differs from the query). Functions that take training data accept the first four values. */
+/* The kind of examples in a file. In .jsonl a text may be a list of alternatives: one alternative is drawn in each epoch. The
+ * alternative of a positive is drawn from those that differ from the query. Functions that take training data accept the first
+ * four values. */
 typedef enum aoe_example_kind {
-    AOE_EXAMPLES_AUTO,      /* the first kind below whose columns the file has: pairs, triplets, positives */
-    AOE_EXAMPLES_PAIRS,     /* columns text1, text2, label */
+    AOE_EXAMPLES_AUTO,  /* the first of the kinds pairs, triplets and positives (in this order) whose columns the file has */
+    AOE_EXAMPLES_PAIRS, /* columns text1, text2, label */
     AOE_EXAMPLES_POSITIVES, /* columns query, positive */
     AOE_EXAMPLES_TRIPLETS,  /* columns query, positive, negative */
     AOE_EXAMPLES_TEXTS,     /* column text */
@@ -70,12 +71,13 @@ AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* number of bad ro
 AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* number of rows whose label the label map drops */
 AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* hash of all texts and labels, in order */
 
-/* Receives one text, borrowed for the call. Returns 0 to continue; otherwise reading stops with this error code and err. */
+/* Receives one text, borrowed for the call. Returns 0 to continue. Otherwise it sets *err and returns an error code; reading
+ * then stops and returns this code. */
 typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
 /* Calls fn with the texts of a file in file order: the lines of a .txt file, or the texts of a table, row by row. For a table,
  * o->columns names the columns of the texts ("a,b" or "text=a"; NULL: every column with a recognized name). Each text of a list
- * of alternatives is passed separately. Of the options, columns, input_format and delimiter are used.
- * Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn, with the location added. */
+ * of alternatives is passed separately. Only the options columns, input_format and delimiter are used. Errors: AOE_EFORMAT with
+ * file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn, with the location added. */
 AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
                            aoe_error *AOE_NULLABLE err);
 
@@ -114,8 +116,8 @@ typedef struct aoe_data_convert_options {
     double threshold;           /* lowest label of a positive pair; AOE_AUTO (default): lowest + 0.8 (highest - lowest) label */
     aoe_pairing pairing;        /* default AOE_PAIRING_ZIP */
     size_t negatives;           /* random negatives per row when positives are converted to pairs or triplets; default 1 */
-    aoe_text_equality equality; /* when two texts are equal, in grouping pairs by text1 and in excluding random negatives;
-                                   default AOE_TEXT_EQUAL_EXACT */
+    aoe_text_equality equality; /* defines which texts are equal when pairs are grouped by text1 and when random negatives are
+                                   excluded; default AOE_TEXT_EQUAL_EXACT */
     uint64_t seed;              /* seed of random negatives and AOE_PAIRING_SAMPLE; default 42 */
     aoe_write_fn write;         /* receives the output */
     void *user;                 /* first argument of write */
@@ -128,8 +130,8 @@ typedef struct aoe_data_convert_result {
     size_t written; /* rows that were written */
     size_t below;   /* pairs to positives: rows below the threshold, which were left out */
     size_t texts;   /* pairs to triplets: distinct values of text1 */
-    size_t without; /* pairs to triplets: values of text1 without a positive or a negative, which were left out; random
-                       negatives: rows for which there was none */
+    size_t without; /* pairs to triplets: values of text1 without a positive or a negative, which were left out; positives to
+                       pairs or triplets: rows for which no random negative was found */
     size_t unused;  /* pairs to triplets: rows that are in no triplet */
 } aoe_data_convert_result;
 
@@ -178,9 +180,9 @@ typedef struct aoe_data_split_result {
 
 AOE_API void aoe_data_split_options_defaults(aoe_data_split_options *o);
 /* Splits the rows of a table into parts that have no text in common. Rows that share a text, directly or through other rows,
- * form a cluster, and all rows of a cluster go into the same part. Large clusters are assigned first, to parts with enough free
- * space; a cluster that is larger than any part makes the ratios impossible, which the sizes of the parts show. Rows keep their
- * bytes and order. part: [options.parts]. Errors: AOE_EFORMAT. */
+ * form a cluster, and all rows of a cluster go into the same part. The largest clusters are assigned first, to parts with
+ * enough free space. If a cluster is larger than every part, the ratios cannot be met; the sizes in `part` then differ from the
+ * ratios. Rows keep their bytes and order. part: [options.parts]. Errors: AOE_EFORMAT. */
 AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *AOE_NULLABLE o, aoe_data_split_part *part,
                            aoe_data_split_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -239,7 +241,8 @@ typedef struct aoe_data_lengths {
 
 typedef struct aoe_data_label {
     aoe_text label;   /* number or name, owned by the result; "" for a bin */
-    double low, high; /* a bin contains labels from low to below high, the last bin also high; NaN for a label name */
+    double low, high; /* a bin contains the labels of at least low and less than high, and the last bin also contains high; NaN
+                         for a label name */
     size_t rows;      /* rows with this label, or with a label in the bin */
 } aoe_data_label;
 
@@ -250,8 +253,9 @@ typedef struct aoe_data_stats_options {
     double threshold;           /* lowest label of a positive row; AOE_AUTO (default): lowest + 0.8 (highest - lowest) label */
     size_t bins;                /* number of bins if there are more than 20 distinct labels; default 10 */
     size_t longer;              /* length for aoe_data_lengths.longer; 0 (default): not counted */
-    /* Sets *n to the number of tokens of a text; called once for each distinct text. Returns 0, or an error code that stops
-     * reading, with err. NULL (default): tokens are not counted. */
+    /* Sets *n to the number of tokens of a text; called once for each distinct text. Returns 0 to continue. Otherwise it sets
+     * *err and returns an error code; aoe_data_stats then stops and returns this code. NULL (default): tokens are not counted.
+     */
     int (*tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
     void *user; /* first argument of tokens */
 } aoe_data_stats_options;
@@ -310,9 +314,10 @@ typedef struct aoe_finding {
     size_t line;            /* first line of the row; 0: the whole file */
     const char *other_file; /* file of the earlier row; NULL: no other row is involved */
     size_t other_line;      /* line of the earlier row */
-    aoe_text text;          /* the label or text concerned; INVALID: the reason; "" if the lines say everything */
-    aoe_text other_label;   /* CONFLICT: label of the earlier row; otherwise "" */
-    size_t length;          /* LONG: length of the text in characters */
+    aoe_text
+        text; /* INVALID: the reason; other kinds: the label or text that has the problem, or "" if the line numbers suffice */
+    aoe_text other_label; /* CONFLICT: label of the earlier row; otherwise "" */
+    size_t length;        /* LONG: length of the text in characters */
 } aoe_finding;
 
 typedef struct aoe_data_check_options {
@@ -335,8 +340,9 @@ typedef struct aoe_data_check_result {
 } aoe_data_check_result;
 
 AOE_API void aoe_data_check_options_defaults(aoe_data_check_options *o);
-/* Checks tables for problems, each table alone and against the tables before it: rows and texts of test data, for example,
- * should not occur in training data. Findings are not errors. Errors: AOE_EFORMAT (a whole file is malformed). */
+/* Checks tables for problems. Each table is checked alone and is compared with the tables before it. For example, rows and
+ * texts of test data should not occur in training data. Findings are not errors. Errors: AOE_EFORMAT (a whole file is
+ * malformed). */
 AOE_API int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *AOE_NULLABLE o,
                            aoe_data_check_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -353,7 +359,8 @@ typedef struct aoe_mined {
     const aoe_text *positive; /* [n_positive] the positive of the row, or its alternatives */
     size_t n_query, n_positive;
     aoe_text negative;
-    double positive_score, negative_score; /* cosines with the query; with alternatives the highest */
+    double positive_score, negative_score; /* cosines of the positive and of the negative with the query; if there are
+                                              alternatives, the highest cosine */
 } aoe_mined;
 
 /* Receive a triplet or the progress. Return 0 to continue; otherwise aoe_mine returns AOE_ECANCELLED. */
@@ -382,10 +389,11 @@ typedef struct aoe_mine_options {
     double min_score, max_score;    /* candidates with a cosine outside this range are skipped; default -INFINITY, INFINITY */
     int sample;                     /* 1: choose at random among the remaining candidates; 0 (default): the nearest */
     uint64_t seed;                  /* seed of sample; default 42 */
-    int for_tsv;                    /* 1: lists of alternatives and texts with tabs or line ends are an error; default 0 */
-    aoe_mine_fn report;             /* receives every triplet in row order, nearest negatives first; NULL (default): none */
-    aoe_mine_progress_fn progress;  /* NULL (default): none */
-    void *user;                     /* first argument of report and progress */
+    int for_tsv; /* 1: aoe_mine rejects lists of alternatives and texts with tabs or line ends, because a .tsv file cannot
+                    contain them; default 0 */
+    aoe_mine_fn report;            /* receives every triplet in row order, nearest negatives first; NULL (default): none */
+    aoe_mine_progress_fn progress; /* NULL (default): none */
+    void *user;                    /* first argument of report and progress */
 } aoe_mine_options;
 
 typedef struct aoe_mine_result {
@@ -395,7 +403,7 @@ typedef struct aoe_mine_result {
     size_t texts;          /* texts that were embedded; texts with equal tokens are embedded once */
     size_t truncated;      /* texts truncated to the maximum length */
     size_t candidates;     /* embedded texts that are candidates */
-    size_t below;          /* pairs with a label below the threshold; their text2 are only candidates */
+    size_t below;          /* pairs with a label below the threshold; their text2 is used only as a candidate */
     size_t skipped;        /* bad rows that were skipped */
     size_t dropped;        /* rows whose label the label map drops */
     double positive_score; /* mean cosine of query and positive over rows with a negative; NaN without such a row */
@@ -427,13 +435,13 @@ typedef enum aoe_issue_negatives {
 enum {
     AOE_ISSUE_CLEAN_COMMENTS = 1, /* HTML comments */
     AOE_ISSUE_CLEAN_IMAGES = 2,   /* ![](...) and <img> */
-    AOE_ISSUE_CLEAN_TEMPLATES = 4 /* text of issue templates: lines that at least 5 issues and at least 1 in 20 of the chosen
-                                     issues of a repository have; checkboxes; headings without text */
+    AOE_ISSUE_CLEAN_TEMPLATES = 4 /* text of issue templates: lines that occur in at least 5 issues and in at least 5% of the
+                                     chosen issues of a repository; also checkboxes, and headings without text */
 };
 
 typedef struct aoe_github_progress {
     const char *repository; /* current repository; "" after the last one */
-    size_t done, total;     /* repositories that were read; all repositories */
+    size_t done, total;     /* number of repositories that were read, and of all repositories */
     size_t issues;          /* issues read so far, of all repositories */
     uint64_t requests;      /* requests sent */
     uint64_t stored;        /* requests answered by the cache */
@@ -469,8 +477,8 @@ typedef struct aoe_github_options {
     aoe_write_fn write;                  /* receives one split after the other, part: the split; NULL (default): no output */
     int (*progress)(void *user, const aoe_github_progress *progress); /* returns 0 to continue, otherwise the function returns
                                                                          AOE_ECANCELLED; NULL (default): none */
-    int (*stop)(void *user); /* called several times per second while waiting for the network; returns as progress; NULL
-                                (default): none */
+    int (*stop)(void *user); /* called several times per second while waiting for the network; returns 0 to continue, otherwise
+                                the function returns AOE_ECANCELLED; NULL (default): none */
     void (*missing)(void *user, const char *repository, const char *why); /* receives each repository that cannot be read and
                                                                              the reason; NULL (default): none */
     void *user;                                                           /* first argument of all callbacks */
@@ -508,8 +516,8 @@ AOE_API void aoe_github_options_defaults(aoe_github_options *o);
  * for the texts that are written. Errors: AOE_EIO (network errors after several attempts; a rejected token; a rate limit with a
  * long wait), AOE_ECANCELLED, the errors of the cache file. */
 AOE_API int aoe_github_issues(const aoe_github_options *AOE_NULLABLE o, aoe_github_result *result, aoe_error *AOE_NULLABLE err);
-/* The repositories of a preset, [*n] strings "owner/name"; static. The preset "angle" has the 55 repositories of the paper
- * (appendix A.1). NULL: unknown preset. */
+/* Returns the repositories of a preset: [*n] static strings "owner/name". Returns NULL if the preset is unknown. The preset
+ * "angle" contains the 55 repositories of the paper (appendix A.1). */
 AOE_API const char *const *aoe_github_preset(const char *name, size_t *n);
 
 #ifdef __cplusplus

@@ -16,7 +16,8 @@ extern "C" {
 
 /* Pearson correlation of x[n] and y[n]. NaN if n < 2, if x or y is constant, or if a value is NaN. */
 AOE_API double aoe_pearson(const double *x, const double *y, size_t n);
-/* Spearman correlation of x[n] and y[n], with average ranks for ties. NaN as aoe_pearson, and if memory allocation fails. */
+/* Spearman correlation of x[n] and y[n], with average ranks for ties. NaN in the cases in which aoe_pearson returns NaN, and if
+ * memory allocation fails. */
 AOE_API double aoe_spearman(const double *x, const double *y, size_t n);
 
 typedef enum aoe_sts_row { AOE_STS_FILE, AOE_STS_SUBSET, AOE_STS_FOLDER, AOE_STS_ALL } aoe_sts_row;
@@ -49,8 +50,9 @@ typedef struct aoe_sts_options {
 AOE_API void aoe_sts_options_defaults(aoe_sts_options *o);
 
 /* Semantic textual similarity on tables of pairs and SentEval folders (STSxx-en-test): the correlation of cosine and gold
- * score. Calls report for each input in order; for a folder first for its subsets, then for the folder (the `all` setting); and
- * last for all inputs together if there are several. Errors: AOE_EFORMAT (file, line and column), AOE_ENOENT, AOE_ECANCELLED.
+ * score. Calls report for each table, in input order. For a folder, report is called for each subset and then for the whole
+ * folder (the `all` setting). If there are several inputs, the last call is for all inputs together. Errors: AOE_EFORMAT (file,
+ * line and column), AOE_ENOENT, AOE_ECANCELLED.
  */
 AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *AOE_NULLABLE o,
                          aoe_sts_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
@@ -75,17 +77,17 @@ typedef struct aoe_dev_set aoe_dev_set;
  * the correlation is undefined. */
 AOE_API int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const aoe_table_options *AOE_NULLABLE o,
                              aoe_error *AOE_NULLABLE err);
-/* Evaluates the model of the embedder; has the type aoe_dev_fn. dev_set: an aoe_dev_set. Sets *score to the Spearman
- * correlation; if it is undefined because all cosines are equal, to -1 with a warning. The first evaluation also warns if texts
- * are truncated. Errors: as aoe_eval_pairs. */
+/* Evaluates the model of the embedder; the type of this function is aoe_dev_fn. `dev_set` must point to an aoe_dev_set. Sets
+ * *score to the Spearman correlation. If all cosines are equal, the correlation is undefined; *score is then -1, and a warning
+ * is logged. The first evaluation also warns if texts are truncated. Errors: as aoe_eval_pairs. */
 AOE_API int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *AOE_NULLABLE err);
 AOE_API double
 aoe_dev_set_pearson(const aoe_dev_set *d); /* Pearson correlation of the latest evaluation; NaN before the first */
 AOE_API uint64_t aoe_dev_set_fingerprint(const aoe_dev_set *d); /* for aoe_train_options.dev_fingerprint */
 AOE_API void aoe_dev_set_free(aoe_dev_set *AOE_NULLABLE d);
 
-/* How SentEval aggregates the subsets of a year of STS: one correlation over all pairs (all), the mean of the correlations of
- * the subsets (mean), or their mean weighted by the number of pairs (wmean); docs/evaluation.md. */
+/* How SentEval aggregates the subsets of a year of STS (docs/evaluation.md). ALL: one correlation over all pairs. MEAN: the
+ * mean of the correlations of the subsets. WMEAN: the mean of these correlations, weighted by the numbers of pairs. */
 typedef enum aoe_setting { AOE_SETTING_ALL, AOE_SETTING_MEAN, AOE_SETTING_WMEAN, AOE_SETTING_COUNT } aoe_setting;
 AOE_API const char *aoe_setting_name(aoe_setting s); /* "all", "mean" or "wmean"; static string, NULL for an unknown value */
 
@@ -117,9 +119,9 @@ AOE_API void aoe_suite_options_defaults(aoe_suite_options *o);
 
 /* Evaluates the seven sets of table 2 of the AnglE paper: STS12 to STS16, STS-B (test) and SICK-R (test). dirs: [n_dirs]
  * folders in SentEval's layout; each set is read from the first folder that contains it (docs/evaluation.md). Calls report for
- * all seven sets in this order, also for sets that were not found, for the subsets of a set before the set, and last for the
- * average over the sets that were found. Errors: AOE_ENOENT (no set was found), AOE_EFORMAT (a subset of a year is missing),
- * and as aoe_eval_sts. */
+ * all seven sets in this order, even for sets that were not found. The subsets of a set are reported before the set. The last
+ * call reports the average over the sets that were found. Errors: AOE_ENOENT (no set was found), AOE_EFORMAT (a subset of a
+ * year is missing), and as aoe_eval_sts. */
 AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *AOE_NULLABLE o,
                            aoe_suite_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
@@ -186,7 +188,7 @@ AOE_API int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t 
                               const aoe_triplet_options *AOE_NULLABLE o, aoe_triplet_fn report, void *AOE_NULLABLE user,
                               aoe_error *AOE_NULLABLE err);
 
-/* Which texts of a group are queries: one at random, the first, or each text in turn. */
+/* Which texts of a group are queries. RANDOM: one random text. FIRST: the first text. ALL: each text in turn. */
 typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL } aoe_query_choice;
 
 enum { AOE_RECALL_MAX = 8 };
@@ -214,8 +216,8 @@ typedef struct aoe_retrieval_result {
     size_t skipped;   /* bad rows; BEIR folders: also relevance judgments of missing texts */
     size_t empty;     /* empty texts */
     size_t truncated; /* texts and queries truncated to the maximum length */
-    double strict;    /* groups: fraction of queries whose g nearest texts, the query included, are the g texts of its group;
-                         otherwise NaN */
+    double strict; /* groups: fraction of queries for which the g nearest texts, including the query itself, are the g texts of
+                      the group; BEIR folders: NaN */
     double recall[AOE_RECALL_MAX]; /* mean over queries of the fraction of relevant texts among the nearest recall_at[i] */
     double mrr, ndcg;              /* mean over queries of MRR and nDCG at rank `top`, in [0, 1] */
 } aoe_retrieval_result;
@@ -235,8 +237,8 @@ AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t
 /* Gaussian kernel density estimate: density[j] = 1/(n h) sum over i of phi((at[j] - x[i]) / h), where h is the bandwidth, in
  * double. x: [n]; at, density: [m]. low and high bound the possible values of x (-INFINITY, INFINITY: no bound). The part of a
  * kernel outside the bounds is reflected at them (Silverman 1986, section 2.10), so that the density integrates to 1 between
- * them; it is 0 outside. Errors: AOE_EARG (n is 0; the bandwidth is not above 0; a value of x is not finite or outside the
- * bounds). */
+ * the bounds. Outside the bounds, the density is 0. Errors: AOE_EARG (n is 0; the bandwidth is not above 0; a value of x is not
+ * finite or outside the bounds). */
 AOE_API int aoe_density(const double *x, size_t n, double bandwidth, double low, double high, const double *at, size_t m,
                         double *density, aoe_error *AOE_NULLABLE err);
 /* Bandwidth by Silverman's rule of thumb (1986, equation 3.31): 0.9 min(sd, interquartile range / 1.34) n^(-1/5); only sd is
@@ -278,10 +280,11 @@ typedef struct aoe_interval {
 } aoe_interval;
 
 AOE_API void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o);
-/* Percentile bootstrap interval of the mean over runs of the Spearman correlation of x and gold; with y, of the mean difference
- * between the correlations of x and y in paired runs. gold: [n_pairs]; x, y: [n_runs, n_pairs] scores of the pairs in each run.
- * A replicate draws n_pairs pairs, the same for all runs and for x and y, and n_runs runs, both with replacement. Quantiles are
- * interpolated linearly. Errors: AOE_EARG (fewer than 2 pairs; no run; options out of range), AOE_ENUMERIC (a value is NaN). */
+/* Percentile bootstrap interval of a mean over runs. If y is NULL, this is the mean of the Spearman correlations of x and gold.
+ * Otherwise it is the mean difference between the correlations of x and of y with gold, where run i of x is paired with run i
+ * of y. gold: [n_pairs]; x, y: [n_runs, n_pairs] scores of the pairs in each run. A replicate draws n_pairs pairs, the same for
+ * all runs and for x and y, and n_runs runs, both with replacement. Quantiles are interpolated linearly. Errors: AOE_EARG
+ * (fewer than 2 pairs; no run; options out of range), AOE_ENUMERIC (a value is NaN). */
 AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, const double *AOE_NULLABLE y,
                                    size_t n_runs, const aoe_bootstrap_options *AOE_NULLABLE o, aoe_interval *interval,
                                    aoe_error *AOE_NULLABLE err);
@@ -298,8 +301,8 @@ typedef struct aoe_verify_result {
 typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
 
 /* Compares models and loss functions with golden cases: recorded outputs of the reference implementation. dir: a folder with
- * the cases of one architecture, or the parent folder of several with objectives.json.
- * Errors: AOE_EMISMATCH (a check failed), AOE_ENOENT (no golden case), and as aoe_model_open. */
+ * the cases of one architecture, or the folder that contains several such folders and objectives.json. Errors: AOE_EMISMATCH (a
+ * check failed), AOE_ENOENT (no golden case), and as aoe_model_open. */
 AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn AOE_NULLABLE report,
                        void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
@@ -327,9 +330,10 @@ typedef struct aoe_bench_result {
                                  those of the layer, without the vocabulary, multiplied by the number of layers */
     double ms, ms_min;        /* median and minimum time of a run, milliseconds */
     double tokens_per_second; /* at the median time */
-    double tflops;            /* matrix products only, at the median time, 1e12 operations per second */
-    double peak_rss_mb;       /* peak resident memory of the process, MB (1e6 bytes) */
-    aoe_dtype dtype;          /* data type in use, never AUTO */
+    double tflops; /* speed of the matrix products at the median time, in 1e12 operations per second; other operations are not
+                      counted */
+    double peak_rss_mb; /* peak resident memory of the process, MB (1e6 bytes) */
+    aoe_dtype dtype;    /* data type in use, never AUTO */
 } aoe_bench_result;
 
 AOE_API void aoe_bench_options_defaults(aoe_bench_options *o);

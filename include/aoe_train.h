@@ -48,9 +48,9 @@ typedef struct aoe_objective_result {
     double contrastive;        /* contrastive term (aoe_contrastive); otherwise 0 */
     double regression;         /* term of AOE_METHOD_SBERT_REGRESSION; otherwise 0 */
     double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION; otherwise 0 */
-    double teacher;            /* distillation term before its weight; included in total; otherwise 0 */
-    size_t ordered_pairs;      /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
-    size_t positive_pairs;     /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
+    double teacher;        /* distillation term before its weight; `total` includes the weighted term; 0 without a teacher */
+    size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
+    size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
@@ -78,7 +78,7 @@ AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_ang
 /* ---------------------------------------------------------------------- LoRA */
 
 /* Low-rank adapters (LoRA, Hu et al. 2021), which are trained while all other weights are frozen; docs/lora.md. If the model is
- * a directory of adapters, training continues these: their r, alpha and targets cannot be changed. */
+ * a directory of adapters, training continues with these adapters, and their r, alpha and targets cannot be changed. */
 typedef struct aoe_lora {
     size_t struct_size;  /* set by aoe_lora_defaults */
     size_t r;            /* rank of new adapters; 0 (default): no new adapters */
@@ -102,7 +102,8 @@ typedef enum aoe_storage {
 } aoe_storage;
 
 /* Bytes that the embedder and the trainer allocate for a batch of n_texts texts of `length` tokens. Training also needs memory
- * for the texts of the training files and the vectors of a teacher; an evaluation during training adds `evaluation`. */
+ * for the texts of the training files and the vectors of a teacher; an evaluation during training needs `evaluation` more
+ * bytes. */
 typedef struct aoe_memory_plan {
     aoe_dtype dtype; /* data type of activations and packed copies: that of the open model */
     /* inference */
@@ -125,11 +126,12 @@ typedef struct aoe_memory_plan {
 } aoe_memory_plan;
 
 typedef struct aoe_plan_options {
-    size_t struct_size;  /* set by aoe_plan_options_defaults */
-    size_t n_texts;      /* texts in a batch; default 64 */
-    size_t length;       /* tokens per text; AOE_AUTO (default): the maximum length of the model */
-    aoe_lora lora;       /* adapters to train; r 0: the adapters of the model if it has any, else all weights are trained */
-    aoe_dtype dtype;     /* aoe_shape_plan: data type, as in aoe_model_options */
+    size_t struct_size; /* set by aoe_plan_options_defaults */
+    size_t n_texts;     /* texts in a batch; default 64 */
+    size_t length;      /* tokens per text; AOE_AUTO (default): the maximum length of the model */
+    aoe_lora lora;   /* new adapters to train. If r is 0, the adapters of the model are trained, or all weights if the model has
+                        none */
+    aoe_dtype dtype; /* aoe_shape_plan: data type, as in aoe_model_options */
     aoe_storage storage; /* aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
 } aoe_plan_options;
 
@@ -153,8 +155,8 @@ typedef enum aoe_train_event_kind {
 
 typedef struct aoe_train_event {
     aoe_train_event_kind kind;
-    size_t step, steps;        /* completed steps; steps of the whole run (with max_minutes an estimate) */
-    double epoch;              /* completed steps, in epochs */
+    size_t step, steps; /* number of completed steps, and of all steps of the run, which is an estimate if max_minutes is set */
+    double epoch;       /* completed steps, in epochs */
     aoe_objective_result loss; /* STEP: mean over the batches of the step; EVAL in pretraining: held-out loss */
     double accuracy;           /* STEP, EVAL in pretraining: accuracy on masked tokens; otherwise NaN */
     double lr, grad_norm;      /* learning rate of the step; gradient norm before clipping */
@@ -215,7 +217,8 @@ typedef struct aoe_train_data {
     const char *path;
     aoe_example_kind kind;   /* kind of the examples; default AOE_EXAMPLES_AUTO */
     aoe_table_options table; /* columns, label_map and format of the file */
-    double weight;           /* uses of each example per epoch: 2: twice, 0.5: a random half of the examples; default 1 */
+    double weight; /* number of times that each example is used per epoch. 2: twice; 0.5: only a random half of the examples is
+                      used; default 1 */
     const char *prompt; /* template for the texts (positives and triplets: for the query); "": no prompt; NULL (default): from
                            the model */
     const char *doc_prompt; /* template for positives and negatives; NULL (default): same as prompt */
@@ -232,8 +235,8 @@ typedef enum aoe_method {
     AOE_METHOD_SBERT_REGRESSION,     /* pairs: mean squared difference of cosine and label / label_max */
     AOE_METHOD_SIMCSE_UNSUP,         /* texts of any file: each text with itself under another dropout mask; tau_ibn */
     AOE_METHOD_SIMCSE_SUP,           /* triplets, positives, pairs with label >= ibn_threshold; tau_ibn, hard_negative */
-    AOE_METHOD_CONTRASTIVE,          /* data of SIMCSE_SUP, without its projection: aoe_contrastive without cosine and angle;
-                                        tau_ibn, hard_negative, w_ibn, w_cln */
+    AOE_METHOD_CONTRASTIVE, /* data as for SIMCSE_SUP, but no projection; the loss is aoe_contrastive without the cosine and
+                               angle terms; tau_ibn, hard_negative, w_ibn, w_cln */
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -253,18 +256,18 @@ typedef struct aoe_train_options {
     int allow_duplicates;            /* 1: a text may occur twice in a contrastive batch */
     size_t batch_size;               /* examples per batch; default 32 */
     size_t accumulate;               /* batches per step; default 1 */
-    size_t cache_chunk;              /* examples in the encoder at a time, with losses over the whole batch (GradCache); 0
-                                        (default): the whole batch */
-    const char *teacher;             /* model directory of a teacher; NULL (default): no distillation */
-    double w_teacher;                /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all
-                                        weights of `objective` may be 0 */
-    aoe_distill distill;             /* default AOE_DISTILL_COSINE */
-    aoe_lora lora;                   /* adapters to train instead of all weights */
+    size_t cache_chunk; /* number of examples that the encoder processes at a time, while the losses are computed over the whole
+                           batch (GradCache); 0 (default): the whole batch */
+    const char *teacher;      /* model directory of a teacher; NULL (default): no distillation */
+    double w_teacher;         /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all
+                                 weights of `objective` may be 0 */
+    aoe_distill distill;      /* default AOE_DISTILL_COSINE */
+    aoe_lora lora;            /* adapters to train instead of all weights */
     aoe_dev_fn evaluate;      /* scores the model on a dev set, and the best model is kept; NULL (default): the last model
                                  is kept */
     void *evaluate_user;      /* first argument of evaluate */
-    uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set; resuming with another one is an error; 0 (default):
-                                 not checked */
+    uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set; aoe_train rejects resuming a run with another value; 0
+                                 (default): not checked */
     const char *dev_name;     /* name of the dev set in aoe.json; NULL without a dev set */
 } aoe_train_options;
 
@@ -296,11 +299,12 @@ typedef struct aoe_pretrain_options {
 } aoe_pretrain_options;
 
 AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
-/* Masked-language-model pretraining (Devlin et al. 2019, section 3.1; whole-word masking) of args.model into args.output, from
- * random weights (aoe_init) or from a pretrained model. The output has the format of transformers' BertForMaskedLM; aoe_train
- * accepts it as a start model. In events, loss.total is the mean loss of masked tokens in nats, `accuracy` is the fraction of
- * masked tokens predicted correctly, and score is the negative loss on held-out texts. The same seed gives the same bits for
- * any number of threads and after resuming. Errors: as aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
+/* Pretrains args.model as a masked language model (Devlin et al. 2019, section 3.1; whole-word masking) and writes the result
+ * to args.output. args.model may have random weights (aoe_init) or be a pretrained model. The output has the format of
+ * transformers' BertForMaskedLM; aoe_train accepts it as a start model. In events, loss.total is the mean loss of masked tokens
+ * in nats, `accuracy` is the fraction of masked tokens predicted correctly, and score is the negative loss on held-out texts.
+ * The same seed gives the same bits for any number of threads and after resuming. Errors: as aoe_train; AOE_EFORMAT (no [MASK]
+ * token; no text). */
 AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* ---------------------------------------------------------------- new models */
@@ -450,10 +454,11 @@ typedef enum aoe_experiment_event_kind {
 
 typedef struct aoe_experiment_event {
     aoe_experiment_event_kind kind;
-    size_t runs, finished, failed; /* all runs; finished runs, those of earlier calls included; failed runs of this call */
+    size_t runs, finished, failed; /* number of all runs; of finished runs, including those of earlier calls; and of runs that
+                                      failed in this call */
     size_t running;                /* PROGRESS: number of running processes */
     double done;                   /* finished and failed runs, plus the completed fractions of running ones */
-    size_t jobs, threads;          /* concurrent runs; threads per run */
+    size_t jobs, threads;          /* number of concurrent runs, and of threads per run */
     const char *label;             /* name of the run; NULL: the event is not about a run */
     const double *score;           /* FINISHED: [n_scores], NaN where undefined; else NULL */
     size_t n_scores;
@@ -470,7 +475,7 @@ typedef struct aoe_experiment_options {
     const aoe_configuration *configurations; /* [n_configurations] */
     size_t n_configurations;
     const aoe_train_options *shared; /* options that all configurations have in common; a later call in the same directory must
-                                        have equal ones; NULL (default): not compared */
+                                        have equal values; NULL (default): not compared */
     const uint64_t *seeds;           /* [n_seeds] distinct seeds; default {42} */
     size_t n_seeds;
     const aoe_evaluation_file *dev;   /* dev set on which each run chooses its best model; NULL (default): the last model is
@@ -547,7 +552,7 @@ typedef struct aoe_compare_row {
 } aoe_compare_row;
 
 typedef struct aoe_compare_result {
-    aoe_compare_row *rows; /* [n] all configurations of the first evaluation file, then of the next */
+    aoe_compare_row *rows; /* [n] one row for each evaluation file and configuration, sorted by file, then by configuration */
     size_t n;
     size_t runs, finished, failed; /* as in aoe_experiment_event */
     void *memory;                  /* private */
@@ -555,7 +560,8 @@ typedef struct aoe_compare_result {
 
 AOE_API void aoe_compare_options_defaults(aoe_compare_options *o);
 /* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from the baseline.
- * The result is valid as described for aoe_grid; free it with aoe_compare_result_free in all cases. Errors: as aoe_grid. */
+ * The result is valid even if runs fail or AOE_ECANCELLED is returned; free it with aoe_compare_result_free in all cases.
+ * Errors: as aoe_grid. */
 AOE_API int aoe_compare(const aoe_compare_options *AOE_NULLABLE o, aoe_compare_result *result, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_compare_result_free(aoe_compare_result *AOE_NULLABLE r); /* accepts a zeroed struct */
 AOE_API const char *

@@ -22,7 +22,7 @@ void aoei_arena_measure(aoei_arena *a);                             /* starts a 
 int aoei_arena_create(aoei_arena *a, size_t bytes, aoe_error *err); /* allocates the block; AOE_ENOMEM */
 void aoei_arena_destroy(aoei_arena *a);                             /* accepts a zeroed or a measuring arena */
 void *aoei_arena_take(aoei_arena *a, size_t bytes);                 /* aligned to AOEI_ALIGN; NULL if measuring or exhausted */
-void *aoei_arena_take_array(aoei_arena *a, size_t count, size_t size); /* as above; checks count * size for overflow */
+void *aoei_arena_take_array(aoei_arena *a, size_t count, size_t size); /* takes count * size bytes; checks for overflow */
 size_t aoei_arena_mark(const aoei_arena *a);                           /* returns the current position, for aoei_arena_reset */
 void aoei_arena_reset(aoei_arena *a, size_t mark);                     /* frees everything allocated since mark */
 

@@ -129,7 +129,7 @@ static int open_temp_file(aoei_writer *w, const struct stat *old, aoe_error *err
     w->lock = open_temp(w);
     if (w->lock < 0) {
         const int errnum = errno;
-        aoei_free(w->temp_path); /* nothing was created */
+        aoei_free(w->temp_path); /* no temporary file was created, so aoei_writer_abort must not remove one */
         w->temp_path = NULL;
         return aoei_fail_errno(err, errnum, "cannot create %s", w->path);
     }
@@ -152,7 +152,8 @@ static int open_in_place(aoei_writer *w, aoe_error *err) {
     return w->file ? 0 : aoei_fail_errno(err, errno, "cannot write %s", w->path);
 }
 
-/* Opens w for the file at the end of the symbolic links of path. allow_in_place: 1 if a device or a pipe is accepted. */
+/* Opens w for the file that `path` refers to after all symbolic links are followed. allow_in_place: 1 if this may be a device
+ * or a pipe. */
 static int open_writer(aoei_writer *w, const char *path, int allow_in_place, aoe_error *err) {
     *w = (aoei_writer){.path = aoei_strdup(path)};
     struct stat st;

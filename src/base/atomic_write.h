@@ -23,7 +23,7 @@
 
 #include "aoe.h"
 
-/* A file being written. Zeroed: no file. */
+/* A file being written. A zeroed struct means that no file is open. */
 typedef struct aoei_writer {
     FILE *file;      /* stream to write to; callers need not check its errors, because aoei_writer_finish detects them */
     char *path;      /* final name as given, for messages; owned */
@@ -35,15 +35,15 @@ typedef struct aoei_writer {
 /* Creates the temporary file with the permissions of the file that it will replace. Errors: AOE_EARG if path exists and
  * is not a regular file, AOE_ENOENT if its directory does not exist, AOE_ENOSPC, AOE_ENOMEM, AOE_EIO. */
 int aoei_writer_open(aoei_writer *w, const char *path, aoe_error *err);
-/* Like aoei_writer_open, but also accepts devices and pipes (/dev/null, FIFOs, process substitution). They are written
- * directly, without a temporary file, so aoei_writer_abort cannot undo what was written. */
+/* Like aoei_writer_open, but also accepts devices and pipes (/dev/null, FIFOs, process substitution). The output is then
+ * written directly, without a temporary file, so aoei_writer_abort cannot undo what was written. */
 int aoei_writer_open_output(aoei_writer *w, const char *path, aoe_error *err);
 int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error *err);
 /* Flushes, syncs and closes the temporary file. */
 int aoei_writer_finish(aoei_writer *w, aoe_error *err);
-/* Renames the finished temporary file to its final name and syncs the directory. On success the writer is empty afterwards.
- * On failure an existing file is unchanged, unless only the last step, the sync of the directory, failed: in this case the
- * complete new file has replaced it. */
+/* Renames the finished temporary file to its final name and syncs the directory. On success, the writer is empty afterwards. If
+ * the rename fails, an existing file is unchanged. If only the sync of the directory fails, the complete new file has replaced
+ * the existing file. */
 int aoei_writer_publish(aoei_writer *w, aoe_error *err);
 /* aoei_writer_finish, then aoei_writer_publish. */
 int aoei_writer_commit(aoei_writer *w, aoe_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A growing byte buffer and growing typed arrays. A failure is sticky: callers append without
- * checking and test `failed` once at the end.
+ * A growing byte buffer and growing typed arrays. After a failed append, `failed` stays 1, so callers can append without checks
+ * and test `failed` once at the end.
  */
 #ifndef AOEI_BASE_BUFFER_H
 #define AOEI_BASE_BUFFER_H

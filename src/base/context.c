@@ -18,8 +18,8 @@ void aoe_context_options_defaults(aoe_context_options *o) {
     *o = (aoe_context_options){.struct_size = sizeof *o, .threads = aoei_pool_default_threads()};
 }
 
-/* Sets the CPU tier and the log function, and creates the thread pool and the scratch buffers. On failure the caller destroys
- * ctx. */
+/* Sets the CPU tier and the log function, and creates the thread pool and the scratch buffers. If it fails, the caller must
+ * destroy ctx. */
 static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_error *err) {
     int code = aoei_cpu_tier(&ctx->tier, err);
     if (code)

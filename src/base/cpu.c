@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Detects the CPU tier and the number of CPUs that this process may use. A tier is available only
- * if CPUID reports every instruction set of this tier and of all lower tiers, the operating system
- * saves its registers and, for AMX, Linux grants access to the tile registers.
+ * Detects the CPU tier and the number of CPUs that this process may use. A tier is available only if CPUID reports every
+ * instruction set of this tier and of all lower tiers, the operating system saves the registers of these instruction sets and,
+ * for AMX, Linux grants access to the tile registers.
  */
 #include "base/cpu.h"
 
@@ -139,8 +139,8 @@ static size_t affinity_cpus(void) {
     return online > 0 ? (size_t)online : 1;
 }
 
-/* Returns the CPU limit in a cpu.max file, which contains "QUOTA PERIOD" or "max PERIOD" in microseconds: QUOTA / PERIOD,
- * rounded up. Returns SIZE_MAX if there is no limit. */
+/* Reads a cpu.max file, which contains "QUOTA PERIOD" or "max PERIOD" in microseconds. Returns QUOTA / PERIOD, rounded up to
+ * whole CPUs, or SIZE_MAX if there is no limit. */
 static size_t quota_cpus(const char *path) {
     FILE *f = fopen(path, "re");
     if (!f)
@@ -153,8 +153,8 @@ static size_t quota_cpus(const char *path) {
     return cpus;
 }
 
-/* Reads the path of this process's cgroup (version 2), the text after "0::" in cgroup_file, into group[size]. Returns 1 if
- * found. */
+/* Copies the path of this process's cgroup (version 2) to group[size]. The path is the text after "0::" in cgroup_file. Returns
+ * 1 if it is found, otherwise 0. */
 static int group_path(const char *cgroup_file, char *group, size_t size) {
     FILE *f = fopen(cgroup_file, "re");
     if (!f)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * CPU tiers. A CPU tier is a set of instruction set extensions for which the kernels are compiled;
- * the best tier is selected at run time. Tiers are detected with CPUID, XGETBV (whether the
- * operating system saves the registers) and, for AMX, a permission request to Linux. The
- * environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx sets an upper limit; an unknown name is
- * an error.
+ * CPU tiers. A CPU tier is a set of instruction set extensions for which the kernels are compiled; the best tier is selected at
+ * run time. Tiers are detected with CPUID, XGETBV (whether the operating system saves the registers) and, for AMX, a permission
+ * request to Linux. The environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx sets an upper limit; aoei_cpu_tier rejects an
+ * unknown name.
  */
 #ifndef AOEI_BASE_CPU_H
 #define AOEI_BASE_CPU_H
@@ -20,7 +19,8 @@ typedef enum aoei_tier {
 } aoei_tier;
 
 aoei_tier aoei_cpu_detect(void);                    /* returns the best tier of this CPU; ignores AOE_CPU */
-int aoei_cpu_tier(aoei_tier *tier, aoe_error *err); /* lower of aoei_cpu_detect() and AOE_CPU; AOE_EARG for an unknown name */
+int aoei_cpu_tier(aoei_tier *tier, aoe_error *err); /* sets *tier to the lower of aoei_cpu_detect() and AOE_CPU; AOE_EARG if
+                                                       AOE_CPU is not the name of a tier */
 const char *aoei_tier_name(aoei_tier tier);         /* for example "avx512"; static storage */
 size_t aoei_cpu_count(void);      /* number of CPUs this process may use (affinity, cgroup v2 quota); at least 1 */
 const char *aoei_cpu_model(void); /* brand string or "unknown"; static storage */

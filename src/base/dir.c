@@ -87,8 +87,8 @@ static int is_dot(const char *name) {
 
 static int remove_at(int parent, const char *name);
 
-/* Removes everything in a directory. Returns -1 with errno set on failure. It repeats until a pass finds nothing, because a
- * file system may skip entries of a directory that changes while it is read. */
+/* Removes everything in a directory. Returns -1 with errno set on failure. The function reads the directory again until it is
+ * empty, because a file system may skip entries of a directory that changes while it is read. */
 static int empty_dir(DIR *d) {
     for (int removed = 1; removed;) {
         removed = 0;
@@ -145,7 +145,7 @@ static int is_dangerous(const char *path) {
 
 int aoei_remove_tree(const char *path, aoe_error *err) {
     size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/') /* without the slash: "link/" would follow the link */
+    while (len > 1 && path[len - 1] == '/') /* a path such as "link/" would follow the link, so trailing slashes are removed */
         len--;
     char *name = aoei_strndup(path, len);
     if (!name)
@@ -173,7 +173,7 @@ static int probe_dir(const char *dir) {
     }
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
         return errno;
-    char *path = aoei_path_join(dir, ".aoe-probe-XXXXXX"); /* the file system does not support unnamed files */
+    char *path = aoei_path_join(dir, ".aoe-probe-XXXXXX"); /* unnamed files are not supported, so a named one is used */
     if (!path)
         return ENOMEM;
     int errnum = 0;

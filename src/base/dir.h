@@ -14,7 +14,7 @@ int aoei_make_dir(const char *path, aoe_error *err);
 /* Removes a file, a link or a directory with everything inside it. A missing path is not an error. Links are not followed. */
 int aoei_remove_tree(const char *path, aoe_error *err);
 /* Checks that files can be created in the directory, or, if it does not exist, in its nearest existing parent. Errors:
- * AOE_EEXIST if this is not a directory, AOE_ENOMEM, and the errors of aoei_fail_errno. */
+ * AOE_EEXIST if `path` or the nearest existing parent is not a directory, AOE_ENOMEM, and the errors of aoei_fail_errno. */
 int aoei_check_writable_dir(const char *path, aoe_error *err);
 /* Renames `from` to `to` and syncs the directory that contains `to`. */
 int aoei_rename(const char *from, const char *to, aoe_error *err);
@@ -22,7 +22,8 @@ int aoei_rename(const char *from, const char *to, aoe_error *err);
 int aoei_sync_dir(const char *path, aoe_error *err);
 /* Syncs the directory that contains path. */
 int aoei_sync_parent(const char *path, aoe_error *err);
-/* Sets *names to the names in a directory, sorted by bytes, without "." and "..". The caller frees them with aoei_list_free. */
+/* Sets *names to the names in a directory, sorted by bytes, without "." and "..". The caller frees *names with aoei_list_free.
+ */
 int aoei_list_dir(char ***names, size_t *n, const char *path, aoe_error *err);
 void aoei_list_free(char **names, size_t n);
 

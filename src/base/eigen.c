@@ -24,7 +24,7 @@ typedef struct work {
     double *c, *s;  /* [n] cosines and sines of the rotations of a sweep */
     size_t *order;  /* [n] order of the eigenvalues after sorting */
     size_t k;       /* current column; the rows and columns after k form the submatrix that is updated */
-    size_t from, m; /* the current sweep consists of rotations from, ..., m - 1 */
+    size_t from, m; /* range of the current sweep, which rotates rows i and i + 1 for i = m - 1 down to from */
 } work;
 
 static size_t blocks(size_t n) {
@@ -57,7 +57,8 @@ static void update_task(void *arg, size_t task, size_t worker) {
 }
 
 /* Computes v of the Householder reflection I - v v^T (|v|^2 = 2) that sets all components of column k below the first
- * subdiagonal component to 0. Returns the reflected subdiagonal component. If these components are already 0, v is 0. */
+ * subdiagonal component to 0. If these components are already 0, v is set to 0. Returns the subdiagonal component after the
+ * reflection. */
 static double reflection(work *x) {
     const size_t first = x->k + 1, n = x->n;
     const double *column = x->a + x->k * n; /* row k, which equals column k because the matrix is symmetric */

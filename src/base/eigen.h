@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Computes all eigenvalues and eigenvectors of a real symmetric matrix in double precision: reduction to
- * tridiagonal form by Householder reflections, then QL with implicit shifts (Wilkinson and Reinsch
- * 1971; Golub and Van Loan, section 8.3). The absolute error is a small multiple of the rounding
- * error of the largest eigenvalue. The result is a pure function of the matrix and does not depend
- * on the number of threads.
+ * Computes all eigenvalues and eigenvectors of a real symmetric matrix in double precision. The matrix is reduced to
+ * tridiagonal form by Householder reflections and then diagonalized by the QL algorithm with implicit shifts (Wilkinson and
+ * Reinsch 1971; Golub and Van Loan, section 8.3). The absolute error is a small multiple of the rounding error of the largest
+ * eigenvalue. The result is a pure function of the matrix and does not depend on the number of threads.
  */
 #ifndef AOEI_BASE_EIGEN_H
 #define AOEI_BASE_EIGEN_H

@@ -25,11 +25,12 @@ int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) AOEI_PRINT
 int aoei_fail_nomem(aoe_error *err, size_t bytes);
 
 /* Inserts a formatted prefix, for example the file or row, and ": " before the message in err, and returns err's code. If err
- * is NULL, the code is not known and AOE_EIO is returned; callers that need the code must store it themselves. */
+ * is NULL, the function does not know the code and returns AOE_EIO. A caller that needs the code must therefore store it before
+ * the call. */
 int aoei_error_prefix(aoe_error *err, const char *fmt, ...) AOEI_PRINTF(2, 3);
 
-/* Makes s[len] printable on one terminal line, in place: control characters, line separators and invalid UTF-8 bytes become
- * '?'. Returns the new length, which is never larger, and writes a NUL there. */
+/* Makes s[len] printable on one terminal line, in place. Control characters, line separators and bytes that are not valid UTF-8
+ * are replaced by '?'. Returns the new length, which is at most len, and writes a NUL after the last character. */
 size_t aoei_one_line(char *s, size_t len);
 
 /* Formats into text[size] like vsnprintf, and applies aoei_one_line. A text that does not fit is truncated between characters

@@ -61,7 +61,8 @@ fail:
     return code;
 }
 
-/* Opens a file for reading and sets *fd and *st to its descriptor and attributes. A directory is an error. */
+/* Opens a file for reading and sets *fd and *st to the descriptor and the attributes of the file. Returns AOE_EARG for a
+ * directory. */
 static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err) {
     int f = open(path, O_RDONLY | O_CLOEXEC);
     if (f < 0)

@@ -8,7 +8,7 @@
 
 #include "aoe.h"
 
-/* A file mapped read-only. Zeroed: no file. */
+/* A file mapped read-only. A zeroed struct means that no file is mapped. */
 typedef struct aoei_map {
     const unsigned char *data; /* [size]; NULL if size is 0 */
     size_t size;               /* bytes */
@@ -19,11 +19,11 @@ typedef struct aoei_map {
 int aoei_map_open(aoei_map *m, const char *path, aoe_error *err);
 /* Releases the physical memory of the mapped pages; the next access loads them from the file again. */
 void aoei_map_drop(const aoei_map *m);
-/* Accepts a zeroed map. */
+/* Unmaps the file. Accepts a zeroed map. */
 void aoei_map_close(aoei_map *m);
 
-/* Reads a whole file. (*data)[*size] is NUL; the caller frees *data with aoei_free. A file larger than max_bytes is an error
- * (AOE_EFORMAT); max_bytes 0 means no limit. */
+/* Reads a whole file into *data and sets *size to its size in bytes. The byte after the last one, (*data)[*size], is NUL. The
+ * caller frees *data with aoei_free. Returns AOE_EFORMAT if the file is larger than max_bytes; max_bytes 0 means no limit. */
 int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err);
 
 #endif

@@ -20,7 +20,7 @@
 #include "base/git_lfs.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
-#define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, it gets no more bytes */
+#define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, the parser gets no more bytes */
 #define RESERVE      ((size_t)32 << 10) /* bytes; upper bound of the memory that the values of one chunk need */
 #define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
 
@@ -31,8 +31,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local int out_of_memory; /* 1 if an allocation for jansson failed in this thread since the last reset */
 static _Thread_local void *reserve; /* memory for the parser after a failed allocation; allocated while this thread parses */
 
-/* malloc of jansson. If the allocation fails while a parser runs, it returns the reserved memory, if that is still available,
- * and sets out_of_memory. */
+/* The malloc function of jansson. If the allocation fails while a file is parsed, it sets out_of_memory and returns the
+ * reserved memory if that is still unused. */
 static void *allocate(size_t bytes) {
     void *p = aoei_malloc(bytes);
     if (p)
@@ -91,8 +91,8 @@ typedef struct input {
     size_t len;       /* bytes */
 } input;
 
-/* Input callback of jansson: copies the next at most CHUNK bytes of the input. Returns their number, or 0 at the end and
- * after a failed allocation. */
+/* Input callback of jansson. Copies the next bytes of the input, at most CHUNK and at most `size`, to `buffer`. Returns the
+ * number of bytes copied, or 0 at the end of the input or after a failed allocation. */
 static size_t feed(void *buffer, size_t size, void *arg) {
     input *in = arg;
     size_t n = in->len < CHUNK ? in->len : CHUNK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Functions on top of jansson: they load files with errors that name file, line and byte, and read
- * typed values with errors that name file and key. All JSON is read with JSON_ALLOW_NUL and
+ * Functions on top of jansson that load files and read typed values. An error message about a file names the file, the line and
+ * the byte; an error message about a value names the file and the key. All JSON is read with JSON_ALLOW_NUL and
  * JSON_DECODE_ANY.
  */
 #ifndef AOEI_BASE_JSON_H
@@ -27,20 +27,21 @@ int aoei_json_parse(json_t **root, const char *data, size_t len, const char *nam
  * from which the same value is read back: 0.1, not 0.10000000000000001. flags: those of json_dumps, such as JSON_COMPACT or
  * JSON_INDENT(2). The caller frees the text with aoei_free. Returns NULL if out of memory. */
 char *aoei_json_text(const json_t *root, size_t flags);
-/* Returns a new object with the keys and values of `object`; the values are shared. NULL if out of memory (json_copy and
- * json_deep_copy return incomplete objects in this case). */
+/* Returns a new object with the keys and values of `object`; the values are shared. Returns NULL if out of memory; json_copy
+ * and json_deep_copy would return incomplete objects in this case. */
 json_t *aoei_json_copy(const json_t *object);
 int aoei_json_save(const json_t *root, const char *path,
                    aoe_error *err); /* writes indented JSON atomically; keys in insertion order */
 
-/* Read the value of a key of object o as a type; `file` is used in messages. If the key is missing or null, *out is unchanged
- * and the result is 0 (aoei_json_need_size: AOE_EFORMAT). A value of the wrong type or range is an error (AOE_EFORMAT). */
+/* Read the value of a key of object o as a type; `file` is used in messages. If the key is missing or null, *out is unchanged,
+ * and the result is 0; only aoei_json_need_size returns AOE_EFORMAT in this case. All functions return AOE_EFORMAT if the value
+ * has the wrong type or is out of range. */
 int aoei_json_size(const json_t *o, const char *key, size_t *out, const char *file, aoe_error *err);
 int aoei_json_need_size(const json_t *o, const char *key, size_t *out, const char *file, aoe_error *err);
 int aoei_json_double(const json_t *o, const char *key, double *out, const char *file, aoe_error *err);
 int aoei_json_bool(const json_t *o, const char *key, int *out, const char *file, aoe_error *err);
 /* Sets *out to a string inside o and, if len is not NULL, *len to its length. Both are unchanged if the key is missing or null.
- * If len is NULL, a string that contains a NUL is an error. */
+ * If len is NULL, the function returns AOE_EFORMAT for a string that contains a NUL. */
 int aoei_json_string(const json_t *o, const char *key, const char **out, size_t *len, const char *file, aoe_error *err);
 
 /* Returns a file name, which need not be valid UTF-8, as a JSON string on one line; JSON null if name is NULL. Returns NULL if

@@ -6,7 +6,7 @@
 
 #include "aoe.h"
 
-/* A lock. The system releases it when the process ends. Zeroed: not held. */
+/* A lock on a directory. The system releases the lock when the process ends. A zeroed struct is a lock that is not held. */
 typedef struct aoei_lock {
     int held; /* 1 if the lock is held */
     int fd;   /* file descriptor of the directory, owned, if held */
@@ -14,7 +14,7 @@ typedef struct aoei_lock {
 
 /* Locks the directory without waiting. Errors: AOE_EEXIST if another process holds the lock, AOE_ENOENT, AOE_EIO. */
 int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err);
-/* Accepts a lock that is not held. */
+/* Releases the lock. Does nothing if the lock is not held. */
 void aoei_unlock(aoei_lock *lock);
 
 #endif

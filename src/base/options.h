@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Support for the options structs of the public API. Each struct begins with `size_t struct_size`, which its defaults
- * function sets, so that a newer library can append fields: fields that the caller's struct does not have keep their defaults.
+ * Support for the options structs of the public API. Each struct begins with `size_t struct_size`, which its defaults function
+ * sets, so that a newer version of the library can append fields. Fields that the caller's struct does not have keep their
+ * defaults.
  */
 #ifndef AOEI_BASE_OPTIONS_H
 #define AOEI_BASE_OPTIONS_H
@@ -25,7 +26,7 @@ int aoei_options_copy(void *full, size_t size, const void *given, const char *fu
 /* Checks that a floating-point option is not NaN. name: "options.FIELD". Errors: AOE_EARG. */
 int aoei_check_option(const char *name, double value, aoe_error *err);
 
-/* 1: the floating-point option is AOE_AUTO. Integer options are compared with ==. */
+/* Returns 1 if a floating-point option is AOE_AUTO. Integer options can be compared with == instead. */
 static inline int aoei_is_auto(double option) {
     return option >= AOE_AUTO && option <= AOE_AUTO;
 }

@@ -26,13 +26,13 @@ char *aoei_path_parent(const char *path);
 /* Returns the absolute path without symbolic links, or a copy of `path` if it does not exist. The caller frees it with
  * aoei_free. Returns NULL if out of memory. */
 char *aoei_full_path(const char *path);
-/* Returns 1 if both paths exist and are the same file or directory, otherwise 0, also if a path is NULL. */
+/* Returns 1 if both paths exist and are the same file or directory, otherwise 0. A path may be NULL; the result is then 0. */
 int aoei_same_path(const char *a, const char *b);
-/* Returns 1 if path exists and is `dir` or inside it, otherwise 0, also if an argument is NULL. */
+/* Returns 1 if path exists and is `dir` or inside `dir`, otherwise 0. An argument may be NULL; the result is then 0. */
 int aoei_path_within(const char *path, const char *dir);
-/* Follows symbolic links, including links to links. *target is the path that the last link contains, which need not exist, or a
- * copy of `path` if `path` is not a link. The caller frees *target with aoei_free. Errors: AOE_EIO for a loop of links,
- * AOE_ENOMEM. */
+/* Follows symbolic links, including links to links. Sets *target to the path that the last link contains; this path need not
+ * exist. If `path` is not a link, *target is a copy of `path`. The caller frees *target with aoei_free. Errors: AOE_EIO for a
+ * loop of links, AOE_ENOMEM. */
 int aoei_follow_links(char **target, const char *path, aoe_error *err);
 
 #endif

@@ -24,8 +24,8 @@
 #define SPIN_SECONDS    40e-6
 #define RELAX_PER_CHECK 32 /* pauses between two reads of the clock */
 
-/* Parts of aoei_pool.state: number of workers inside the job (bits 0 to 31), 1 if workers may join the job (bit 32), 1 if the
- * pool stops (bit 33), job number (bits 34 to 63). */
+/* Bits of aoei_pool.state. INSIDE (bits 0 to 31): number of workers inside the job. OPEN (bit 32): 1 if workers may join the
+ * job. STOP (bit 33): 1 if the pool stops. JOB_MASK (bits 34 to 63): job number, whose unit is JOB_ONE. */
 #define INSIDE   UINT64_C(0xffffffff)
 #define OPEN     (UINT64_C(1) << 32)
 #define STOP     (UINT64_C(1) << 33)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A thread pool; each context has one. Callers of aoei_parallel_for choose the number of tasks from
- * tensor shapes only, never from the number of threads, so results do not depend on the number of
- * threads. The assignment of tasks to threads is not deterministic. Nested calls run serially in
- * the calling thread.
+ * A pool of threads that run the tasks of a parallel loop. Each context has one pool. Callers of aoei_parallel_for choose the
+ * number of tasks from tensor shapes only, never from the number of threads, so results do not depend on the number of threads.
+ * The assignment of tasks to threads is not deterministic. Nested calls run serially in the calling thread.
  */
 #ifndef AOEI_BASE_POOL_H
 #define AOEI_BASE_POOL_H
@@ -17,8 +16,8 @@ typedef struct aoei_pool aoei_pool;
 typedef void (*aoei_task_fn)(void *arg, size_t task, size_t worker);
 
 size_t aoei_pool_default_threads(void); /* one per CPU that this process may use, at most 1024 */
-/* Creates a pool of 1 to 1024 threads, the calling one included. Errors: AOE_EARG (another number of threads), AOE_ENOMEM (also
- * if the system cannot create a thread). */
+/* Creates a pool of 1 to 1024 threads, including the calling thread. Errors: AOE_EARG (`threads` is not in this range),
+ * AOE_ENOMEM (out of memory, or the system cannot create a thread). */
 int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err);
 void aoei_pool_destroy(aoei_pool *pool); /* accepts NULL; joins the threads */
 size_t aoei_pool_threads(const aoei_pool *pool);

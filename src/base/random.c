@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Philox4x32-10 and the sequential generator on top of it. The struct holds the complete state as
- * integers. Equal fields give equal numbers on every platform.
+ * Philox4x32-10 and the sequential generator on top of it. The struct aoei_rng contains the complete state as integers, so
+ * equal fields give equal numbers on every platform.
  */
 #include "base/random.h"
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* A storage of texts. Zeroed: empty. */
+/* Texts that are stored in chunks. A zeroed struct contains no texts. */
 typedef struct aoei_chunks {
     char **chunk;       /* [n] owned chunks */
     size_t n, capacity; /* used and allocated elements of `chunk` */
@@ -14,7 +14,7 @@ typedef struct aoei_chunks {
     char *free;         /* first unused byte of the last chunk */
 } aoei_chunks;
 
-char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* returns memory for a text; NULL: out of memory */
+char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* returns memory for a text of `bytes` bytes, or NULL if out of memory */
 void aoei_chunks_free(aoei_chunks *c);                /* frees all texts; accepts a zeroed struct */
 
 #endif

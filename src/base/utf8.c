@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * UTF-8 as defined by RFC 3629. The range of the second byte depends on the first byte (no overlong
- * forms, no surrogates, nothing above U+10FFFF). All further bytes have the same range.
+ * UTF-8 as defined by RFC 3629. The range of the second byte depends on the first byte (no overlong forms, no surrogates,
+ * nothing above U+10FFFF). All further bytes are in the range 80 to BF.
  */
 #include "base/utf8.h"
 
 #include <string.h>
 
-/* Returns the length in bytes of a sequence that starts with `first`, or 0 if no sequence starts with it. Sets *low and *high
- * to the range of the second byte. */
+/* Returns the length in bytes of a UTF-8 sequence whose first byte is `first`, or 0 if `first` starts no sequence. Sets *low
+ * and *high to the range of the second byte. */
 static size_t sequence(unsigned char first, unsigned char *low, unsigned char *high) {
     *low = 0x80;
     *high = 0xbf;

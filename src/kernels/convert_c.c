@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Conversion of float32 to bf16, bf16 to float32 and int8 rows to float32, portable C.
+ * Conversions from float32 to bf16, from bf16 to float32, and from int8 rows to float32, in portable C.
  */
 #include "kernels/kernels.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Dropout of a row, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. In the layout that kernels.h
- * defines, word j of 16 consecutive Philox counters decides on 16 consecutive columns. Each lane therefore computes one
- * counter, and no transposition is needed. All instruction sets give identical bits, because product and sum are rounded
- * separately.
+ * defines, the words with index j of 16 consecutive Philox counters are the masks of 16 consecutive columns. Each lane computes
+ * the words of one counter, so the words are in column order without a transposition. All instruction sets give identical bits,
+ * because product and sum are rounded separately.
  */
 #ifndef AOEI_KERNELS_DROPOUT_SIMD_H
 #define AOEI_KERNELS_DROPOUT_SIMD_H

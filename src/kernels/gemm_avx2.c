@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels of tier avx2, with bf16 emulated in float32: gemm_simd.h with tiles of up to 6 x 16, which use 12 registers
- * for C, and the transposition for this vector width.
+ * Matmul kernels of tier avx2. bf16 is emulated in float32. This file compiles gemm_simd.h with tiles of up to 6 x 16 elements
+ * of C, whose sums occupy 12 registers, and defines the transposition for this vector width.
  */
 #include "kernels/simd_avx2.h"
 
@@ -23,8 +23,8 @@ static inline vf load_pair(const float *x, const float *y) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), _mm_loadu_ps(y), 1);
 }
 
-/* Writes dst[k * stride + i] = line[i][k] for i < VF_LANES and groups of 4 values of k, as long as a whole group is left.
- * Returns the first k that is not transposed. */
+/* Writes dst[k * stride + i] = line[i][k] for i < VF_LANES and groups of 4 values of k, until fewer than 4 values of k are
+ * left. Returns the first k that is not transposed. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const line[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 4 <= K; k += 4) {

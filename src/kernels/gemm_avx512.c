@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels of tier avx512, with bf16 emulated in float32: gemm_simd.h with tiles of up to 14 x 32, which use 28
- * registers for C, and the transposition for this vector width.
+ * Matmul kernels of tier avx512. bf16 is emulated in float32. This file compiles gemm_simd.h with tiles of up to 14 x 32
+ * elements of C, whose sums occupy 28 registers, and includes the transposition for this vector width.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * bf16 matmul kernels of tier avx512bf16: gemm_simd.h with words of two bf16. The instruction vdpbf16ps adds the products of
- * two words to a running sum.
+ * bf16 matmul kernels of tier avx512bf16. This file compiles gemm_simd.h with words of two bf16. The instruction vdpbf16ps adds
+ * the products of two words to a running sum.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * bf16 matmul kernel for AMX, with tiles of 16 rows of 64 bytes. For every 32 elements along k, in ascending order, the
- * instruction TDPBF16PS computes the sum of their products and adds it to an element's running sum. Rows, columns and k are
- * padded with zeros to whole tiles. A result therefore depends only on its row, its column and K. Between chunks of K, and
- * between calls, running sums are stored as float32.
+ * bf16 matmul kernel for AMX, with tiles of 16 rows of 64 bytes. The instruction TDPBF16PS computes the sum of the products of
+ * 32 elements along k and adds it to the running sum of an element of C. Groups of 32 elements are processed in ascending order
+ * of k. Rows, columns and k are padded with zeros to whole tiles. A result therefore depends only on its row, its column and K.
+ * Between chunks of K, and between calls, running sums are stored as float32.
  * Loops, from outer to inner: M-blocks (groups of rows of A, packed into L2); panels of 32 columns; chunks of K; blocks of
  * 32 x 32 elements of C. A step of a block is 32 elements along k: two tiles of A, two tiles of B and four tile products. A
  * chunk of B stays in L1 and is used by all blocks of the M-block, while A is read from L2. Between chunks, the sums of a
@@ -68,7 +68,8 @@ static_assert(SCRATCH_WORDS <= AOEI_GEMM_SCRATCH, "scratch");
 static_assert(M_BLOCKS * CHUNK_STEPS <= A_STEPS, "a chunk of A");
 static_assert(HALF % EPILOGUE_ROWS == 0 && CHUNK_STEPS % 2 == 0 && BLOCK == AOEI_GEMM_PANEL, "tuning");
 
-/* Tile registers: four accumulators, one per quarter of a block's sums, and the operands of a step. */
+/* Numbers of the tile registers. SUMS_*: accumulators, one for each quarter of the sums of a block. The others contain the
+ * operands of a step. */
 #define SUMS_00 0
 #define SUMS_01 1
 #define SUMS_10 2
@@ -94,9 +95,9 @@ typedef struct source {
 
 /* A block of C, up to 32 x 32. */
 typedef struct block {
-    size_t m, n, rows, columns; /* position and size; rows 0: no block */
+    size_t m, n, rows, columns; /* position of the first element in C, and size; rows is 0 if there is no block */
     float *sums;                /* [BLOCK_WORDS] destination of the block's running sums */
-    size_t rotation;            /* rotation of the quarters in `sums` (quarter_offset) */
+    size_t rotation;            /* rotation of the positions of the quarters in `sums`, see quarter_offset */
 } block;
 
 /* State of one matmul. */
@@ -114,7 +115,8 @@ typedef struct work {
     float *a_chunks;        /* [chunk][block][step][STEP_WORDS] packed A */
     size_t m, rows;         /* first row and number of rows of the M-block */
     size_t passes;          /* number of passes of the M-block, one for each chunk of each panel */
-    size_t ahead, ready;    /* pass whose chunk of B is being packed, and number of its steps that are packed */
+    size_t ahead, ready;    /* index of the pass whose chunk of B is being packed, and number of steps of this chunk that are
+                               already packed */
     const float *fetch;     /* start of the packed B that remains to be prefetched */
     const float *fetch_end; /* end of the packed B to be prefetched */
     block held;             /* block whose sums are in the accumulators */
@@ -319,8 +321,8 @@ static void finish_staged(work *w) {
         finish_rows(w);
 }
 
-/* Does the vector work of one step, which is interleaved with tile instructions: a part of the epilogue or of packing, and
- * prefetching. */
+/* Does the vector work that is interleaved with the tile instructions of one step. This is a part of the epilogue or of the
+ * packing of B, and prefetching. */
 static void interleaved_work(work *w) {
     const size_t blocks = block_count(w);
     if (w->done < w->staged.rows)
@@ -490,7 +492,7 @@ static void run_pass(work *w, size_t pass) {
     }
 }
 
-/* Returns the number of blocks of an M-block if A_STEPS is not a limit. */
+/* Returns the number of blocks that an M-block should have if the limit A_STEPS is ignored. */
 static size_t wanted_blocks(const aoei_gemm_args *g) {
     return min_size(ceil_div(g->M, BLOCK), M_BLOCKS);
 }

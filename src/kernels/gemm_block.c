@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The loops of all matmul kernels except AMX: blocks of rows, blocks of K, panels of columns, tiles. A block of A is packed
- * once. Unless B is already packed, each of its panels is packed just before its use and stays in the L1 cache for all tiles
+ * The loops of all matmul kernels except AMX. From the outer to the inner loop, they divide C into blocks of columns and blocks
+ * of rows, the sums into blocks of K, and a block into panels of columns and tiles. A block of A is packed once for all its
+ * panels. Unless B is already packed, each of its panels is packed just before its use and stays in the L1 cache for all tiles
  * of the block of rows. Between blocks of K, running sums are stored in C if C is float32 and there is neither a gate nor a
- * residual, which may share C's memory; otherwise they are stored in the scratch buffer. The epilogue processes a tile
- * directly after its last store, while it is in the L1 cache.
+ * residual, which may share C's memory; otherwise they are stored in the scratch buffer. The epilogue processes a tile directly
+ * after its last store, while it is in the L1 cache.
  */
 #include "kernels/gemm_block.h"
 
@@ -62,7 +63,7 @@ static void pack_rows(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
     for (size_t i = 0; i < w->M;
-         i += w->tile_rows) { /* words that a tile writes after its end are overwritten by the next tile */
+         i += w->tile_rows) { /* packing may write words after the end of a tile; the next tile overwrites them */
         const size_t rows = min_size(w->M - i, w->tile_rows);
         tier->pack_lines[tier->type](w->packed_a + i * words(tier, w->K), rows,
                                      element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col,
@@ -70,8 +71,8 @@ static void pack_rows(const work *w) {
     }
 }
 
-/* Returns 1 if B is read without packing: its elements have the format of words, and it is used for so few rows that packing
- * costs more than it saves. */
+/* Returns 1 if B is read without packing: its elements have the format of words, and A has so few rows that packing B costs
+ * more than it saves. */
 static int reads_in_place(const work *w) {
     return !w->g->packed && w->g->b_col == 1 && w->M <= 2 * w->tier->rows && w->tier->type == AOEI_F32;
 }
@@ -140,7 +141,8 @@ static void multiply_block(const work *w) {
     }
 }
 
-/* Returns the number of columns of a block: all of C, or as many as have space for their running sums in `capacity` floats. */
+/* Returns the number of columns of a block. These are all columns of C, unless running sums must be stored in the scratch
+ * buffer; then they are as many columns as `capacity` floats of running sums allow. */
 static size_t block_columns(const aoei_gemm_tier *tier, const aoei_gemm_args *g, size_t capacity, size_t k_block) {
     const size_t columns = capacity / tier->m_block / tier->panel * tier->panel;
     assert(columns >= AOEI_GEMM_WIDE * tier->panel);
@@ -151,7 +153,7 @@ void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, floa
     const size_t k_block = tier->k_block * tier->word;
     const size_t a_words = tier->m_block * tier->k_block + tier->lanes, b_words = AOEI_GEMM_WIDE * tier->panel * tier->k_block;
     const size_t n_block = block_columns(tier, g, AOEI_GEMM_SCRATCH - a_words - b_words, k_block);
-    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* for blocks of about equal size */
+    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* about equal numbers of rows */
     work w = {
         .tier = tier, .g = g, .packed_a = scratch, .packed_b = scratch + a_words, .partial_sums = scratch + a_words + b_words};
     assert(a_words + b_words < AOEI_GEMM_SCRATCH);

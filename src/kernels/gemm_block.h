@@ -35,9 +35,9 @@ typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
  * next w may overwrite them. */
 typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
-/* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]: scaling, bias,
- * activation, gate, residual and store, as aoei_gemm_args describes. tile may be C if C is float32 and both gate and residual
- * are NULL. */
+/* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]. Applies
+ * scaling, bias, activation, gate and residual as aoei_gemm_args describes, and stores the results. tile may be C if C is
+ * float32 and both gate and residual are NULL. */
 typedef void aoei_gemm_epilogue_fn(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                    size_t columns);
 
@@ -56,7 +56,8 @@ typedef struct aoei_gemm_tier {
     aoei_gemm_epilogue_fn *epilogue;        /* applies the epilogue to complete sums */
 } aoei_gemm_tier;
 
-/* The three kernels of a matmul op: matmul, size of the packed form in bytes, packing. */
+/* The three kernels of a matmul op. aoei_gemm_blocked computes the matmul, aoei_gemm_packed_bytes returns the size of the
+ * packed form of B in bytes, and aoei_gemm_pack_columns packs columns of B. */
 void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, float *scratch);
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,

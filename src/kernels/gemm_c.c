@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels in portable C, with bf16 emulated in float32. Tests compare the other kernels with them. An element is sum =
- * sum + a * b over ascending k, with product and sum rounded separately. Loops over a panel have a fixed length, so any
- * compiler can vectorize them.
+ * Matmul kernels in portable C. bf16 is emulated in float32. Tests compare the other kernels with these kernels. An element of
+ * C is computed as sum = sum + a * b for ascending k, where the product and the sum are rounded separately. Loops over a panel
+ * have a fixed length, so any compiler can vectorize them.
  */
 #include "kernels/gemm_block.h"
 

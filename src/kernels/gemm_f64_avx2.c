@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * float64 matmul kernels of tier avx2: gemm_f64_simd.h with tiles of up to 4 x 12, which use 12 registers for C.
+ * float64 matmul kernels of tier avx2. This file compiles gemm_f64_simd.h with tiles of up to 4 x 12 elements of C, whose sums
+ * occupy 12 registers.
  */
 #include "kernels/simd_f64_avx2.h"
 

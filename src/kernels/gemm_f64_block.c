@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The loops of the float64 matmul kernels: for each block of K, for each slice of a panel of B, which stays in the L1 cache,
- * all tiles of rows.
+ * The loops of the float64 matmul kernels. The outer loop visits the blocks of K, the next loop the slices of the panels of B,
+ * and the inner loop the tiles of rows. A slice of B stays in the L1 cache while all tiles use it.
  */
 #include "kernels/gemm_f64_block.h"
 
@@ -24,7 +24,7 @@ static void multiply_slice(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *
     t.first = k == 0 && !g->accumulate;
     for (size_t m = 0; m < g->M; m += tier->rows) {
         t.a = a_at(g, m, k);
-        /* the rows of a transposed A are too far apart for hardware prefetchers */
+        /* the tile kernel prefetches A, because the rows of a transposed A are too far apart for hardware prefetchers */
         t.next = m + tier->rows < g->M ? a_at(g, m + tier->rows, k) : a_at(g, 0, k + K < g->K ? k + K : k);
         t.c = c + m * P;
         tiles[min_size(g->M - m, tier->rows)](&t);

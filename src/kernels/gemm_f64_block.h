@@ -10,8 +10,8 @@
 
 /* One tile of C and one block of K. */
 typedef struct aoei_tile_f64 {
-    const double *a; /* element (i, k) is a[k / 24 * a_panel + k % 24 * a_col + i * a_row], where (a_row, a_col) is (24, 1) for
-                        A as stored and (1, 24) for the transpose */
+    const double *a; /* element (i, k) is a[k / 24 * a_panel + k % 24 * a_col + i * a_row]. If A is used as stored, a_row is 24
+                        and a_col is 1; if A is transposed, a_row is 1 and a_col is 24 */
     size_t a_panel;  /* distance between panels of A in doubles */
     const double *next; /* A of the next tile, to be prefetched */
     const double *b;    /* row k starts at b + k * 24 */

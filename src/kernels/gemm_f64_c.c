@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * float64 matmul kernel in portable C. Tests compare the other kernels with it. An element is sum = sum + a * b over
- * ascending k, with product and sum rounded separately.
+ * float64 matmul kernel in portable C. Tests compare the other kernels with it. An element of C is computed as sum = sum + a *
+ * b for ascending k, where the product and the sum are rounded separately.
  */
 #include "kernels/gemm_f64_block.h"
 

@@ -78,7 +78,7 @@ TILE(14)
     vf_store(t->sums + p * PANEL, l##p);                                                                                       \
     vf_store(t->sums + p * PANEL + VF_LANES, r##p);
 
-/* The tile kernel for wide tiles: a single row, AOEI_GEMM_WIDE whole panels. */
+/* The tile kernel for wide tiles, which have one row and AOEI_GEMM_WIDE whole panels. */
 static void tile_wide(const aoei_gemm_tile *t) {
     const float *b = t->b;
     const size_t b_row = t->b_row, b_panel = t->b_panel;

@@ -35,8 +35,8 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
     return kind == WORD_F32 ? x : vf_round_bf16(x);
 }
 
-/* Packs lines that are adjacent in memory: for each k, the elements of all lines are contiguous. A vector of words comes from
- * one k, or from two for pairs. */
+/* Packs lines that are adjacent in memory: for each k, the elements of all lines are contiguous. A vector of words contains the
+ * elements of one k or, if words are pairs, of two adjacent k. */
 static inline void pack_adjacent_lines(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
                                        size_t lines, size_t K) {
     const size_t step = kind == WORD_PAIR ? 2 : 1,
@@ -87,8 +87,8 @@ static inline void transpose_words(float *dst, size_t stride, const float *const
             memcpy(dst + k * stride + i, line[i] + k, sizeof *dst);
 }
 
-/* Packs lines that are contiguous along k. They are transposed directly if their elements are in the format of words, otherwise
- * from a converted copy. */
+/* Packs lines that are contiguous along k. If the elements already have the format of words, the lines are transposed directly.
+ * Otherwise they are first converted into a buffer, which is then transposed. */
 static inline void pack_contiguous(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                                    size_t lines, size_t K) {
     const size_t words = words_of(kind, K);

@@ -8,7 +8,7 @@
 #include "base/context.h"
 #include "kernels/kernels.h"
 
-/* A table: the tier and one function pointer per op, which has the name of the op. */
+/* The kernels of a tier. For each op, the struct has a function pointer with the name of the op. */
 typedef struct aoei_kernels {
     aoei_tier tier;
 #define AOEI_OP(op, tolerance) aoei_##op##_fn *op;

@@ -64,7 +64,8 @@ typedef struct aoei_gemm_args {
     aoei_activation activation; /* applied after the bias */
     void *pre;                  /* output [M,N] of C's type: values before the activation; NULL: not stored */
     size_t pre_row;             /* distance between rows of pre */
-    const void *gate;           /* [M,N] of C's type, input of the activation whose backward pass is computed; NULL: none */
+    const void *gate;           /* [M,N] of C's type, input of the activation in the forward pass, for the backward pass of this
+                                   activation; NULL: no activation */
     size_t gate_row;            /* distance between rows of gate */
     const void *residual;       /* [M,N] of C's type, added last; NULL: none */
     size_t residual_row;        /* distance between rows of residual */
@@ -96,7 +97,7 @@ typedef aoei_gemm_pack_fn aoei_gemm_bf16_pack_fn;
  * stored. y may be x. Row strides are in floats. */
 typedef void aoei_layernorm_f32_fn(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
                                    const float *beta, float eps, size_t rows, size_t cols);
-/* dx = gradient with respect to the input x, given dy and the stats of the forward pass; dx may be dy. */
+/* Computes dx, the gradient with respect to the input x, from dy and the stats of the forward pass. dx may be dy. */
 typedef void aoei_layernorm_grad_f32_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,
                                         const float *stats, const float *gamma, size_t rows, size_t cols);
 /* dgamma[cols] += sum over rows of dy * xhat with xhat = (x - mean) * rstd, and dbeta[cols] += sum over rows of dy. Rows are
@@ -128,7 +129,7 @@ typedef void aoei_rmsnorm_param_grad_bf16_fn(float *dgamma, const float *dy, siz
 /* sum[cols] += x[r][:] for ascending r. */
 typedef void aoei_column_sum_f32_fn(float *sum, const float *x, size_t x_row, size_t rows, size_t cols);
 typedef void aoei_column_sum_bf16_fn(float *sum, const aoei_bf16 *x, size_t x_row, size_t rows, size_t cols);
-/* Conversions: y = x rounded to bf16, and y = x widened to float32. */
+/* Conversions. to_bf16 rounds x to bf16, and from_bf16 converts x to float32, which is exact. */
 typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
 /* y = x * scale. */
@@ -151,7 +152,7 @@ typedef void aoei_glu_grad_f32_fn(float *dt, float *dg, const float *dy, const f
 /* SiLU, y = x / (1 + e^-x), and its gradient; y may be x, and dx may be dy or x. */
 typedef void aoei_silu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_silu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
-/* y = a + b, y = a * b; y may be a or b. */
+/* add computes y = a + b, and mul computes y = a * b for each element. y may be a or b. */
 typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
 typedef void aoei_mul_f32_fn(float *y, const float *a, const float *b, size_t n);
 /* Rotary positions of one token: x[heads, 2 half] is rotated in place. In every head, the pair (x[i], x[half + i]) becomes
@@ -218,7 +219,7 @@ typedef void aoei_gemm_f64_fn(const aoei_gemm_f64 *g);
  * exp(s) = 0. */
 typedef struct aoei_scores_f64 {
     double *x;                /* [rows,cols] in panels, borrowed */
-    size_t panel, rows, cols; /* distance between the panels in doubles, number of rows and of columns */
+    size_t panel, rows, cols; /* distance between the panels of x in doubles; number of rows; number of columns */
     double scale;             /* positive factor of the scores */
 } aoei_scores_f64;
 /* For each row: max[rows] = maximum of s, sum[rows] = sum of exp(s - max). Every row must have a finite score. The accumulation

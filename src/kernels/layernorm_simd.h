@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * LayerNorm, vectorized for AVX2 and AVX-512, for one type of x and y. norm_types.h includes this file once per type and
  * defines NORM_X (the type), NORM_LOAD, NORM_LOAD_PART, NORM_STORE and NORM_STORE_PART (loads and stores of this type) and
- * NORM(op) (the function name). Row sums are computed in double. In the forward pass, pairs of vectors are added to two
- * accumulators, a vector without a partner to the second one, and an incomplete vector to the first one; finally, the
- * accumulators are added, and then their lanes. The backward pass uses one accumulator per sum. Parameter gradients are summed
- * in float32, row by row.
+ * NORM(op) (the function name). Row sums are computed in double. The forward pass uses two accumulators per sum: of each pair
+ * of vectors, one vector is added to each accumulator. A remaining vector is added to the second accumulator, and an incomplete
+ * vector to the first. At the end, the accumulators are added, and then the lanes of the result. The backward pass uses one
+ * accumulator per sum. Parameter gradients are summed in float32, row by row.
  */
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * RMSNorm, vectorized for AVX2 and AVX-512, for one type of x and y. layernorm_simd.h describes the NORM macros. Row sums are
- * computed in double. Pairs of vectors of squares are added to two accumulators, and remaining vectors to the first one.
+ * computed in double. A sum of squares uses two accumulators: of each pair of vectors, one vector is added to each accumulator.
+ * Remaining vectors are added to the first accumulator.
  */
 #include <math.h>
 

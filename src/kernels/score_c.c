@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Softmax sums of blocks of scores, and weights computed from them, portable C: exp of the C library, sums in ascending order.
+ * Softmax sums of blocks of scores, and the weights that are computed from these sums, in portable C. The kernels use exp of
+ * the C library and add the terms of a sum in ascending order.
  */
 #include <math.h>
 

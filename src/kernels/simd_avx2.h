@@ -42,13 +42,13 @@ static inline void vf_store(float *p, vf x) {
     _mm256_storeu_ps(p, x);
 }
 
-/* All ones in the first n lanes, zero in the others. */
+/* Returns a mask with all bits set in the first n lanes and no bit set in the other lanes. */
 static inline __m256i vf_mask(size_t n) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
 }
 
-/* The first n lanes from memory, zero in the others. */
+/* Loads the first n lanes from memory and sets the other lanes to 0. */
 static inline vf vf_load_part(const float *p, size_t n) {
     if (n == VF_LANES)
         return vf_load(p);
@@ -63,7 +63,7 @@ static inline void vf_store_part(float *p, size_t n, vf x) {
     _mm256_maskstore_ps(p, vf_mask(n), x);
 }
 
-/* x in the first n lanes, `fill` in the others. */
+/* Returns x in the first n lanes and `fill` in the other lanes. */
 static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
 }
@@ -78,7 +78,7 @@ static inline __m256i vf_bf16_bits(vf x) {
     return _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
 }
 
-/* x rounded to bf16, as float32. */
+/* Rounds x to bf16 and returns the result as float32. */
 static inline vf vf_round_bf16(vf x) {
     return _mm256_castsi256_ps(_mm256_and_si256(vf_bf16_bits(x), _mm256_set1_epi32((int)0xffff0000)));
 }
@@ -162,7 +162,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm256_fmsub_ps(a, b, c);
 }
 
-/* The maximum, or the second operand if an operand is NaN. vf_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if one of them is NaN. vf_min treats NaN in the same way. */
 static inline vf vf_max(vf a, vf b) {
     return _mm256_max_ps(a, b);
 }
@@ -175,12 +175,12 @@ static inline vf vf_abs(vf a) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
-/* a where the sign bit of x is set, b elsewhere. */
+/* Returns a in lanes in which the sign bit of x is set, and b in the other lanes. */
 static inline vf vf_if_negative(vf x, vf a, vf b) {
     return _mm256_blendv_ps(b, a, x);
 }
 
-/* The nearest integer, ties to even. */
+/* Rounds to the nearest integer, ties to even. */
 static inline vf vf_round(vf a) {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -236,7 +236,7 @@ static inline vd vd_fma(vd a, vd b, vd c) {
     return (vd){_mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi)};
 }
 
-/* a in the first n lanes, zero in the others. */
+/* Returns a in the first n lanes and 0 in the other lanes. */
 static inline vd vd_first(vd a, size_t n) {
     const __m256i m = vf_mask(n);
     const __m256i lo = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(m));
@@ -255,7 +255,7 @@ static inline vu vu_set1(uint32_t x) {
     return _mm256_set1_epi32((int)x);
 }
 
-/* first, first + 1, ... */
+/* Returns the vector first, first + 1, ... */
 static inline vu vu_iota(uint32_t first) {
     return _mm256_add_epi32(vu_set1(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
@@ -264,7 +264,7 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm256_xor_si256(a, b);
 }
 
-/* The 64-bit products of the even lanes; each fills an even lane and the following odd lane. */
+/* Returns the 64-bit products of the even lanes. Each product occupies an even lane and the following odd lane. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm256_mul_epu32(a, b);
 }
@@ -274,12 +274,12 @@ static inline vu vu_odd_to_even(vu a) {
     return _mm256_srli_epi64(a, 32);
 }
 
-/* The even lanes of a, each followed by the corresponding even lane of b. */
+/* Returns the even lanes of a, each followed by the corresponding even lane of b. */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa);
 }
 
-/* x where word >= threshold (unsigned), +0 elsewhere. */
+/* Returns x in lanes in which word >= threshold (unsigned), and +0 in the other lanes. */
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(word, threshold), word)));
 }

@@ -41,12 +41,12 @@ static inline void vf_store(float *p, vf x) {
     _mm512_storeu_ps(p, x);
 }
 
-/* A mask with the bits of the first n lanes set. */
+/* Returns a mask in which the bits of the first n lanes are set. */
 static inline __mmask16 vf_mask(size_t n) {
     return (__mmask16)((1u << n) - 1u);
 }
 
-/* The first n lanes from memory, zero in the others. */
+/* Loads the first n lanes from memory and sets the other lanes to 0. */
 static inline vf vf_load_part(const float *p, size_t n) {
     if (n == VF_LANES)
         return vf_load(p);
@@ -61,7 +61,7 @@ static inline void vf_store_part(float *p, size_t n, vf x) {
     _mm512_mask_storeu_ps(p, vf_mask(n), x);
 }
 
-/* x in the first n lanes, `fill` in the others. */
+/* Returns x in the first n lanes and `fill` in the other lanes. */
 static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
 }
@@ -75,7 +75,7 @@ static inline __m512i vf_bf16_bits(vf x) {
     return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x400000));
 }
 
-/* x rounded to bf16, as float32. */
+/* Rounds x to bf16 and returns the result as float32. */
 static inline vf vf_round_bf16(vf x) {
     return _mm512_castsi512_ps(_mm512_and_si512(vf_bf16_bits(x), _mm512_set1_epi32((int)0xffff0000)));
 }
@@ -156,7 +156,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm512_fmsub_ps(a, b, c);
 }
 
-/* The maximum, or the second operand if an operand is NaN. vf_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if one of them is NaN. vf_min treats NaN in the same way. */
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 }
@@ -169,12 +169,12 @@ static inline vf vf_abs(vf a) {
     return _mm512_abs_ps(a);
 }
 
-/* a where the sign bit of x is set, b elsewhere. */
+/* Returns a in lanes in which the sign bit of x is set, and b in the other lanes. */
 static inline vf vf_if_negative(vf x, vf a, vf b) {
     return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), b, a);
 }
 
-/* The nearest integer, ties to even. */
+/* Rounds to the nearest integer, ties to even. */
 static inline vf vf_round(vf a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -226,7 +226,7 @@ static inline vd vd_fma(vd a, vd b, vd c) {
     return (vd){_mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi)};
 }
 
-/* a in the first n lanes, zero in the others. */
+/* Returns a in the first n lanes and 0 in the other lanes. */
 static inline vd vd_first(vd a, size_t n) {
     const unsigned m = vf_mask(n);
     return (vd){_mm512_maskz_mov_pd((__mmask8)m, a.lo), _mm512_maskz_mov_pd((__mmask8)(m >> 8), a.hi)};
@@ -244,7 +244,7 @@ static inline vu vu_set1(uint32_t x) {
     return _mm512_set1_epi32((int)x);
 }
 
-/* first, first + 1, ... */
+/* Returns the vector first, first + 1, ... */
 static inline vu vu_iota(uint32_t first) {
     return _mm512_add_epi32(vu_set1(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
@@ -253,7 +253,7 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm512_xor_si512(a, b);
 }
 
-/* The 64-bit products of the even lanes; each fills an even lane and the following odd lane. */
+/* Returns the 64-bit products of the even lanes. Each product occupies an even lane and the following odd lane. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm512_mul_epu32(a, b);
 }
@@ -263,12 +263,12 @@ static inline vu vu_odd_to_even(vu a) {
     return _mm512_srli_epi64(a, 32);
 }
 
-/* The even lanes of a, each followed by the corresponding even lane of b. */
+/* Returns the even lanes of a, each followed by the corresponding even lane of b. */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm512_mask_blend_epi32(0xaaaa, a, _mm512_slli_epi64(b, 32));
 }
 
-/* x where word >= threshold (unsigned), +0 elsewhere. */
+/* Returns x in lanes in which word >= threshold (unsigned), and +0 in the other lanes. */
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(word, threshold), x);
 }

@@ -30,12 +30,12 @@ static inline void dv_store(double *p, dv x) {
     _mm256_storeu_pd(p, x);
 }
 
-/* All ones in the first n lanes, zero in the others. */
+/* Returns a mask with all bits set in the first n lanes and no bit set in the other lanes. */
 static inline __m256i dv_mask(size_t n) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-/* The first n lanes from memory, zero in the others. */
+/* Loads the first n lanes from memory and sets the other lanes to 0. */
 static inline dv dv_load_part(const double *p, size_t n) {
     return _mm256_maskload_pd(p, dv_mask(n));
 }
@@ -44,7 +44,7 @@ static inline void dv_store_part(double *p, size_t n, dv x) {
     _mm256_maskstore_pd(p, dv_mask(n), x);
 }
 
-/* x in the first n lanes, `fill` in the others. */
+/* Returns x in the first n lanes and `fill` in the other lanes. */
 static inline dv dv_first(dv x, size_t n, dv fill) {
     return _mm256_blendv_pd(fill, x, _mm256_castsi256_pd(dv_mask(n)));
 }
@@ -71,7 +71,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm256_fnmadd_pd(a, b, c);
 }
 
-/* The maximum, or the second operand if an operand is NaN. dv_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if one of them is NaN. dv_min treats NaN in the same way. */
 static inline dv dv_max(dv a, dv b) {
     return _mm256_max_pd(a, b);
 }
@@ -80,7 +80,7 @@ static inline dv dv_min(dv a, dv b) {
     return _mm256_min_pd(a, b);
 }
 
-/* The nearest integer, ties to even. */
+/* Rounds to the nearest integer, ties to even. */
 static inline dv dv_round(dv a) {
     return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }

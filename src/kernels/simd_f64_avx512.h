@@ -34,7 +34,7 @@ static inline __mmask8 dv_mask(size_t n) {
     return (__mmask8)((1u << n) - 1u);
 }
 
-/* The first n lanes from memory, zero in the others. */
+/* Loads the first n lanes from memory and sets the other lanes to 0. */
 static inline dv dv_load_part(const double *p, size_t n) {
     return _mm512_maskz_loadu_pd(dv_mask(n), p);
 }
@@ -43,7 +43,7 @@ static inline void dv_store_part(double *p, size_t n, dv x) {
     _mm512_mask_storeu_pd(p, dv_mask(n), x);
 }
 
-/* x in the first n lanes, `fill` in the others. */
+/* Returns x in the first n lanes and `fill` in the other lanes. */
 static inline dv dv_first(dv x, size_t n, dv fill) {
     return _mm512_mask_blend_pd(dv_mask(n), fill, x);
 }
@@ -70,7 +70,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm512_fnmadd_pd(a, b, c);
 }
 
-/* The maximum, or the second operand if an operand is NaN. dv_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if one of them is NaN. dv_min treats NaN in the same way. */
 static inline dv dv_max(dv a, dv b) {
     return _mm512_max_pd(a, b);
 }
@@ -79,7 +79,7 @@ static inline dv dv_min(dv a, dv b) {
     return _mm512_min_pd(a, b);
 }
 
-/* The nearest integer, ties to even. */
+/* Rounds to the nearest integer, ties to even. */
 static inline dv dv_round(dv a) {
     return _mm512_roundscale_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }

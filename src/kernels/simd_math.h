@@ -79,7 +79,8 @@ static inline vf vf_gelu_tanh(vf x) {
 }
 
 /* The derivative of vf_gelu_tanh: s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s, without
- * cancellation. For |x| >= 16, s (1 - s) is 0; x^2 is limited to 256, so that z' is finite and the product with 0 is not NaN.
+ * cancellation. For |x| >= 16, s (1 - s) is 0. x^2 is limited to 256, so that z' is finite and its product with this 0 is not
+ * NaN.
  */
 static inline vf vf_gelu_tanh_derivative(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);

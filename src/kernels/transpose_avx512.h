@@ -21,7 +21,7 @@ static inline vf load_pair(const float *x, const float *y) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(x)), _mm256_loadu_ps(y), 1);
 }
 
-/* Writes dst[k * stride + i] = row[i][k] for i < VF_LANES and groups of 8 values of k, as long as a whole group is left.
+/* Writes dst[k * stride + i] = row[i][k] for i < VF_LANES and groups of 8 values of k, until fewer than 8 values of k are left.
  * Returns the first k that is not transposed. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const row[VF_LANES], size_t K) {
     size_t k = 0;
