@@ -139,14 +139,17 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
     modes m = {0};
     int include_prompt = 1, rc = load_optional(&config, &path, dir, folder, "config.json", err);
     if (!rc && !config)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it; download the model again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
+                       path);
     if (rc || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
         (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) ||
         (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
         goto done;
     if (!include_prompt)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: include_prompt false is not supported; set options.pooling to pool the prompt's tokens also", path);
+        rc = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: include_prompt false is not supported; set options.pooling, so that the tokens of the prompt are included",
+            path);
     else if (!(rc = read_modes(&m, config, path, err)))
         rc = pooling_of_modes(&s->pooling, &m, averaged, path, err);
     if (!rc)
@@ -167,7 +170,8 @@ static int has_concatenated_input(int *concatenated, const char *dir, const char
     size_t in = 0;
     int rc = load_optional(&config, &path, dir, folder, "config.json", err);
     if (!rc && !config)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it; download the model again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
+                       path);
     if (!rc)
         rc = aoei_json_need_size(config, "in_features", &in, path, err);
     *concatenated = in == 2 * hidden;

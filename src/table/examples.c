@@ -170,7 +170,7 @@ static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
                          e->kind == AOE_EXAMPLES_TEXTS || e->kind == AOE_EXAMPLES_GROUPS ? "text" : "pair");
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: no valid row: %zu are bad, %zu are dropped because of their labels; check options.columns and options.label_map, or correct the rows",
+        "%s: the table has no valid rows (bad: %zu, dropped because of their labels: %zu); check options.columns and options.label_map, or correct the rows",
         e->name, e->skipped, e->dropped);
 }
 

@@ -186,7 +186,7 @@ static int choose_columns(aoei_table_writer *w, const aoe_text *name, const char
         s += wanted.len;
         s += *s == ',';
     }
-    return w->columns ? 0 : aoei_fail(err, AOE_EARG, "options.keep names no column; write for example text1,text2");
+    return w->columns ? 0 : aoei_fail(err, AOE_EARG, "options.keep contains no column name; write for example text1,text2");
 }
 
 /* Changes the names in w->name. rename: "OLD=NEW,..." (options.rename), or NULL. */

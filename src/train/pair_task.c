@@ -102,12 +102,13 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     if (!code && e->skipped)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were skipped", o->path, e->skipped);
     if (!code && e->dropped)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows were dropped by the label map", o->path, e->dropped);
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: rows dropped because of their labels: %zu", o->path, e->dropped);
     if (!code)
         code = aoei_dataset_create(&source->data, t->base, e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
     if (!code && source->data.truncated)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were truncated",
-                       o->path, source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO,
+                       "%s: truncated %zu of %zu texts to the maximum sequence length of %zu tokens", o->path,
+                       source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
     source->weight = o->weight;
     if (!code)
         code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
@@ -365,9 +366,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         p->warned = 1;
         aoei_log_write(
             &t->ctx->log, AOE_LOG_WARNING,
-            "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or "
-            "triplets contains no text twice; set options.allow_duplicates to use them, with equal texts as negatives of each "
-            "other",
+            "examples in no batch of an epoch: %zu of %zu, because their texts occur too often and a batch of positives or triplets contains no text twice; set options.allow_duplicates to use them, with equal texts as negatives of each other",
             p->batches.unused, p->batches.examples);
     }
     for (size_t i = first; i < first + n; i++) {

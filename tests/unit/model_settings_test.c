@@ -281,7 +281,7 @@ static void rejects_unsupported_poolings(void **state) {
     aoei_settings s;
     aoe_model_options o;
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "]");
-    expect_rejected(dir, AOE_EFORMAT, "1_Pooling/config.json: missing, though modules.json names it");
+    expect_rejected(dir, AOE_EFORMAT, "1_Pooling/config.json: the file is missing, but modules.json requires it");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put(dir, "1_Pooling/config.json", cases[i].config);
         expect_rejected(dir, cases[i].code, cases[i].fragment);
@@ -424,7 +424,7 @@ static void finds_a_dense_layer(void **state) {
     aoei_settings s;
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"cls\"}");
-    expect_rejected(dir, AOE_EFORMAT, "2_Dense/config.json: missing, though modules.json names it");
+    expect_rejected(dir, AOE_EFORMAT, "2_Dense/config.json: the file is missing, but modules.json requires it");
     put(dir, "2_Dense/config.json", "{\"out_features\":8}");
     expect_rejected(dir, AOE_EFORMAT, "\"in_features\" is missing");
     put(dir, "2_Dense/config.json", layer);
