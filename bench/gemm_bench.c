@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Measures the speed of matmuls with the shapes of encoders: batches of 512 to 2,048 tokens in the forward pass,
- * backward pass and weight gradients, and single short texts.
+ * Measures the speed of matmuls with the shapes that occur in encoders. It covers batches of 512 to 2,048 tokens
+ * (forward pass, backward pass and gradients of the weights), and single short texts.
  *
  *     gemm_bench [THREADS [TIER [f32|bf16]]]     THREADS 0: all; TIER, type: measure only these
  *
- * Prints for each matmul the fastest and median time of the runs, GFLOP/s of the fastest run, and its percentage of the
- * peak. The peak is the rate of multiply-adds with operands in registers, measured just before with the same threads
- * and the unit that the tier uses for the type: float32 vectors, bf16 pairs or tiles.
+ * Prints for each matmul the fastest and median time of the runs, GFLOP/s of the fastest run, and its percentage of the peak.
+ * The peak is the rate of multiply-adds whose operands are in registers. It is measured just before, with the same number of
+ * threads and with the same instructions as the matmul: float32 vectors, bf16 pairs or tiles.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +96,8 @@ static aoei_gemm_args make_product(const aoe_context *ctx, const memory *m, aoei
 static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which, double peak) {
     const aoei_gemm_args g = make_product(ctx, m, type, which);
     const double flops = 2.0 * (double)g.M * (double)g.N * (double)g.K;
-    const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1; /* short matmuls: several per measurement */
+    /* short matmuls are repeated more often, so that a measurement is long enough for the clock */
+    const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1;
     const size_t runs = ctx->tier == AOEI_TIER_C ? RUNS_C : RUNS;
     bench_series times = {.n = 0};
     aoei_gemm(ctx, type, &g);
@@ -118,7 +119,7 @@ static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, si
 
 static void bench_type(const aoe_context *ctx, memory *m, aoei_dtype type) {
     double peak = bench_peak(ctx, aoei_public_dtype(type));
-    if (!(peak > 0)) /* bf16 emulated on float32 vectors */
+    if (!(peak > 0)) /* the tier has no bf16 instructions: it emulates bf16 with float32 vectors, whose peak is the limit */
         peak = bench_peak(ctx, AOE_DTYPE_F32);
     if (peak > 0)
         printf("%-15s %-4s %-10s %7zu %-14s %10s %10s %9.1f %7s\n", "registers", type == AOEI_BF16 ? "bf16" : "f32",
@@ -142,7 +143,7 @@ static int bench_tier(memory *m, size_t threads, aoei_tier tier, const char *onl
         fprintf(stderr, "gemm_bench: %s\n", err.message);
         return 1;
     }
-    /* tiers above avx512 have their own bf16 matmul and use the float32 matmul of avx512 */
+    /* tiers above avx512 add only a bf16 matmul; their float32 matmul is that of avx512 */
     if (tier <= AOEI_TIER_AVX512 && (!only || !strcmp(only, "f32")))
         bench_type(ctx, m, AOEI_F32);
     if (!only || !strcmp(only, "bf16"))

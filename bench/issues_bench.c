@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Measures the computations of `aoe data github-issues` between its cache and its output files: extracting references
- * from texts, the set of issues, clusters, splits and negatives. The issues are generated: titles of 4 to 10 words
- * drawn from 20,000 words by Zipf's law, 0 to 3 of 60 labels, in 8 repositories. Every sixth issue is a duplicate of an
- * earlier one. A few issues are drawn as originals more often, so that clusters of all sizes occur.
+ * Measures the steps of `aoe data github-issues` between reading the cache and writing the output files: extracting references
+ * from texts, building the set of issues, and computing clusters, splits and negatives. The issues are generated and belong to
+ * 8 repositories. A title has 4 to 10 words, drawn from 20,000 words by Zipf's law, and an issue has 0 to 3 of 60 labels. Every
+ * sixth issue is a duplicate of an earlier one. A few issues are drawn as originals more often, so that clusters of all sizes
+ * occur.
  *
  *     issues_bench [ISSUES...]     default: 100000
  *
@@ -45,7 +46,7 @@ static void make_title(aoei_rng *rng, aoei_buffer *title) {
         aoei_buffer_printf(title, "%sword%u", i ? " " : "", draw(rng, WORDS));
 }
 
-/* A typical comment; one of DUPLICATE comments contains a reference. */
+/* Writes a typical comment. If `earlier` is not 0, the comment says that the issue is a duplicate of this issue. */
 static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_buffer *text) {
     aoei_buffer_clear(text);
     for (unsigned i = 0; i < 5; i++)

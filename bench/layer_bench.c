@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Measures all operations of a BERT-base training step except large matmuls, in float32 and bf16, on all threads:
- * normalization, GELU, attention, dropout, embedding, pooling, AdamW. Each operation is one row.
+ * Measures the operations of a BERT-base training step, except large matmuls, in float32 and bf16 on all threads. The
+ * operations are normalization, GELU, attention, dropout, embedding, pooling and AdamW. Each operation is one row.
  *
  *     layer_bench [THREADS [quick]]     THREADS 0: all; quick: an eighth of the parameters for the optimiser
  *
  * Prints the fastest and median time of the runs, the least number of bytes that the operation must read and write, the
- * transfer rate of the fastest run, and its percentage of the limit: the rate of a copy or update of as many bytes,
- * measured just before. For attention, it also prints GFLOP/s. AOE_CPU=avx2 selects the kernels of another tier.
+ * transfer rate of the fastest run, and its percentage of the limit. The limit is the rate at which the same number of bytes
+ * can be copied or updated in place; it is measured just before. For attention, it also prints GFLOP/s. AOE_CPU=avx2 selects
+ * the kernels of another tier.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ typedef struct operation {
     double full;  /* least number of float32 values that are read and written, in units of `unit` */
     double typed; /* least number of values of the activations' type that are read and written, in units of `unit` */
     enum { TOKEN_ROWS, FFN_ROWS, ALL_PARAMETERS } unit; /* TOKENS x HIDDEN, TOKENS x INTERMEDIATE, or all parameters */
-    double multiply_adds;                               /* multiply-adds per token, key and hidden component; 0: not counted */
+    double multiply_adds; /* number of multiply-adds for each pair of a token and a key, per hidden component; 0: not counted */
 } operation;
 
 /* -------------------------------------------------------------- operations */
@@ -146,7 +147,8 @@ static void gradient_norm(fixture *f) {
     (void)norm;
 }
 
-/* Every operand counts once, even if it is used twice, because the second use can read it from the cache. */
+/* The number of bytes counts every operand once, even if an operation uses it twice, because the second use can read it from
+ * the cache. */
 static const operation operations[] = {
     {"layernorm", layernorm, 0, 2, TOKEN_ROWS, 0},
     {"layernorm backward", layernorm_backward, 2, 1, TOKEN_ROWS, 0},

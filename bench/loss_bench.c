@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Measures the training losses: values and gradients for a batch of pairs of vectors with 768 components, each loss
- * alone and all three together, on all threads. A third of the pairs is positive, and no two texts are equal. The
- * contrastive loss is measured with as many queries with positives, without and with negatives.
+ * Measures the training losses: the time to compute the value and the gradients for a batch of pairs of vectors with 768
+ * components, on all threads. Each loss is measured alone, and all three are measured together. A third of the pairs is
+ * positive, and no two texts are equal. The contrastive loss is measured without and with negatives; its number of queries is
+ * the number of pairs.
  *
  *     loss_bench [PAIRS...]     default: 32 256 1024 4096
  *
- * Prints the fastest and median time of the runs, and GFLOP/s of the fastest run for losses that consist of matmuls.
- * For in-batch negatives with N = 2 PAIRS, the least possible number of multiply-adds is counted: half of the symmetric
- * scores (N^2 768) and the gradient (2 N^2 768). Large batches compute more, because scores beyond the storage are
- * computed twice. For the contrastive loss 6 PAIRS CANDIDATES 768 operations are counted, once for the positives and,
- * with negatives, again for all candidates.
+ * Prints the fastest and median time of the runs, and GFLOP/s of the fastest run for losses that consist of matmuls. For
+ * in-batch negatives with N = 2 PAIRS texts, the least possible number of operations is counted: N^2 768 for half of the
+ * symmetric matrix of scores, and 2 N^2 768 for the gradient. Large batches compute more, because scores that do not fit in the
+ * workspace are computed twice. For the contrastive loss, 6 PAIRS CANDIDATES 768 operations are counted for each term. Without
+ * negatives, there is one term, whose candidates are the positives. With negatives, there is a second term, whose candidates
+ * are all positives and negatives.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +37,9 @@ static const struct {
 
 typedef struct problem {
     size_t B;
-    float *x, *grad; /* [B, 3, D]; for pairs, x and y alternate in the first two thirds */
-    double *label;   /* [B]: label of each pair */
+    /* [B, 3, D]: vectors and their gradients. For pairs, only the first two thirds are used, in which x and y alternate. */
+    float *x, *grad;
+    double *label; /* [B]: label of each pair */
     void *workspace;
     size_t workspace_bytes;
 } problem;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Measures the BERT WordPiece tokenizer on one core with lines of text.
+ * Measures the speed of the BERT WordPiece tokenizer with lines of text, on one CPU core.
  *
  *     tokenizer_bench [FILE...]     plain, .gz or .zst; each file is measured separately
  *
- * Without arguments it reads the book and Wikipedia corpora of the shared material (AOE_SHARED, otherwise ../shared)
- * with the vocabulary of bert-base-uncased. If the material does not exist, it reads the pairs of examples/train.tsv
- * repeatedly, with a vocabulary trained on them, and prints a note: the caches are more effective than with a real
- * corpus.
+ * Without arguments it reads the book and Wikipedia corpora of the shared material (AOE_SHARED, otherwise ../shared) with the
+ * vocabulary of bert-base-uncased. If the material does not exist, it reads the pairs of examples/train.tsv repeatedly, with a
+ * vocabulary trained on them, and prints a note, because repeated text makes the caches of the tokenizer more effective than a
+ * real corpus does.
  *
- * At most the first 32 MB of a file are read. A text is a line, and the bytes of the texts are counted. Prints the
- * fastest and median time of the runs in CPU time of the thread, which hardly depends on other processes, and MB/s
- * (10^6 bytes) of the fastest run. The tokenizer has one portable implementation, so its tier is always c.
+ * At most the first 32 MB of a file are read, and each line is one text. Prints the fastest and the median CPU time of the
+ * runs, and MB/s (10^6 bytes of text) of the fastest run. CPU time is used because it hardly depends on other processes. The
+ * tokenizer has one portable implementation, so its tier is always c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,8 @@ static aoe_text text_at(const corpus *c, size_t i) {
     return (aoe_text){c->bytes.data + start, c->end[i] - start};
 }
 
-/* Reads the lines of a file. With `fields`: the fields of its tab-separated lines, without the header line. */
+/* Reads the lines of a file as texts. If `fields` is set, the texts are the fields of its tab-separated lines, without the
+ * header line. */
 static int read_corpus(corpus *c, const char *path, int fields, aoe_error *err) {
     aoei_lines *lines;
     aoei_line line;

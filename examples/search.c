@@ -12,7 +12,7 @@
 
 enum { K = 3 };
 
-/* Reads the lines of a file. The caller frees the array and the data of each text. */
+/* Reads the lines of a file. The caller frees the returned array and the `data` of each of its *n elements. */
 static aoe_text *read_lines(FILE *file, size_t *n) {
     aoe_text *text = NULL;
     char *line = NULL;

@@ -25,7 +25,8 @@ int main(int argc, char **argv) {
     else
         printf("%.4f\n", aoe_cosine(v, v + dims, dims));
     free(v);
-    aoe_embedder_destroy(embedder); /* in the reverse order of creation; NULL is accepted */
+    /* objects are destroyed in the reverse order of their creation; each function accepts NULL */
+    aoe_embedder_destroy(embedder);
     aoe_model_close(model);
     aoe_context_destroy(ctx);
     return failed;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * aoe as one of the libraries that run.py measures in alternation. A process handles one shape and batch size; each
- * command on stdin executes one measured run.
+ * Makes aoe one of the libraries that run.py measures in alternation. The process measures one shape and one batch size. Each
+ * command on stdin starts one measurement.
  *
  *     aoe_encoder SHAPE TEXTS LENGTH THREADS
  *     infer|train|pretrain f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- REASON" if it is not supported
  *
- * The state of a command is created when it is first used, with one warm-up run, and kept.
+ * The first command with a mode and a data type creates the state of this mode and type and executes one warm-up run. Later
+ * commands use the same state.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Compares matmuls of an encoder with oneDNN, in alternation: C = A W^T, with A [M,K] and C [M,N] row-major, all of one
- * type, and the weights W packed in advance by both libraries (oneDNN: format `any` and a reorder, which is not
- * measured). oneDNN is measured as matmul and as inner product; the ratio is computed with the one that has the lower
- * median.
+ * Compares the speed of matmuls of an encoder with that of oneDNN, in alternation. The product is C = A W^T, where A
+ * [M,K] and C [M,N] are row-major and all matrices have one type. Both libraries pack the weights W in advance, which is not
+ * measured (oneDNN: format `any` and a reorder). oneDNN is measured as matmul and as inner product; the ratio is computed with
+ * the one that has the lower median.
  *
  *     gemm_onednn [--threads N] [--rounds N] [--type f32|bf16] [--quick] [--json FILE]
  *
- * Each measurement begins with a pause, in which the idle threads of the other library stop spinning, and an unmeasured
- * call. It then repeats the call for TURN_SECONDS. The results of both libraries are compared before the measurements.
+ * Each measurement begins with a pause, in which the idle threads of the other library stop spinning, and an unmeasured call.
+ * It then repeats the call for TURN_SECONDS. The results of both libraries are compared before the measurements.
  */
 #include <dnnl.h>
 #include <math.h>
@@ -122,7 +122,8 @@ static int pack_weights(run *r, side *s, const dnnl_memory_desc_t *plain, const 
     return 0;
 }
 
-/* Returns 0 or oneDNN's error status. Frees nothing on an error, because the program then ends. */
+/* Returns 0 or oneDNN's error status. After an error, the objects created so far are not freed, because the program then
+ * ends. */
 static int prepare_onednn(run *r, int which) {
     side *s = &r->sides[which];
     dnnl_primitive_desc_t pd = NULL;
@@ -360,8 +361,8 @@ static int measure_type(run *r, int bf16) {
     double logs = 0, shares = 0, ratio;
     size_t n = 0;
     for (size_t i = 0; i < N_SHAPES; i += r->o->quick ? 3 : 1) {
-        const double peak =
-            bench_peak(r->ctx, type); /* measured repeatedly, because other processes may disturb one measurement */
+        /* measured for every shape, because other processes may disturb one measurement */
+        const double peak = bench_peak(r->ctx, type);
         r->peak[bf16] = peak > r->peak[bf16] ? peak : r->peak[bf16];
         if (measure_shape(r, i, bf16, &ratio))
             return 1;
@@ -398,7 +399,7 @@ static int measure(run *r) {
     return 0;
 }
 
-/* oneDNN's OpenMP reads the number of threads before main. */
+/* Starts the program again with the number of threads in the environment, because oneDNN's OpenMP reads it before main. */
 static void start_with_threads(char **argv, size_t threads) {
     char wanted[24];
     const char *given = getenv("OMP_NUM_THREADS");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Measures the peak speed of the multipliers of the CPU and of memory. Each loop uses only registers and enough
- * independent accumulators to hide the latency of the unit. A loop that needs more than the baseline instruction set is
- * compiled for its instruction set (AOEI_TARGET) and called only if the CPU tier supports it. The operating system has
- * then also permitted the use of tiles.
+ * Measures the peak speed of the CPU's multiply-adds and the transfer rate of its memory. Each loop uses only registers and
+ * enough independent accumulators to hide the latency of the unit. A loop that needs more than the baseline instruction set is
+ * compiled for its instruction set (AOEI_TARGET) and called only if the CPU tier includes this instruction set. The tier amx
+ * also implies that the operating system permits the process to use tiles.
  */
 #include "peak.h"
 
@@ -115,13 +115,15 @@ AOEI_TARGET("amx-tile,amx-bf16") static float loop_amx(void) {
     return result[0];
 }
 
-/* Floating-point operations: two per multiply-add. A bf16 lane computes two multiply-adds, a tile matmul 16 x 16 x 32. */
+/* Each multiply-add counts as two floating-point operations. A bf16 lane computes two multiply-adds per instruction, and a
+ * product of two tiles computes 16 x 16 x 32. */
 static const unit avx2 = {"float32 vectors", loop_avx2, 8.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512 = {"float32 vectors", loop_avx512, 16.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512bf16 = {"bf16 vectors", loop_avx512bf16, 16.0 * 2 * 2 * CHAINS *VECTOR_STEPS};
 static const unit amx = {"tiles", loop_amx, 16.0 * 16 * 32 * 2 * TILE_CHAINS *TILE_STEPS};
 
-/* Uses the tier that the CPU and AOE_CPU allow, even if it has no kernels: the peak is a property of the machine. */
+/* Returns the unit for `dtype` of the highest tier that the CPU and AOE_CPU allow, even if aoe has no kernels for it, because
+ * the peak is a property of the machine. */
 static const unit *find_unit(const aoe_context *ctx, aoe_dtype dtype) {
     aoei_tier tier = AOEI_TIER_C;
     if (aoei_cpu_tier(&tier, NULL))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A fixed-size list of measured times, their fastest and their median. Shared by the programs of bench/. Owns no
- * memory.
+ * A list of measured times with a fixed capacity, and functions that return the fastest time and the median. The programs of
+ * bench/ share it. It owns no memory.
  */
 #ifndef AOE_BENCH_SERIES_H
 #define AOE_BENCH_SERIES_H

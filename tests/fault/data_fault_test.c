@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests loading tables and SentEval folders, and evaluating pairs, with every allocation failing once: the error
- * reports that memory ran out, and no block is leaked.
+ * Tests that loading tables and SentEval folders, and evaluating pairs, handle a failed allocation. Each test is repeated, each
+ * time with another allocation failing. The error must report that memory ran out, and no block may be leaked.
  * tags: threads
  */
 #include <stdio.h>
@@ -135,7 +135,7 @@ static void test_senteval(void **state) {
     free(folder);
 }
 
-/* Includes the ranks that the correlations compute. */
+/* Tests the evaluation of pairs, including the ranks that the correlations compute. */
 static void test_evaluation(void **state) {
     (void)state;
     char *folder = test_path(test_dir, "STS01-en-test");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests opening a model and embedding with every allocation failing once: the error reports that memory ran out, no
- * block is leaked, and the output objects are NULL.
+ * Tests that opening a model and embedding handle a failed allocation. Each test is repeated, each time with another allocation
+ * failing. The error must report that memory ran out, no block may be leaked, and the output objects must be NULL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static void test_prompt(void **state) {
     assert_true(test_alloc_failures(open_and_embed, (char[]){"old {text} runs"}, 0) > 100);
 }
 
-/* Tests a causal model whose weights are stored as bf16, and a model with bidirectional layers. */
+/* Tests a causal model whose weights are stored as bf16, and a model in which some layers attend in both directions. */
 static void test_causal(void **state) {
     (void)state;
     char *bert = model_dir, *wide = test_path(dir, "wide"), *narrow = test_path(dir, "narrow");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests grid and compare with every allocation failing once. All runs have finished before, so that a call checks the inputs,
- * reads the records and computes the results without starting a process. The error reports that memory ran out, no block is
- * leaked, and no record is lost.
+ * Tests that grid and compare handle a failed allocation. Each test is repeated, each time with another allocation failing. All
+ * runs of the experiment have finished before, so a call only checks the inputs, reads the records and computes the results; it
+ * starts no process. The error must report that memory ran out, no block may be leaked, and no record may be lost.
  */
 #include <stdio.h>
 #include <stdlib.h>

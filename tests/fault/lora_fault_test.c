@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests adapters with every allocation and every I/O step failing once, while they are opened for inference and for
- * training, merged, saved over a complete model, and trained: the error code matches the failure, no block is leaked,
- * and the previous files are intact.
+ * Tests that adapters handle a failed allocation or I/O step. Adapters are opened for inference and for training, merged, saved
+ * over a complete model, and trained. Each test is repeated, each time with another allocation or I/O step failing. The error
+ * code must match the failure, no block may be leaked, and the previous files must be intact.
  * tags: threads
  */
 #include <errno.h>
@@ -102,7 +102,8 @@ static void merging_without_memory(void **state) {
         const uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        if (!rc) /* succeeded: no allocation failed, or only the clean-up failed */
+        /* success: either no allocation failed, or the failed one belonged to the clean-up, whose errors are ignored */
+        if (!rc)
             assert_int_equal(aoei_remove_tree(to, NULL), 0);
         if (n > count)
             break;
@@ -157,7 +158,7 @@ static void saving(void **state) {
     assert_int_equal(aoei_remove_tree(to, NULL), 0);
 }
 
-/* Two training steps on existing adapters. */
+/* Performs two training steps on existing adapters. */
 typedef struct work {
     train_run run;
     char *weights; /* weights of the run without failures; owned */
@@ -199,7 +200,8 @@ static void training_without_memory(void **state) {
         assert_int_equal(aoei_alloc_live(), live);
         if (n > count)
             break;
-        assert_true(rc == AOE_ENOMEM || rc == 0); /* rc is 0 if the clean-up failed */
+        /* rc is 0 if the failed allocation belonged to the clean-up, whose errors are ignored */
+        assert_true(rc == AOE_ENOMEM || rc == 0);
     }
     free(start);
     free(w.weights);

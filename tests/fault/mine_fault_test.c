@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests mining of hard negatives with every allocation failing once: the error reports that memory ran out, no block
- * is leaked, and the embedder works normally afterwards.
+ * Tests that the mining of hard negatives handles a failed allocation. Each test is repeated, each time with another allocation
+ * failing. The error must report that memory ran out, no block may be leaked, and the embedder must work normally afterwards.
  * tags: threads
  */
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests opening, saving and creating models with every allocation and every I/O step failing once: the error code
- * matches the failure, no block is leaked, and an older model in the directory is intact.
+ * Tests that opening, saving and creating models handle a failed allocation or I/O step. Each test is repeated, each time with
+ * another allocation or I/O step failing. The error code must match the failure, no block may be leaked, and an older model in
+ * the directory must be intact.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,9 +58,9 @@ static void opening_without_memory(void **state) {
 /* A model that is saved over an older model with other weights. */
 typedef struct saving {
     aoe_model *m; /* new model */
-    char *to;     /* directory of the older model */
-    char *older;  /* copy of the older model */
-    char *newer;  /* new model, saved without failures */
+    char *to;     /* path of the directory that contains the older model and receives the new one */
+    char *older;  /* path of a copy of the older model, from which the directory is restored */
+    char *newer;  /* path of the new model, saved without failures */
     aoe_storage storage;
     json_t *record;
 } saving;
@@ -101,7 +102,8 @@ static int run_save(void *arg) {
     return aoei_model_save_as(s->m, s->to, s->record, s->storage, NULL);
 }
 
-/* Asserts that `dir` contains every file of `want` with equal bytes; with `alone`, no other files. */
+/* Asserts that `dir` contains every file of `want` with equal bytes. If `alone` is set, also asserts that `dir` contains no
+ * other files. */
 static void assert_equal_files(const char *want, const char *dir, int alone) {
     char **names;
     size_t n;
@@ -164,7 +166,7 @@ static void saving_without_memory(void **state) {
         check_newer(&s);
         if (n > count)
             break;
-        restore_older(&s); /* only the clean-up after publication failed */
+        restore_older(&s); /* the save succeeded because only the clean-up after publication failed */
     }
     end(&s);
     test_dir_remove(dir);
@@ -191,7 +193,7 @@ static void saving_on_a_failing_disk(void **state) {
                 break;
             restore_older(&s);
         }
-        assert_int_equal(run_save(&s), 0); /* over a model in the same format */
+        assert_int_equal(run_save(&s), 0); /* the older model in the directory has the same format as the new one */
         check_newer(&s);
     }
     end(&s);
@@ -241,7 +243,7 @@ static int init_once(void *dir) {
     o.force = 1;
     int rc = aoe_init(ctx, to, &o, NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
-    int removed = aoei_remove_tree(to, NULL); /* the failure may occur here */
+    int removed = aoei_remove_tree(to, NULL); /* the injected failure may occur in this removal */
     free(text);
     free(to);
     return rc ? rc : removed;
@@ -261,7 +263,7 @@ static void making_without_memory(void **state) {
         uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* if the removal in init_once failed */
+        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* removes the directory if the removal in init_once failed */
         if (n > count) {
             assert_int_equal(rc, 0);
             if (++type == sizeof types / sizeof *types)
@@ -308,7 +310,8 @@ static void converting_without_memory(void **state) {
             assert_int_equal(rc, 0);
             break;
         }
-        assert_true(rc == AOE_ENOMEM || rc == 0); /* rc is 0 if the clean-up failed */
+        /* rc is 0 if the failure occurred in the clean-up, whose errors are ignored */
+        assert_true(rc == AOE_ENOMEM || rc == 0);
         if (!rc)
             assert_int_equal(aoei_remove_tree(made, NULL), 0);
     }
@@ -350,7 +353,8 @@ static void averaging_without_memory(void **state) {
             assert_int_equal(rc, 0);
             break;
         }
-        assert_true(rc == AOE_ENOMEM || rc == 0); /* rc is 0 if the clean-up failed */
+        /* rc is 0 if the failure occurred in the clean-up, whose errors are ignored */
+        assert_true(rc == AOE_ENOMEM || rc == 0);
         if (!rc)
             assert_int_equal(aoei_remove_tree(made, NULL), 0);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests pretraining, and training on positives and triplets with several candidates, with allocations failing one
- * after the other: each run reports one error, leaks no block, and can be resumed.
+ * Tests that pretraining, and training on positives and triplets with several candidates, handle a failed allocation. In each
+ * run, another allocation fails. Each run must report one error, leak no block, and leave a state from which it can be resumed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +131,8 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
         assert_memory_equal(got, want, size);
         free(got);
     }
-    assert_true(ignored_failures <= 3); /* only clean-ups, which the next run repeats, may fail without an error */
+    /* a failure without an error is allowed only in the few clean-ups, which the next run repeats */
+    assert_true(ignored_failures <= 3);
     free(want);
     free(weights);
     free(whole);

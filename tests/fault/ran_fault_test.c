@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests creating a RAN, embedding with it and pretraining it for one step, with allocations failing one after the
- * other: each run reports one error and leaks no block.
+ * Tests that creating a RAN, embedding with it and pretraining it for one step handle a failed allocation. In each run, another
+ * allocation fails. Each run must report one error and leak no block.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Runs `run` with each of the first `dense` allocations failing, and with some of the others failing. */
+/* Calls `run` repeatedly, each time with another allocation failing. Each of the first `dense` allocations fails in one of the
+ * calls; of the later allocations, only some fail. */
 static void check(int (*run)(aoe_error *err), uint64_t dense) {
     size_t ignored_failures = 0;
     for (uint64_t n = 1;; n += n < dense ? 1 : 7) {
@@ -102,7 +103,8 @@ static void check(int (*run)(aoe_error *err), uint64_t dense) {
         if (code && (code != AOE_ENOMEM || !strstr(err.message, "memory") || strchr(err.message, '\n')))
             fail_msg("allocation %llu failed: code %d: %s", (unsigned long long)n, code, err.message);
     }
-    assert_true(ignored_failures <= 3); /* only clean-ups, which the next run repeats, may fail without an error */
+    /* a failure without an error is allowed only in the few clean-ups, which the next run repeats */
+    assert_true(ignored_failures <= 3);
 }
 
 static void test_all(void **state) {

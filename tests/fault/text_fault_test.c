@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests tokenizers and the tokenizer trainer with every allocation and every I/O step failing once.
+ * Tests that tokenizers and the tokenizer trainer handle a failed allocation or I/O step. Each test is repeated, each time with
+ * another allocation or I/O step failing.
  * tags: threads
  */
 #include <errno.h>
@@ -60,7 +61,8 @@ static void test_open_vocab(void **state) {
     test_dir_remove(dir);
 }
 
-/* Normalizers with a table, a pattern and a text, a pre-tokenizer with several steps, and all tokenizer models. */
+/* Tokenizer files with every kind of part: normalizers with a table, with a pattern and with a text; a pre-tokenizer with
+ * several steps; and all tokenizer models. */
 #define U "\xe2\x96\x81"
 static const char bpe[] =
     "{\"added_tokens\":[{\"content\":\"[MASK]\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"

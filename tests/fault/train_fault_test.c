@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests training with allocations and disk operations failing one after the other. A failed run reports one error,
- * leaks no block and leaves no incomplete model in the output directory, and --resume then produces the bytes of a
- * run without failures.
+ * Tests that training handles a failed allocation or disk operation. In each run, another allocation or disk operation fails. A
+ * failed run must report one error, leak no block and leave no incomplete model in the output directory. Resuming it with
+ * --resume must then produce the same bytes as a run without failures.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum { MAX_IGNORED_FAILURES = 3 };
 /* A small run of two steps with an evaluation and a checkpoint after each step. */
 typedef struct work {
     train_run run;
-    char *weights, *settings; /* files of the run without failures; owned */
+    char *weights, *settings; /* contents of the files that the run without failures writes; owned */
     char *earlier; /* weights of an earlier model in the output directory, owned; NULL: the directory does not exist */
     size_t size, earlier_size;
     uint64_t n; /* number of the allocation or disk operation that fails */
@@ -102,7 +102,7 @@ static void check_output(work *w) {
     aoe_context_destroy(ctx);
 }
 
-/* Continues after a failure with --resume, or trains anew if only the earlier model exists. */
+/* After a failure, resumes the run with --resume. If the output directory contains only the earlier model, trains anew. */
 static void recover(work *w) {
     train_run *r = &w->run;
     aoe_error err = {0};
@@ -117,8 +117,8 @@ static void recover(work *w) {
     train_run_assert_output(r, w->weights, w->size, w->settings);
 }
 
-/* Calls aoe_train with the n-th allocation (errnum 0) or disk operation failing; *count: number of allocations or
- * operations. The context is created before the failures begin. */
+/* Calls aoe_train with a failure. If errnum is 0, the n-th allocation fails; otherwise, the n-th disk operation fails with
+ * errnum. Sets *count to the number of allocations or disk operations. The context is created before the failures begin. */
 static int train(work *w, int errnum, uint64_t *count, aoe_error *err) {
     aoe_context *ctx = tiny_context(1);
     w->run.evaluations = w->run.n = 0;
@@ -146,7 +146,7 @@ static void test_memory(void **state) {
     (void)state;
     work w;
     size_t ignored_failures = 0;
-    work_create(&w, AOE_DTYPE_BF16); /* bf16 needs more allocations */
+    work_create(&w, AOE_DTYPE_BF16); /* bf16 is used because it needs more allocations than float32 */
     train_run_output(&w.run, "out");
     for (w.n = 1;; w.n += w.n < DENSE ? 1 : 7) {
         aoe_error err = {0};
@@ -179,7 +179,7 @@ static void test_memory(void **state) {
     work_destroy(&w);
 }
 
-/* Trains with every stride-th disk operation failing, one per run. */
+/* Trains repeatedly. In each run, another disk operation fails: one of every `stride` operations is tested. */
 static void fail_disk(work *w, const char *output, int errnum, int code, uint64_t stride) {
     size_t ignored_failures = 0;
     train_run_output(&w->run, output);
@@ -217,7 +217,7 @@ static void test_disk(void **state) {
     work_destroy(&w);
 }
 
-/* Tests an earlier model in the output directory, which --force overwrites. */
+/* Tests disk failures while --force overwrites an earlier model in the output directory. */
 static void test_disk_over_model(void **state) {
     (void)state;
     work w;

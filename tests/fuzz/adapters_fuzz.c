@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes directories of adapters: the first byte selects configuration or weights, the rest is the file. If the
- * directory opens, the shapes of the adapters match the base model; otherwise there is an error message.
+ * Fuzzes directories of adapters. The first byte of the input selects the configuration or the weights, and the rest is the
+ * contents of this file. If the directory can be opened, the shapes of the adapters must match the base model. Otherwise, there
+ * must be an error message.
  */
 #include <math.h>
 #include <stdint.h>

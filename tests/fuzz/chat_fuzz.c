@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the parsers of chat answers: complete and streamed bodies, lists and scores in a reply, and stored answers.
- * Sentences must be valid UTF-8 on one line, no longer than the reply and no more than requested. Scores must be in
- * their range, and a stored answer must be read back unchanged.
+ * Fuzzes the parsers of responses of chat models: complete and streamed response bodies, lists of sentences and scores in the
+ * text of a response, and stored responses. A parsed sentence must be one line of valid UTF-8 that is no longer than the text,
+ * and there may be no more sentences than requested. Scores must be in their range, and a stored response must be read back
+ * unchanged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void read_score(aoe_text reply) {
     require((outcome == AOEI_SCORE_FOUND) == (score >= 0 && score <= 5));
 }
 
-/* Parses a body, stores its reply and reads it again. */
+/* Parses a response body. If the text of the response is valid UTF-8, stores the response and reads it again. */
 static void read_body(aoe_text body) {
     aoei_chat_reply r = {.truncated = 0}, again = {.truncated = 0};
     aoei_buffer kept = {0};
@@ -66,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
     const aoe_text text = {(const char *)data + 1, size - 1};
-    if (aoei_utf8_valid(text.data, text.len) == text.len) { /* strings in JSON are valid UTF-8 */
+    if (aoei_utf8_valid(text.data, text.len) == text.len) { /* JSON represents only strings of valid UTF-8 unchanged */
         read_list(text, 1 + data[0] % 8, data[0] & 8);
         read_score(text);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes config.json. Accepted files must describe weights whose sizes do not overflow, and must not change when they
- * are written and read again.
+ * Fuzzes config.json. If a file is accepted, the total size of its weights must not overflow, and the configuration must not
+ * change when it is written and read again.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the data tools: the first byte selects the formats of the input and the output, the rest is the input. A
- * written file must be readable, and converting it to .jsonl and back must give the same bytes. The other tools read
- * the same file, and their counts must be consistent.
+ * Fuzzes the data tools. The first byte of the input selects the format of the input file and that of the output file; the rest
+ * is the contents of the input file. The file that a conversion writes must be readable, and converting it to .jsonl and back
+ * must give the same bytes. The other tools read the same input file, and the counts that they report must be consistent.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static int append(void *user, size_t part, const char *data, size_t len) {
     return aoei_buffer_append(&out[part], data, len);
 }
 
-/* Converts a file to another format or to another kind of examples. Returns 0 or the error's code; an error has a message. */
+/* Converts a file to another format or to another kind of examples. Returns 0 or an error code. After an error, asserts that
+ * there is a message. */
 static int convert(const char *path, const char *name, aoe_example_kind to, aoei_buffer *out) {
     aoe_data_convert_options o;
     aoe_error err = {0};
@@ -44,8 +45,8 @@ static int convert(const char *path, const char *name, aoe_example_kind to, aoei
     return code;
 }
 
-/* Asserts that converting a written file to .jsonl and back gives the same bytes. The conversion may fail because of column
- * names. */
+/* Asserts that converting a written file to .jsonl and back gives the same bytes. The conversion to .jsonl may fail, because
+ * not every list of column names can be stored as JSON keys. */
 static void check_round_trip(const aoei_buffer *written, const char *extension) {
     char name[32];
     aoei_buffer json = {0}, again = {0};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The regression driver of the fuzz harnesses, for `make check`: runs a harness on the empty input, on every file of its
- * stored corpus, and on reproducible mutations of these files. `make fuzz` links the same harness with libFuzzer instead.
- * The corpus is tests/fuzz/corpus/NAME, or the directory given as the first argument. Each input is in a block of exactly
- * its size, so that the sanitizers detect a read beyond its end.
+ * Regression driver of the fuzz harnesses for `make check`. It calls a harness with the empty input, with every file of its
+ * stored corpus, and with reproducible mutations of these files. `make fuzz` links the same harness with libFuzzer instead.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -158,7 +156,7 @@ static void corpus_dir(char *dir, size_t size, const char *program) {
     snprintf(dir, size, "%s/tests/fuzz/corpus/%.*s", src ? src : ".", (int)(end ? end - name : (long)strlen(name)), name);
 }
 
-/* A harness may define these. */
+/* A harness may define these two symbols; if it does not, they are NULL. */
 extern const size_t fuzz_mutations __attribute__((weak));
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the header parsers: the input is the head of an answer, line by line. Waiting times must be between zero and
- * a month, counts must be integers, and a link must be a URL that can be parsed again.
+ * Fuzzes the parsers of HTTP headers. The input is the header section of a response, line by line. Waiting times must be
+ * between zero and a month, counts must be integers, and the URL of a link must be a URL that can be parsed again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static void check_link(const aoei_headers *h, const char *rel) {
     const int code = aoei_url_read(&u, url, NULL);
     require(code == 0 || code == AOE_EARG);
     aoei_url_free(&u);
-    if (!strpbrk(url, "<>,;\"") && strlen(url) < AOEI_HEADERS_MAX / 2) { /* the form in which a server would send it */
+    /* the Link header is parsed again, in the form in which a server would send this URL */
+    if (!strpbrk(url, "<>,;\"") && strlen(url) < AOEI_HEADERS_MAX / 2) {
         aoei_buffer line = {0};
         require(aoei_buffer_printf(&line, "Link: <%s>; rel=%s", url, rel) == 0);
         require(aoei_headers_add(&second, line.data, line.len) == 0);
@@ -43,7 +44,8 @@ static void check_link(const aoei_headers *h, const char *rel) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const int64_t live = aoei_alloc_live();
     aoei_headers h = {0};
-    require(!aoei_headers_get(&h, "link", 0)); /* headers before any allocation */
+    /* a lookup must work before the first header is added, when no memory is allocated */
+    require(!aoei_headers_get(&h, "link", 0));
     const char *s = (const char *)data, *end = size ? s + size : s;
     while (s < end) {
         const char *stop = memchr(s, '\n', (size_t)(end - s));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the parsers of untrusted texts: references in a body, cleaning of a body, and answers of GitHub's API. The
- * first byte selects the parser. References must be inside the text, masking must preserve line ends, and cleaning
- * must not add text.
+ * Fuzzes the parsers of untrusted texts: the parser of references in an issue body, the cleaning of a body, and the parser of
+ * responses of GitHub's API. The first byte of the input selects one of them. A reference must be inside the text, masking must
+ * preserve line ends, and cleaning must not add text.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the readers of the STS-B and SICK-R files: the first byte selects the reader and whether bad rows are
- * skipped, the rest is the file. The pairs must be consistent.
+ * Fuzzes the readers of the STS-B and SICK-R files. The first byte of the input selects the reader, and whether bad rows are
+ * skipped; the rest is the contents of the file. If the file is accepted, its pairs must be consistent.
  */
 #include <math.h>
 #include <stdio.h>

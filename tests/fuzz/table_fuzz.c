@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the table reader: the first byte selects format and compression, the rest is the file. The output must be
- * consistent: valid UTF-8 except in JSON escapes, rows in order, every selected field present, and pairs that can be
- * read.
+ * Fuzzes the table reader. The first byte of the input selects the format and the compression; the rest is the contents of the
+ * file. Fields must be valid UTF-8 (except in JSON escapes), rows must be in order, every selected field must be present, and
+ * the pairs must be readable.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void require(int condition) {
         abort();
 }
 
-/* Opens a table over the bytes; returns NULL on an error. The file must stay open until the table is closed. */
+/* Opens the bytes as a table. Returns NULL on an error. The caller must keep `file` open until the table is closed. */
 static aoei_table *open_bytes(const uint8_t *data, size_t size, FILE **file) {
     aoei_stream *s;
     aoei_table *t;

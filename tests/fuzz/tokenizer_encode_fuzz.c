@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the text for each kind of tokenizer. Invalid UTF-8 must be rejected with its offset. Otherwise, the ids must
- * be equal with and without the prompt "{text}", and every truncation, with or without a prompt, must be a prefix of
- * them. This compares the fast path with the path that tracks spans.
+ * Fuzzes the text that is encoded, with one tokenizer of each kind. Invalid UTF-8 must be rejected with the offset of the first
+ * invalid byte. For valid text, the ids must be the same with and without the prompt "{text}". Every truncation, with or
+ * without a prompt, must be a prefix of these ids. This compares the fast encoding path with the path that tracks the position
+ * of every token.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,9 @@ static void encode(const aoe_tokenizer *t, const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static aoe_tokenizer
-        *t[sizeof json / sizeof *json]; /* opened once, so that data cached for one text is present for the next text */
+        /* the tokenizers are opened only once, so that data that one text leaves in their caches is present for the next
+         * text */
+        *t[sizeof json / sizeof *json];
     for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
         if (!t[i] && aoei_tokenizer_parse_json(&t[i], json[i], strlen(json[i]), "json", NULL))
             abort();

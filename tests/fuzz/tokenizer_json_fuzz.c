@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes tokenizer.json. The file must be rejected with a one-line error, or the tokenizer must encode texts to
- * non-negative ids. No block may be leaked.
+ * Fuzzes tokenizer.json. The file must be rejected with a one-line error, or the tokenizer must encode texts to non-negative
+ * ids. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static void use(const aoe_tokenizer *t) {
             abort();
         if (prompted && ids.n > o.max_length)
             abort();
-        for (size_t i = 0; i < ids.n; i++) /* ids of the post-processor may be outside the vocabulary */
+        /* the post-processor of the file may add ids that are not in the vocabulary, so only the sign is checked */
+        for (size_t i = 0; i < ids.n; i++)
             if (ids.id[i] < 0)
                 abort();
     }

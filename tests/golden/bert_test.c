@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests a BERT model against golden values of an independent float64 implementation: hidden states and vectors of inference
- * with packed weights on every CPU tier, for single texts and a batch, and every check of aoe_verify. Also tests the
- * double-precision reference model that other tests compare with.
+ * Tests a BERT model against golden values of an independent float64 implementation. Compares the hidden states and the vectors
+ * of inference with packed weights, for every CPU tier, for single texts and for a batch. Also runs every check of aoe_verify,
+ * and tests the double-precision reference model that other tests use.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,9 +22,10 @@
 
 #define GOLDEN "tests/golden/data/bert"
 
-#define DOUBLE_TOLERANCE 1e-7 /* of the double-precision model; the expected values are stored as float32 */
+/* maximum relative error of the double-precision model; the expected values are stored as float32 */
+#define DOUBLE_TOLERANCE 1e-7
 
-static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* relative, by data type */
+static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* maximum relative error for each data type */
 
 /* The golden cases and a model opened for inference. */
 typedef struct golden {
@@ -32,7 +33,7 @@ typedef struct golden {
     aoe_model *model;
     aoei_safetensors *expected;
     aoei_batch_buffer buffer; /* batch of all texts */
-    aoei_arena arena;         /* memory of state and pooled */
+    aoei_arena arena;         /* memory of the encoder's state and of the pooled vectors */
     aoei_encoder_state state;
     aoei_tensor pooled; /* [texts, D] */
 } golden;
@@ -103,8 +104,8 @@ static double *expected(const golden *g, const char *name, size_t n) {
     return doubles;
 }
 
-/* Checks the last hidden states and all poolings of text `row` of the batch, which is text `index` of the cases. last: hidden
- * states of the last layer, [tokens, D]. */
+/* Compares the last hidden states and all poolings of one text with the expected values. row: index of the text in the batch;
+ * index: its index in the golden cases; last: hidden states of the last layer, [tokens, D]. */
 static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t index, aoei_tensor last) {
     const size_t D = g->model->config.hidden, n = b->offsets[row + 1] - b->offsets[row];
     char name[64];
@@ -170,7 +171,7 @@ static void test_reference(void **state) {
     golden_close(&g);
 }
 
-/* What aoe_verify reported. */
+/* Summary of the results that aoe_verify reported. */
 typedef struct report {
     size_t results; /* number of results */
     size_t checks;  /* number of checks in all results */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests a Qwen2 model (causal, grouped-query attention, biases in the query, key and value projections) against golden
- * values of an independent float64 implementation. Its vocabulary contains only the tokens of the texts. Checks the hidden
- * states of inference with packed weights, causal and bidirectional, for single texts and a batch, and the losses of ten
- * training steps, on every CPU tier. If the shared data is available, runs every check of aoe_verify on RoBERTa, LLaMA and
- * Qwen2.
+ * Tests a Qwen2 model against golden values of an independent float64 implementation. The model is causal, and has
+ * grouped-query attention and biases in the query, key and value projections. The vocabulary of the model contains only the
+ * tokens of the texts in cases.json. For every CPU tier, checks (1) the hidden states of inference with packed weights, with
+ * causal and with bidirectional attention, for single texts and for a batch; and (2) the losses and gradient norms of ten
+ * training steps. If the shared data is available, also runs every check of aoe_verify on RoBERTa, LLaMA and Qwen2.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 
 enum { TEXTS = 8, PAIRS = 8, MAX_TOKENS = 128, TOKENS = 2 * PAIRS * MAX_TOKENS };
 
-/* Relative, by data type. The value for bf16 is that of aoe_verify. */
+/* Maximum relative error for each data type. For bf16, the value is that of aoe_verify. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 2e-2};
 
 typedef struct golden {
@@ -72,8 +72,8 @@ static uint32_t add(aoei_batch_buffer *buffer, const json_t *list) {
     return (uint32_t)k;
 }
 
-/* Compares rows[tokens, D] with the expected tensor KIND.TEXT or KIND.TEXT.LAYER; `layer` is "" or ".LAYER". Returns 0 if
- * there is no such tensor, 1 otherwise. */
+/* Compares rows [tokens, D] with the expected tensor. The name of the tensor is KIND.TEXT or KIND.TEXT.LAYER, where `layer` is
+ * "" or ".LAYER". Returns 1, or 0 if there is no expected tensor with this name. */
 static int check_rows(const golden *g, const char *kind, size_t text, const char *layer, aoei_tensor rows) {
     char name[64];
     snprintf(name, sizeof name, "%s.%zu%s", kind, text, layer);
@@ -98,7 +98,8 @@ static int layout(const golden *g, aoei_encoder_state *s, aoei_arena *arena) {
                                (aoei_encoder_mode){.type = g->model->type}, NULL);
 }
 
-/* Checks all texts in one batch, then each text alone. count: number of texts that have expected values. */
+/* Compares the hidden states of all texts with the expected values: first in one batch, then each text alone. count: number of
+ * texts that have expected values. */
 static void check_texts(const golden *g, const aoei_encoder_config *c, aoei_encoder_state *s, const aoei_batch *b,
                         const char *kind, const char *layer, size_t count) {
     size_t found = 0;
@@ -140,8 +141,8 @@ static void test_inference(void **state) {
     }
 }
 
-/* Computes the gradient of a loss: cosine + angle or, if ibn is 1, in-batch negatives with identical-sentence detection.
- * Returns the loss. */
+/* Computes the gradient of a loss and returns the loss. If ibn is 0, the loss is the sum of the cosine and the angle objective.
+ * If ibn is 1, it is the loss with in-batch negatives and identical-sentence detection. */
 static double gradient(const golden *g, aoei_pair_step *step, const uint32_t *groups, int ibn) {
     double label[PAIRS];
     aoe_objective_options o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the table readers on published data sets, against the counts that their authors state. Skips data sets that are not
- * available.
+ * Tests the table readers with published data sets. The numbers of rows and pairs are compared with the counts that the authors
+ * of the data sets state. Data sets that are not available are skipped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct table_case {
     const char *label_map;
     size_t pairs;     /* expected number of pairs */
     size_t dropped;   /* expected number of rows that the label map drops */
-    double label_sum; /* expected sum of all labels; negative: not checked */
+    double label_sum; /* expected sum of all labels; a negative number: the sum is not checked */
 } table_case;
 
 static void expect_table(const table_case *c) {

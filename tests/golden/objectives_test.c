@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the objectives against golden cases of an independent float64 implementation. A case has x, y, label, scale (1 /
- * temperature) and, for each of cosine, ibn and angle that it covers, the loss and its gradients. Tests the cases in the
- * repository and, if the shared data is available, its complete file.
+ * Tests the objectives against golden cases of an independent float64 implementation. A case contains x, y, label and scale (1
+ * / temperature). It also contains the loss and its gradients for each objective (cosine, ibn, angle) that the case covers.
+ * Tests the cases in the repository. If the shared data is available, also tests the complete file of cases in it.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -98,8 +98,8 @@ static aoe_objective_options options_of(const json_t *c, const char *term) {
     return o;
 }
 
-/* Returns the L2 norm of the error of n values, relative to the norm of want; absolute if that norm is below 1e-6. got_f
- * replaces got if got is NULL. */
+/* Returns the L2 norm of the error of n values, divided by the norm of the expected values `want`. If this norm is below 1e-6,
+ * the error is not divided. The computed values are `got` or, if `got` is NULL, got_f. */
 static double error_of(const double *got, const float *got_f, const double *want, size_t n) {
     double error = 0.0, norm = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ static double error_of(const double *got, const float *got_f, const double *want
     return norm < 1e-12 ? sqrt(error) : sqrt(error / norm);
 }
 
-/* Returns the largest error of loss and gradients for input in double. */
+/* Returns the largest error of the loss and of the gradients if the input is in double. */
 static double run_double(golden *g, const aoe_objective_options *o, double loss) {
     aoei_pair_batch b = {
         .B = g->B,
@@ -134,7 +134,7 @@ static double run_double(golden *g, const aoe_objective_options *o, double loss)
     return fmax(worst, error_of(g->gy, NULL, g->want_y, g->B * g->D));
 }
 
-/* Returns the largest error of loss and gradients for input in float32. */
+/* Returns the largest error of the loss and of the gradients if the input is in float32. */
 static double run_float(golden *g, const aoe_objective_options *o, double loss) {
     aoe_objective_result r;
     aoe_error err = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests a published static model, potion-base-2M, from the shared data: its rows equal those of the file that it was
- * converted from, and its correlations on STS-B equal those of an independent implementation, which are listed in the
- * model's README.txt.
+ * Tests a published static model, potion-base-2M, from the shared data. The rows of its embedding matrix must equal those of
+ * the file from which it was converted. Its correlations on STS-B must equal those of an independent implementation, which the
+ * README.txt of the model lists.
  */
 #include <math.h>
 #include <stdint.h>
@@ -25,8 +25,9 @@ static uint32_t read_u32(const char *p) {
     return v;
 }
 
-/* The original file contains "GGE1", the vocabulary size and the dimension (u32), a scale for each row (f32), the rows (i8) and
- * the tokens. A weight is its row's scale times its i8 value. */
+/* Compares the rows of the model with the original file. This file contains "GGE1", the vocabulary size and the dimension
+ * (u32), a scale for each row (f32), the rows (i8) and the tokens. A weight is the scale of its row multiplied by its i8
+ * value. */
 static void rows_equal_the_original(void **state) {
     (void)state;
     char *dir = test_shared_path(MODEL), *path = test_shared_path(MODEL "/original/potion-base-2M.bin");

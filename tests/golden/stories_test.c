@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests a trained LLaMA model of 260K parameters from the shared data, with grouped-query attention and tied embeddings:
- * its logits after a prompt, and the text of greedy decoding. Skipped if the model is not available.
+ * Tests a trained LLaMA model of 260K parameters from the shared data, with grouped-query attention and tied embeddings.
+ * Compares its logits after a prompt, and the text that greedy decoding generates, with expected values. Skipped if the model
+ * is not available.
  */
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static void test_logits(void **state) {
     free(dir);
 }
 
-/* Appends the piece of a token id to text[size]. A piece named <0xNN> is a byte. */
+/* Appends the piece of a token id to text[size]. If the piece is <0xNN>, appends the byte 0xNN. */
 static void append_piece(char *text, size_t size, const json_t *pieces, int32_t id) {
     const json_t *p = json_array_get(pieces, (size_t)id);
     const char *piece = json_string_value(json_object_get(p, "text"));
@@ -85,7 +86,8 @@ static void append_piece(char *text, size_t size, const json_t *pieces, int32_t 
         snprintf(text + len, size - len, "%s", piece);
 }
 
-/* Each token after the prompt is the most likely one after the tokens before it. All pieces form the expected text. */
+/* Asserts that each token after the prompt is the most likely one, given the tokens before it, and that the concatenated pieces
+ * are the expected text. */
 static void test_greedy(void **state) {
     (void)state;
     char *dir = test_shared_path("models/stories260K");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests tokenizers against all id lists of the shared golden files (BERT, RoBERTa, LLaMA 2, Qwen 2.5), opened from
- * tokenizer.json and, if there are any, from the older files. The lists and vocabularies are by other authors and not in
- * the repository; the tests are skipped without them.
+ * Tests tokenizers against all id lists of the shared golden files (BERT, RoBERTa, LLaMA 2, Qwen 2.5). Each tokenizer is opened
+ * from tokenizer.json and, if they exist, from the older vocabulary files. The lists and vocabularies were made by other
+ * authors and are not in the repository; without them, the tests are skipped.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void check(const char *dir, const char *list, size_t size) {
         fail_msg("%s", err.message);
     assert_int_equal(aoe_tokenizer_vocab_size(t), size);
     compare(t, list);
-    compare(t, list); /* again, now with a filled word cache */
+    compare(t, list); /* compares a second time, when the word cache contains the words of the texts */
     aoe_tokenizer_close(t);
 }
 
@@ -63,8 +63,8 @@ static void copy(const char *from, const char *to, const char *name) {
     free(path);
 }
 
-/* Checks the id list of a tokenizer that is opened from tokenizer.json and, if there are any, from older files. size: expected
- * size of the vocabulary. */
+/* Compares the ids of a tokenizer with the expected list. The tokenizer is opened from tokenizer.json and, if they exist, from
+ * the older files. size: expected size of the vocabulary. */
 static void check_all(const char *name, size_t size, const char *const *older_files) {
     char path[128];
     snprintf(path, sizeof path, "tokenizers/%s", name);
