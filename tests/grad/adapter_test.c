@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests adapters of linear layers, with frozen weights of every type, against a double-precision implementation of y
- * = x W^T + b + scale (mask x) A^T B^T and its derivatives. Also tests that results do not depend on the number of
- * threads.
+ * Tests linear layers with adapters, for frozen weights of every type. Values and gradients are compared with a
+ * double-precision implementation of y = x W^T + b + scale (mask x) A^T B^T and its derivatives. Also tests that results do not
+ * depend on the number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -22,8 +22,9 @@ enum { N = 75, I = 40, O = 70, R = 5 };
 #define SCALE 0.75
 
 typedef struct layer {
-    aoei_tensor x, w, b, dy, gate;  /* w has the type of the frozen weights */
-    aoei_tensor y, pre, dx, dw, db; /* results; dx initially contains a gradient that the backward pass adds to */
+    aoei_tensor x, w, b, dy, gate; /* w has the type of the frozen weights */
+    /* results of the two passes; the backward pass adds to dx, which initially contains a gradient */
+    aoei_tensor y, pre, dx, dw, db;
     aoei_tensor down, up, ddown, dup, low, dropped, workspace;
     aoei_tensor w32; /* w converted to float32 */
     float *scales;
@@ -104,8 +105,8 @@ typedef struct expected {
     double pre[N * O], y[N * O], dx[N * I], dw[O * I], db[O], ddown[R * I], dup[O * R];
 } expected;
 
-/* Computes everything in double from the same operands; gradients are added to the current values of the tensors. mask: [N,
- * I]. */
+/* Computes the expected results of both passes in double from the same operands. Like the layer, it adds the gradients to the
+ * values that the tensors contain. mask: [N, I], the dropout mask of x. */
 static void compute_expected(expected *e, const layer *l, const double *mask, aoei_activation activation, int accumulate) {
     static double x[N * I], w[O * I], b[O], dy[N * O], gate[N * I], down[R * I], up[O * R];
     double low[R], dlow[R];
@@ -193,7 +194,7 @@ static void check(const aoe_context *ctx, aoei_dtype type, aoei_dtype weights, a
     static double mask[N * I];
     const int accumulate = type == AOEI_F32 && !activation;
     layer l = layer_create(ctx, type, weights, dropout);
-    if (type == AOEI_BF16) { /* the rounded operands of the products */
+    if (type == AOEI_BF16) { /* with bf16, the expected values are computed from the rounded operands of the products */
         test_round(l.w32);
         test_round(l.down);
         test_round(l.up);
@@ -224,8 +225,8 @@ static void test_float32(void **state) {
     test_each_tier(float32);
 }
 
-/* Tests bf16, where the low-rank products, the results, and the layer's output before the adapter's output is added are
- * rounded. */
+/* Tests bf16. The low-rank products, the results, and the output of the layer before the output of the adapter is added are
+ * rounded to bf16. */
 static void bf16(const aoe_context *ctx) {
     for (int weights = AOEI_F32; weights <= AOEI_I8; weights++)
         for (int a = AOEI_IDENTITY; a <= AOEI_GELU; a++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests attention: forward against double precision, and backward against finite differences (causal, with windows,
- * with grouped heads, with a fixed dropout mask). In bf16, both directions are compared with double precision element
- * by element, with a bound for the roundings. Results must have the same bits for any number of threads, and for a text
- * alone and in a batch.
+ * Tests attention. The forward pass is compared with double precision, and the backward pass with finite differences, for
+ * causal attention, attention windows, grouped heads and a fixed dropout mask. In bf16, both passes are compared with double
+ * precision element by element, with an error bound that counts the roundings. Results must have the same bits for any number
+ * of threads, and for a text alone and in a batch.
  * tags: numbers
  */
 #include <math.h>
@@ -71,7 +71,8 @@ static void reference(double *out, const double *in, const problem *p) {
                     double s = 0;
                     for (size_t c = 0; c < d; c++)
                         s += q[(first + i) * Q + qc + c] * k[(first + j) * K + kc + c];
-                    w[j] = exp(s * a->scale); /* the scores are small, so subtracting the maximum is unnecessary */
+                    /* subtracting the maximum, as the library does, is unnecessary because the scores are small */
+                    w[j] = exp(s * a->scale);
                     sum += w[j];
                 }
                 double *o = out + (first + i) * Q + qc;
@@ -125,7 +126,8 @@ static void run_free(run r) {
     test_tensor_free(r.dout);
 }
 
-/* Runs both directions for rows [first, first + batch->n_tokens) of r, with a workspace full of NaN. */
+/* Runs both passes for the rows [first, first + batch->n_tokens) of r. The workspace is filled with NaN, so that reading it
+ * before writing it changes the results. */
 static void execute(const aoe_context *ctx, const run *r, size_t first, const aoei_batch *batch, const aoei_attention *a) {
     const size_t n = batch->n_tokens;
     const size_t bytes = aoei_attention_scratch(ctx, a, r->in.type, batch->longest);
@@ -196,7 +198,8 @@ static void gradients(const aoe_context *ctx) {
             check(ctx, few, 3, windowed(options(2, 2, 4, causal, p), 1));
             check(ctx, blocks, 3, windowed(options(2, 1, 8, causal, p), 66));
         }
-    static const size_t edges[] = {150}; /* the last block of queries begins after the first block boundary of keys */
+    /* for this query, the last block of queries begins after the first boundary between blocks of keys */
+    static const size_t edges[] = {150};
     check(ctx, edges, 1, windowed(options(1, 1, 4, 1, 0.3), 3));
     check(ctx, edges, 1, windowed(options(1, 1, 4, 0, 0), 20));
 }
@@ -222,7 +225,7 @@ static void long_text(int causal, size_t window) {
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 1);
         execute(ctx, &r, 0, &batch, &a);
-        test_close(r.out, want, 2e-6); /* sums of 520 terms */
+        test_close(r.out, want, 2e-6); /* a result is a sum of up to 520 terms */
         aoe_context_destroy(ctx);
     }
     free(p.kept);
@@ -336,7 +339,7 @@ typedef struct value {
     double x, e;
 } value;
 
-#define ROUNDOFF32 0x1p-23 /* of a float32 operation, with a fused or separately rounded multiply-add */
+#define ROUNDOFF32 0x1p-23 /* relative error of a float32 operation, whether a multiply-add is fused or rounded twice */
 
 /* Returns v rounded to bf16. */
 static value rounded(value v) {
@@ -348,8 +351,8 @@ typedef struct head_reference {
     const problem *p;
     size_t text, head, T, d;
     double *q, *k, *v, *dout; /* [T, d] */
-    value *kept, *ds;         /* [T, T] probabilities after dropout and gradient of the scores, as operands of products */
-    value *used;              /* [T] probabilities of one row */
+    value *kept, *ds; /* [T, T]: probabilities after dropout, and gradient of the scores; both are operands of later products */
+    value *used;      /* [T] probabilities of one row */
 } head_reference;
 
 static void read_head(double *out, aoei_tensor t, const aoei_batch *b, size_t text, size_t col, size_t d) {
@@ -380,8 +383,8 @@ static void reference_row(head_reference *h, size_t i) {
         total += h->used[j].x;
         largest = fmax(largest, a->scale * size);
     }
-    /* an error of the scores is a relative error of the probabilities, once for the numerator and once for the sum; the sum
-     * has n roundings */
+    /* An absolute error of the scores is a relative error of the probabilities. It occurs once in the numerator and once in the
+     * sum, and the sum has n additional roundings. */
     const double relative = ROUNDOFF32 * (2 * (double)(h->d + 2) * largest + (double)n + 16);
     value mean = {0, 0};
     for (size_t j = begin; j < n; j++) {
@@ -417,7 +420,7 @@ static void add_product(value *sum, const value *m, int transposed, const double
             }
 }
 
-/* Asserts that the text's rows and the head's columns of t are the rounded sums. */
+/* Asserts that the rows of the text and the columns of the head in t are the expected sums, rounded to bf16. */
 static void check_sums(aoei_tensor t, const value *sum, const aoei_batch *b, size_t text, size_t col, size_t d,
                        const char *what) {
     const size_t first = b->offsets[text], T = b->offsets[text + 1] - first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests classification of pairs: its value against a direct computation, the gradients of vectors, weights and biases
- * against finite differences, float vectors, threads, equal vectors, and invalid arguments.
+ * Tests the classification loss. The value is compared with a direct computation. The gradients of the vectors, of the weights
+ * and of the biases are compared with finite differences. Other tests cover float vectors, several threads, equal vectors, and
+ * invalid arguments.
  * tags: numbers threads
  */
 #include <math.h>
@@ -19,16 +20,16 @@
 
 enum {
     MAX_B = 37,
-    MAX_D = 70, /* more than one block of components */
+    MAX_D = 70, /* larger than the block of components that the loss processes at a time */
     MAX_C = 4,
     MAX_CELLS = 2 * MAX_B * MAX_D,
     MAX_WEIGHTS = MAX_C * (3 * MAX_D + 1),
     MAX_WORKSPACE = 1 << 17
 };
 
-static const size_t shapes[][3] = {{1, 1, 1}, {1, 4, 2}, {2, 3, 3}, {5, 8, 3}, {37, 70, 4}}; /* B, D, classes */
+static const size_t shapes[][3] = {{1, 1, 1}, {1, 4, 2}, {2, 3, 3}, {5, 8, 3}, {37, 70, 4}}; /* {B, D, number of classes} */
 
-/* The loss is a function of x: vectors [2 B, D], then weights [C, 3 D], then biases [C]. */
+/* The loss as a function of x, which is the concatenation of the vectors [2 B, D], the weights [C, 3 D] and the biases [C]. */
 typedef struct problem {
     size_t B, D, C, vectors, weights;
     double label[MAX_B];
@@ -125,8 +126,9 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Tests that float vectors give the values of the same numbers in double, that gradients of vectors are rounded once, and
- * that the number of threads changes no bit. */
+/* Tests that float vectors give exactly the same loss and the same gradients as the same numbers stored as double, except that
+ * the gradients of the vectors are rounded to float once. Also tests that the result is bitwise independent of the number of
+ * threads. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[MAX_CELLS];
@@ -155,8 +157,8 @@ static void floats(void **state) {
     }
 }
 
-/* Tests equal vectors: |u - v| is 0 and has no gradient, so u and v receive only the gradient through their own weights.
- * Also tests large logits. */
+/* Tests pairs of equal vectors. |u - v| is then 0 and has no gradient, so u and v receive only the gradient that flows through
+ * their own weights. Also tests large logits. */
 static void extremes(void **state) {
     (void)state;
     set_up(shapes[2]);

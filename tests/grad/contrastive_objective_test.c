@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the objective of queries with positives and negatives: the gradient against finite differences in double, the
- * value with hard negatives, and that the gradient along each vector is zero.
+ * Tests the loss for queries with positives and negatives. The gradient is compared with finite differences in double, and the
+ * value with the definition of hard negatives. The gradient along each vector must be zero, because the loss depends only on
+ * directions.
  * tags: numbers threads
  */
 #include <math.h>
@@ -77,9 +78,9 @@ static void finite_differences(void **state) {
                 for (int form = AOE_ANGLE_REFERENCE; form <= AOE_ANGLE_PHASE; form++) {
                     set_up(&p, v, w, shapes[i][0], shapes[i][1], arity);
                     if (w == 0 && p.B == 1)
-                        continue; /* with a single candidate there is no gradient to compare */
+                        continue; /* the loss is constant if there is a single candidate, so there is no gradient to compare */
                     if (w == 1 && arity == 2)
-                        continue; /* every weight is zero */
+                        continue; /* the loss is constant if every weight is zero */
                     p.o.angle_form = (aoe_angle_form)form;
                     evaluate(&p, v, p.grad);
                     test_gradient(loss, &p, v, p.grad, arity * p.B * p.D, 1e-7);
@@ -96,8 +97,8 @@ static double cosine_of(const double *x, const double *y, size_t D) {
     return xy / sqrt(xx) / sqrt(yy);
 }
 
-/* Compares the value with the cross entropy of the positives among all texts, where hard_negative is added to the score of
- * the query's own negative. Without negatives, hard_negative has no effect. */
+/* Compares the value with the cross entropy of the positives among all texts. The parameter hard_negative is added to the score
+ * of the query's own negative. Without negatives, it has no effect. */
 static void own_negatives(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;
@@ -126,7 +127,7 @@ static void own_negatives(void **state) {
         }
 }
 
-/* Tests that scores depend only on the directions of the vectors: gradient . vector = 0. */
+/* Tests that gradient . vector = 0 for every vector, because scores depend only on the directions of the vectors. */
 static void scale_invariance(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;

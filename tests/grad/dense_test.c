@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests dense layers over pooled vectors: forward against double precision, gradients against finite differences of a
- * double-precision forward pass, accumulation of weight gradients, the same bits for any number of rows and threads,
- * and dx in the memory of x.
+ * Tests dense layers over pooled vectors. The forward pass is compared with double precision, and the gradients with finite
+ * differences of a double-precision forward pass. Weight gradients must be added to the stored ones. Results must have the same
+ * bits for any number of rows and threads, and if dx is in the memory of x.
  * tags: numbers threads
  */
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct problem {
 
 static problem p; /* problem of the current test */
 
-/* y[N, out] = layer in double; `at` is the concatenation of x [N, in], w [out, in] and b [out]. */
+/* Computes y [N, out], the output of the layer, in double. `at` is the concatenation of x [N, in], w [out, in] and b [out]. */
 static void expected_output(const double *at, double *y) {
     const double *x = at, *w = x + p.N * p.in, *b = w + p.out * p.in;
     for (size_t i = 0; i < p.N; i++)
@@ -66,7 +66,7 @@ static void check(const aoe_context *ctx) {
     for (size_t i = 0; i < p.out; i++)
         grad[n_x + n_w + i] = p.bias ? (double)aoei_f32(db)[i] - (double)aoei_f32(before_b)[i] : 0;
     test_gradient(loss, NULL, at, grad, n_x + n_w + p.out, 4 * TEST_GRAD_TOLERANCE);
-    /* one row alone has the same bits, and dx may be in the memory of x */
+    /* a row that is computed alone has the same bits, and dx may be in the memory of x */
     aoei_tensor row = test_tensor_poisoned(1, p.out, 0), dy2 = test_tensor(p.N, p.out, 0, 1, 4);
     aoei_dense_forward(ctx, row, aoei_tensor_rows(x, p.N - 1, 1), w, p.bias ? b : none, p.with_tanh);
     test_same_bits(row, aoei_tensor_rows(y, p.N - 1, 1));
@@ -87,7 +87,7 @@ static void gradients(void **state) {
         }
 }
 
-/* Tests that the number of threads changes no bit. */
+/* Tests that the results are bitwise independent of the number of threads. */
 static void threads(void **state) {
     (void)state;
     enum { N = 33, SIDE = 40 };

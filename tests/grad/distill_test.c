@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the distillation loss in both forms: its value against a direct computation, its gradient against finite
- * differences, accumulation of both, a student that equals its teacher, scaled vectors and zero vectors, threads, and
- * invalid arguments.
+ * Tests the distillation loss in both forms. The value is compared with a direct computation, and the gradient with finite
+ * differences. Both are added to the stored values. Other tests cover a student that equals its teacher, scaled vectors, zero
+ * vectors, several threads, and invalid arguments.
  * tags: numbers threads
  */
 #include <math.h>
@@ -20,7 +20,7 @@
 
 enum { MAX_B = 40, MAX_D = 26, MAX_ROWS = 3 * MAX_B, MAX_CELLS = MAX_ROWS * MAX_D, MAX_WORKSPACE = 1 << 18 };
 
-static const size_t shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {5, 8}, {40, 26}}; /* B, D */
+static const size_t shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {5, 8}, {40, 26}}; /* {B, D} */
 
 typedef struct problem {
     size_t B, D, arity;
@@ -32,7 +32,7 @@ typedef struct problem {
 
 static problem p; /* problem of the current test */
 
-/* Computes the loss of double vectors and returns the total. Adds to *grad. */
+/* Computes the loss of vectors in double. Adds the gradient to *grad and returns the total loss. */
 static double evaluate(const double *v, double *grad, aoe_objective_result *r) {
     static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
     const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = p.arity, .v64 = v, .grad64 = grad};
@@ -49,7 +49,8 @@ static double loss(void *arg, const double *v) {
     return evaluate(v, NULL, NULL);
 }
 
-/* Fills the problem with random vectors. The teacher's vectors have another size than the student's if the form allows it. */
+/* Fills the problem with random vectors. If the form of the loss allows it, the vectors of the teacher have another size than
+ * those of the student. */
 static void set_up(aoe_distill form, size_t B, size_t D, size_t arity, double weight) {
     aoei_rng rng;
     memset(&p, 0, sizeof p);
@@ -142,7 +143,7 @@ static void values(void **state) {
 
 static void check_gradient(void) {
     if (p.D == 1)
-        return; /* cosines of +-1 and distributions with one value are constant */
+        return; /* for this size, all cosines are +-1 or all distributions have one value, so the loss is constant */
     evaluate(p.v, p.grad, NULL);
     test_gradient(loss, NULL, p.v, p.grad, p.arity * p.B * p.D, 1e-7);
 }
@@ -152,7 +153,8 @@ static void finite_differences(void **state) {
     for_each_case(check_gradient, 1.3);
 }
 
-/* Tests that cosines do not change along a vector and distributions do not change along (1, 1, ..., 1). */
+/* Tests that the gradient has no component in directions that do not change the loss: along a vector for the form with cosines,
+ * along (1, 1, ..., 1) for the form with distributions. */
 static void check_directions(void) {
     evaluate(p.v, p.grad, NULL);
     for (size_t u = 0; u < p.arity * p.B; u++) {
@@ -171,8 +173,8 @@ static void directions(void **state) {
     for_each_case(check_directions, 1);
 }
 
-/* Tests that float vectors give the values of the same numbers in double, that the gradient is added to the stored one and
- * rounded once, and that the number of threads changes no bit. */
+/* Tests that float vectors give exactly the same loss as the same numbers stored as double, that the gradient is added to the
+ * stored one and then rounded once, and that the result is bitwise independent of the number of threads. */
 static void check_float(void) {
     static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
     static float v[MAX_CELLS], grad[2][MAX_CELLS];
@@ -202,7 +204,8 @@ static void floats(void **state) {
     for_each_case(check_float, 1);
 }
 
-/* Tests that a student equal to its teacher has a loss and a gradient of exactly 0; for cosines, its vectors may be scaled. */
+/* Tests that the loss and the gradient are exactly 0 if the student equals its teacher. For the form with cosines, the
+ * student's vectors may also be scaled. */
 static void equal_vectors(void **state) {
     (void)state;
     for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
@@ -221,8 +224,8 @@ static void equal_vectors(void **state) {
     }
 }
 
-/* Tests that a zero vector has cosine 0 and no gradient, even if the teacher's cosine differs, and that components may
- * exceed the range of exp. */
+/* Tests that a zero vector has cosine 0 and no gradient, even if the teacher's cosine is not 0. Also tests components so large
+ * that exp of a component would overflow. */
 static void extremes(void **state) {
     (void)state;
     aoe_objective_result r = {0};
@@ -240,7 +243,8 @@ static void extremes(void **state) {
     memcpy(p.t, t, sizeof t);
     r = (aoe_objective_result){0};
     evaluate(p.v, p.grad, &r);
-    assert_true(r.teacher == 1500); /* mean over two texts of log 1 - log exp(-3000) and 0 */
+    /* the mean of the teacher's loss over two texts, which is log 1 - log exp(-3000) for one and 0 for the other */
+    assert_true(r.teacher == 1500);
     assert_true(p.grad[0] == 0.5 && p.grad[1] == -0.5 && p.grad[2] == 0 && p.grad[3] == 0);
 }
 

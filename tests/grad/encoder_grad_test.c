@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradient of the whole training step (encoder, pooling, objective) against finite differences of a
- * double-precision model: every pooling, every objective, both angle forms, both forms of GELU, and the options of
- * every architecture, with dropout (fixed masks) and without. Each weight tensor is tested along its own gradient and
- * along a random direction.
+ * Tests the gradient of a whole training step (encoder, pooling and objective) against finite differences of a double-precision
+ * model. Covers every pooling, every objective, both forms of the angle loss, both forms of GELU, and the options of every
+ * architecture. Dropout is tested with fixed masks. Each weight tensor is tested along its own gradient and along a random
+ * direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
-/* Two layers forward and backward amount to about 60 consecutive roundings of 6e-8. If the gradient of a tensor is the small
- * difference of large terms (key biases: zero in exact arithmetic), its error is compared with a tenth of the bound for the
- * whole gradient. */
+/* Tolerance for gradients. A forward and a backward pass through two layers have about 60 consecutive roundings of 6e-8. If the
+ * gradient of a tensor is the small difference of large terms, its error is compared with a tenth of the bound for the whole
+ * gradient. An example are key biases, whose gradient is zero in exact arithmetic. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
@@ -132,7 +132,8 @@ static double directional_derivative(problem *p, double *w, const double *direct
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* direction[n] = the gradient (which 0) or random numbers (which 1), scaled to length 1. Returns the original length. */
+/* Writes a direction of length 1 to direction[n] and returns its length before scaling. which 0: the gradient; which 1: random
+ * numbers. */
 static double choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
@@ -248,7 +249,7 @@ static void test_architectures(void **state) {
         }
 }
 
-/* Tests that `scale` multiplies the gradient, and that a second call adds to the gradient of the first. */
+/* Tests that `scale` multiplies the gradient, and that a second call adds its gradient to that of the first call. */
 static void test_scale_and_sum(void **state) {
     (void)state;
     problem p;
@@ -282,8 +283,8 @@ static double norm_of(const problem *p, aoei_tensor t) {
     return sqrt(aoei_sum_squares(p->ctx, t));
 }
 
-/* Tests that an update clips the gradient (measured with the first moment) and clears it, and that a gradient with NaN or
- * infinity updates nothing. */
+/* Tests an update. It must clip the gradient, which the test measures in the first moment, and then clear it. A gradient with
+ * NaN or infinity must not update any parameter. */
 static void test_update(void **state) {
     (void)state;
     static const double bounds[] = {0, 1e9, 0.5};

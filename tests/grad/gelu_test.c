@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU in both forms: values in both types against double precision, also in place, the gradient (part of the
- * backward pass of a linear layer) against finite differences in every tier, and the same bits for any number of
- * threads.
+ * Tests GELU in both forms. Values in both types are compared with double precision, also if the output is in the memory of the
+ * input. The gradient, which is computed in the backward pass of a linear layer, is compared with finite differences for every
+ * CPU tier. Results must have the same bits for any number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -34,7 +34,8 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* Computes dx = (dy w) * gelu'(x) with a linear layer of one output: dy is a column, w a row. */
+/* Computes dx = (dy w) * gelu'(x) with the backward pass of a linear layer with one output, where dy is a column and w a
+ * row. */
 static void backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor w, aoei_tensor x,
                      aoei_activation form) {
     const aoei_linear_grads g = {.dx = dx, .activation = form, .gate = x};
@@ -78,14 +79,15 @@ static void test_gradients(void **state) {
 }
 
 static void check_values(const aoe_context *ctx, aoei_dtype type, aoei_activation form) {
-    enum { ROWS = 13, COLS = 2731 }; /* more than two tasks */
+    enum { ROWS = 13, COLS = 2731 }; /* so many elements that more than two tasks process them */
     aoei_tensor x = test_tensor_typed(type, ROWS, COLS, 0, 3, 1), y = test_poisoned_typed(type, ROWS, COLS, 0);
     double *want = malloc(2 * ROWS * COLS * sizeof *want), *bound = want + ROWS * COLS;
     assert_non_null(want);
     for (size_t i = 0; i < ROWS * COLS; i++) {
         const double v = (double)test_at(x, i / COLS, i % COLS);
         want[i] = gelu(v, form);
-        /* x Phi(x): a few roundings of both factors, whose product is small for negative x; then the rounding to the type */
+        /* GELU is x Phi(x). The bound covers a few roundings of both factors, whose product is small for negative x, and the
+         * rounding to the type. */
         bound[i] = 8 * 0x1p-24 * fabs(want[i]) + 4 * 0x1p-24 * fabs(v) * 0.5 * (v < 0 ? 1 : 0);
         bound[i] += type == AOEI_BF16 ? TEST_BF16_ROUNDOFF * fabs(want[i]) : 0;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests gated linear units with every activation: values and gradients in both types against double precision,
- * results in the memory of their inputs, and the same bits for any number of threads.
+ * Tests gated linear units with every activation. Values and gradients in both types are compared with double precision, also
+ * if results are in the memory of inputs. Results must have the same bits for any number of threads.
  * tags: numbers threads
  */
 #include <math.h>

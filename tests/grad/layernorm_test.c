@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests LayerNorm in both types: forward against double precision, backward against finite differences, the same bits
- * for any number of threads, and accumulation of gradients.
+ * Tests LayerNorm in both types. The forward pass is compared with double precision, and the backward pass with finite
+ * differences. Parameter gradients must be added to the stored ones, and results must have the same bits for any number of
+ * threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -33,7 +34,7 @@ static void reference(double *y, const double *x, const double *gamma, const dou
     }
 }
 
-/* `in` is the concatenation of x, gamma and beta. */
+/* Computes the loss in double. `in` is the concatenation of x, gamma and beta. */
 static double loss(void *arg, const double *in) {
     const shape *s = arg;
     const size_t n = s->rows * s->cols;
@@ -149,8 +150,7 @@ static void test_threads(void **state) {
     }
 }
 
-/* Tests that rows computed in two calls, and outputs in the memory of inputs, have the bits of one call with separate
- * outputs. */
+/* Tests that the bits do not change if the rows are computed in two calls and the outputs are in the memory of the inputs. */
 static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     aoei_tensor x = test_tensor_typed(type, 20, 75, 0, 1, 1), dy = test_tensor(20, 75, 0, 1, 2);
     aoei_tensor gamma = test_tensor(1, 75, 0, 1, 3), beta = test_tensor(1, 75, 0, 1, 4);
@@ -172,7 +172,7 @@ static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     memcpy(parts.dx.data, dy.data, 20 * 75 * sizeof(float));
     aoei_layernorm_backward(ctx, parts.dx, parts.dgamma, parts.dbeta, parts.dx, x, whole.stats, gamma);
     test_same_bits(whole.dx, parts.dx);
-    aoei_layernorm_backward(ctx, none, parts.dgamma, parts.dbeta, dy, x, whole.stats, gamma); /* without dx */
+    aoei_layernorm_backward(ctx, none, parts.dgamma, parts.dbeta, dy, x, whole.stats, gamma); /* this call has no output dx */
     run_free(whole);
     run_free(parts);
     test_tensor_free(x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers in bf16: every part of the epilogue and every gradient against double precision on the rounded
- * operands, element by element, with a bound for float32 sums and one rounding of the result. Also tests that threads,
- * rows alone and parts of the tokens give the same bits.
+ * Tests linear layers in bf16. Every part of the epilogue and every gradient is compared with a double-precision computation on
+ * the rounded operands, element by element. The error bound covers the float32 sums and one rounding of the result. Results
+ * must have the same bits for any number of threads, for a row computed alone, and for a batch computed in parts.
  * tags: numbers threads
  */
 #include <float.h>
@@ -16,13 +16,14 @@
 #include "nn/gemm.h"
 #include "nn/linear.h"
 
-/* Bounds the error of a float32 sum of n terms whose absolute values add up to `sum`: n roundings (native instructions round
- * each addition of a product, emulated ones each multiply-add), and sums that the native instructions flush to zero. */
+/* Returns a bound for the error of a float32 sum of n terms whose absolute values add up to `sum`. There are n roundings:
+ * native instructions round each addition of a product, and emulated ones round each multiply-add. In addition, native
+ * instructions flush subnormal sums to zero. */
 static double sum_error(size_t n, double sum) {
     return (double)(n + 4) * 0x1p-23 * sum + (double)n * (double)FLT_MIN;
 }
 
-/* Error of an activation in float32 (GELU: four units of eps) and of the sums before and after it. */
+/* Relative error of an activation in float32 (four units of eps for GELU), and of the sums before and after it. */
 #define ACTIVATION_ERROR 1e-6
 
 static double activate(double x, aoei_activation form) {
@@ -74,7 +75,8 @@ static void layer_free(layer *l) {
     free(l->rounded);
 }
 
-/* Returns the weight with its packed copy; free packed with aoei_aligned_free. */
+/* Returns the weight together with its packed copy. The caller frees the copy, `packed` of the result, with aoei_aligned_free.
+ */
 static aoei_tensor with_packed(const aoe_context *ctx, aoei_tensor w) {
     void *memory = aoei_aligned(aoei_weight_packed_size(ctx, AOEI_BF16, w.rows, w.cols));
     assert_non_null(memory);
@@ -82,7 +84,7 @@ static aoei_tensor with_packed(const aoe_context *ctx, aoei_tensor w) {
     return w;
 }
 
-/* Checks y and, if stored, pre of one call with this epilogue. */
+/* Checks y of one call with this epilogue and, if the epilogue stores it, also pre. */
 static void check_forward(const layer *l, const aoei_linear_epilogue *e, int biased) {
     const size_t N = l->x.rows, I = l->x.cols, O = l->y.cols;
     double *want = malloc(4 * N * O * sizeof *want), *bound = want + N * O, *pre = bound + N * O, *pre_bound = pre + N * O;
@@ -101,8 +103,9 @@ static void check_forward(const layer *l, const aoei_linear_epilogue *e, int bia
             pre[k] = sum;
             pre_bound[k] = TEST_BF16_ROUNDOFF * fabs(sum) + 1.01 * sum_error(I, size);
             double f = sum, error = sum_error(I, size);
-            if (e->activation != AOEI_IDENTITY) { /* the argument of the activation is rounded; if pre is not stored, it may
-                                                     differ from sum by the bound of pre */
+            /* The activation is applied to the sum after rounding. If pre is not stored, the rounded sum is unknown and may
+             * differ from `sum` by the bound of pre. */
+            if (e->activation != AOEI_IDENTITY) {
                 const double v = e->pre.data ? (double)test_at(l->pre, n, o) : sum;
                 f = activate(v, e->activation);
                 error = ACTIVATION_ERROR * (fabs(f) + 1e-3) + (e->pre.data ? 0 : 1.13 * pre_bound[k]); /* |gelu'| <= 1.13 */
@@ -133,11 +136,11 @@ static void forward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t
             aoei_linear_forward(ctx, l.y, l.x, packed, biased ? l.b : none, &e);
             check_forward(&l, &e, biased);
             aoei_tensor_copy(ctx, first, l.y);
-            e.workspace = l.workspace; /* packed during the call: the same bits */
+            e.workspace = l.workspace; /* the weight is packed during the call, which gives the same bits */
             aoei_linear_forward(ctx, l.y, l.x, l.w, biased ? l.b : none, &e);
             test_same_bits(first, l.y);
         }
-    /* y in the memory of the residual */
+    /* y is in the memory of the residual */
     const aoei_linear_epilogue e = {.activation = AOEI_GELU, .residual = l.residual};
     aoei_linear_forward(ctx, l.y, l.x, packed, l.b, &e);
     aoei_linear_forward(ctx, l.residual, l.x, packed, l.b, &e);
@@ -227,11 +230,11 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
     aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
     check_dx(&l, l.dx, NULL, AOEI_IDENTITY, none);
     check_parameters(&l, l.x);
-    /* dw and db need no workspace; their bits do not depend on it */
+    /* dw and db need no workspace, and their bits do not depend on whether there is one */
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = again.dw, .db = again.db}, l.dy, l.x, l.w);
     test_same_bits(l.dw, again.dw);
     test_same_bits(l.db, again.db);
-    /* float32, added to the stored values */
+    /* float32 gradients are added to the stored values */
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .accumulate = 1, .workspace = l.workspace}, l.dy, l.x, l.w);
     check_dx(&l, wide, start, AOEI_IDENTITY, none);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .workspace = l.workspace}, l.dy, l.x, l.w);
@@ -305,7 +308,7 @@ static void test_threads(void **state) {
     }
 }
 
-/* Tests that a row of y, pre or dx does not depend on the number of other rows. */
+/* Tests that a row of y, pre or dx has the same bits when it is computed alone. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(ctx, N, I, O, 3);
     const aoei_tensor packed = with_packed(ctx, l.w);
@@ -337,7 +340,8 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Tests that parameter gradients over parts of the tokens have the bits of one call if the parts are multiples of 32 tokens. */
+/* Tests that parameter gradients have the same bits if they are accumulated over parts of the tokens, as long as the sizes of
+ * the parts are multiples of 32 tokens. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(ctx, N, I, O, 3);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = whole.dw, .db = whole.db}, whole.dy, whole.x, whole.w);

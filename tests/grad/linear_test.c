@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers in float32, alone and with GELU: forward against double precision and backward against finite
- * differences. Also tests that the bits do not depend on the number of threads, other rows, packed weights, the
- * packing workspace, fusion with other operations, and the division into parts over which gradients are accumulated.
+ * Tests linear layers in float32, alone and with GELU. The forward pass is compared with double precision, and the backward
+ * pass with finite differences. The results must have the same bits regardless of the number of threads, the other rows, packed
+ * weights, the packing workspace, fused operations, and the division into parts over which gradients are accumulated.
  * linear_bf16_test.c tests bf16.
  * tags: numbers threads
  */
@@ -18,7 +18,8 @@
 #include "nn/gemm.h"
 #include "nn/linear.h"
 
-/* Relative error of a forward pass in the Euclidean norm: at most sqrt(K) roundings of 6e-8, with K of a few hundred. */
+/* Tolerance of a forward pass: relative error in the Euclidean norm. It is at most sqrt(K) roundings of 6e-8, where K is a few
+ * hundred. */
 #define FORWARD_TOLERANCE 1e-6
 
 typedef struct shape {
@@ -33,7 +34,7 @@ static double activate(double x, aoei_activation form) {
     return form == AOEI_GELU ? x * 0.5 * erfc(-x / sqrt(2)) : x;
 }
 
-/* y[N, O] = layer in double; `in` is the concatenation of x [N, I], w [O, I] and b [O]. */
+/* Computes y [N, O], the output of the layer, in double. `in` is the concatenation of x [N, I], w [O, I] and b [O]. */
 static void reference(double *y, const double *in, const shape *s) {
     const double *x = in, *w = x + s->N * s->I, *b = w + s->O * s->I;
     for (size_t n = 0; n < s->N; n++)
@@ -85,7 +86,7 @@ static void layer_free(layer *l) {
         test_tensor_free(all[i]);
 }
 
-/* dpre = dy * activation'(pre), without fusion; rows may have padding. */
+/* Computes dpre = dy * activation'(pre) in a separate operation. There may be padding between the rows of the tensors. */
 static void activation_backward(const aoe_context *ctx, aoei_tensor dpre, aoei_tensor dy, aoei_tensor pre,
                                 aoei_activation activation) {
     const aoei_kernels *k = aoei_kernels_of(ctx);
@@ -151,7 +152,7 @@ static void test_gradients(void **state) {
 
 enum { N = 300, I = 70, O = 450 };
 
-/* Tests sizes with several tasks in every product: forward 300 x 450, dx 300 x 70, dw 450 x 70. */
+/* Tests sizes at which several tasks compute each product: 300 x 450 (forward), 300 x 70 (dx) and 450 x 70 (dw). */
 static void test_threads(void **state) {
     (void)state;
     for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512 && tier <= test_best_tier(); tier++)
@@ -208,7 +209,8 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Tests that parameter gradients over parts of the tokens, and dx over parts of the outputs, have the bits of one call. */
+/* Tests that gradients have the same bits if parameter gradients are accumulated over parts of the tokens, and dx over parts of
+ * the outputs. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(N, I, O, 3);
     run(ctx, &whole, AOEI_IDENTITY);
@@ -236,7 +238,8 @@ static void test_parts(void **state) {
     test_each_tier(parts);
 }
 
-/* Tests that absent tensors are skipped, and that a call without tokens changes nothing. */
+/* Tests that gradients without a tensor are not computed, that a missing bias counts as zero, and that a call without tokens
+ * changes nothing. */
 static void absent(const aoe_context *ctx) {
     const aoei_tensor none = {0};
     layer want = layer_create(20, 12, 40, 0), l = layer_create(20, 12, 40, 0);
@@ -267,7 +270,7 @@ static void test_absent(void **state) {
     test_each_tier(absent);
 }
 
-/* Tests that a fused epilogue has the bits of separate operations. */
+/* Tests that a fused epilogue gives the same bits as separate operations. */
 static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer l = layer_create(n, I, O, 0);
     aoei_tensor residual = test_tensor(n, O, 0, 1, 5), want = test_tensor_poisoned(n, O, 0),
@@ -295,8 +298,8 @@ static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation acti
     layer_free(&l);
 }
 
-/* Tests that a fused derivative of the activation has the bits of a separate operation. dx may be in the memory of x,
- * because dw is computed first. */
+/* Tests that a fused derivative of the activation gives the same bits as a separate operation. dx may be in the memory of x,
+ * because dw is computed from x first. */
 static void fused_backward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer want = layer_create(n, I, O, 0), l = layer_create(n, I, O, 0);
     aoei_tensor gate = test_tensor(n, I, 0, 1, 6);

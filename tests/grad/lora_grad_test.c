@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests a whole training step through adapters against a step over weights with the adapters merged in. The losses
- * agree and, by the chain rule, dB = scale dW A^T and dA = scale B^T dW. Covers all and some linear layers as
- * targets, LayerNorm before and after the blocks, chunks, recomputation, and the same bits for any number of threads.
+ * Tests a whole training step with adapters against a step with weights into which the adapters were merged. The losses must
+ * agree. By the chain rule, the gradients of an adapter must be dB = scale dW A^T and dA = scale B^T dW, where dW is the
+ * gradient of the merged weight. Covers adapters for all and for some linear layers, LayerNorm before and after the blocks,
+ * chunks and recomputation. Results must have the same bits for any number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -44,7 +45,7 @@ static aoei_encoder_config config_of(int llama, unsigned targets) {
     return c;
 }
 
-/* Returns weights[slots] of the configuration; free them with weights_free. */
+/* Returns the weights of the configuration in an array [slots], which the caller frees with weights_free. */
 static aoei_tensor *weights_create(const aoei_encoder_config *c) {
     static float host[MOST];
     const size_t n = aoei_slot_count(c);
@@ -70,7 +71,7 @@ static void weights_free(aoei_tensor *w, const aoei_encoder_config *c) {
     free(w);
 }
 
-/* Adds the product of the adapters to the weights that they adapt. */
+/* Adds scale B A of each adapter to the weight that it adapts. */
 static void merge(aoei_tensor *w, const aoei_encoder_config *c) {
     const double scale = c->lora.alpha / (double)c->lora.r;
     for (size_t layer = 0; layer < c->layers; layer++)

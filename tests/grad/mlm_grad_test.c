@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests masked-language-model steps against a double-precision model: values, and the gradient of every weight tensor
- * along itself and along a random direction (including the tied token embeddings), in every tier; both forms of GELU,
- * logits in several blocks, bf16, and accumulation over chunks.
+ * Tests masked-language-model steps against a double-precision model, for every CPU tier. Compares the loss, and the gradient
+ * of every weight tensor (including the tied token embeddings) along itself and along a random direction. Covers both forms of
+ * GELU, logits that are computed in several blocks, bf16, and accumulation over chunks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,12 +18,13 @@
 
 enum { TEXTS = 6, LONGEST = 19, TOKENS = 60 };
 
-/* As in encoder_grad_test.c: two layers and the head amount to some 70 consecutive roundings of 6e-8. */
+/* Tolerance for gradients, derived as in encoder_grad_test.c. A step through two layers and the head has about 70 consecutive
+ * roundings of 6e-8. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
 #define STEP             1e-5
-/* Some dozens of roundings to bf16 of 2^-9 each. */
+/* Tolerance for bf16: a few dozen roundings to bf16 of 2^-9 each. */
 #define BF16_TOLERANCE 0.03
 
 static const size_t lengths[TEXTS] = {1, 19, 8, 12, 14, 6};
@@ -37,7 +38,7 @@ typedef struct problem {
     int with_dropout;
 } problem;
 
-/* Fills the batch with texts [first, last) and masks every `every`-th token. */
+/* Fills the batch with the texts [first, last). Every `every`-th token is masked. */
 static void fill(aoei_mlm_step *s, size_t first, size_t last, size_t every) {
     int32_t ids[LONGEST];
     aoei_batch_clear(&s->buffer);
@@ -111,7 +112,7 @@ static void head(const problem *p, const double *x, double *h) {
         h[i] = (h[i] - mean) / sqrt(variance + p->config.norm_eps) * w[AOEI_HW_NORM][i] + w[AOEI_HW_NORM_BIAS][i];
 }
 
-/* Returns the summed loss of the masked tokens. *correct: number of tokens whose target has the largest logit. */
+/* Returns the sum of the losses of the masked tokens. *correct: number of masked tokens whose target has the largest logit. */
 static double loss(problem *p, size_t *correct) {
     const size_t D = p->config.hidden, V = p->config.vocab;
     const double *words = p->reference.weights[AOEI_W_WORD],
@@ -191,7 +192,7 @@ static void check_tensor(problem *p, size_t slot, double whole, double share) {
     free(grad);
 }
 
-/* Compares a step with the reference. share: factor of the tolerances for types other than float32. */
+/* Compares a step with the reference. share: factor by which the tolerances of the gradient are multiplied. */
 static void check(problem *p, double loss_tolerance, double share) {
     aoei_mlm_sums sums = {0};
     size_t correct;
@@ -220,8 +221,8 @@ static void test_gradients(void **state) {
         }
 }
 
-/* Factor of the tolerance for a vocabulary so large that the logits of 60 masked tokens need two blocks. A lane's sum of V /
- * 8 exponentials has an error of about sqrt(V / 8) roundings of 6e-8, or 8e-6 relative. */
+/* Factor for the tolerance in the test with a large vocabulary, whose logits of 60 masked tokens need two blocks. A SIMD lane
+ * adds V / 8 exponentials, and the relative error of this sum is about sqrt(V / 8) roundings of 6e-8, or 8e-6. */
 #define BLOCKS_SHARE 4
 static void test_blocks(void **state) {
     (void)state;
@@ -252,8 +253,8 @@ static void test_bf16(void **state) {
     }
 }
 
-/* Tests that two chunks have the bits of one, that `scale` multiplies the gradients, and that a scale of 0 leaves them
- * unchanged. */
+/* Tests that a step in two chunks gives the same bits as a step in one chunk, that `scale` multiplies the gradients, and that
+ * they are unchanged if `scale` is 0. */
 static void test_chunks(void **state) {
     (void)state;
     problem p;
@@ -280,7 +281,8 @@ static void test_chunks(void **state) {
         difference += ((double)once[i] - (double)twice[i]) * ((double)once[i] - (double)twice[i]);
         norm += (double)once[i] * (double)once[i];
     }
-    /* the head and the embedding both add to the gradient of the token embeddings, and with chunks they alternate */
+    /* The head and the embedding both add to the gradient of the token embeddings. With chunks, their additions alternate,
+     * which changes the rounding errors. */
     assert_true(norm > 0 && sqrt(difference) <= WHOLE_TOLERANCE * sqrt(norm));
     const aoei_tensor g = p.step.params.grads[aoei_layer_slot(1, AOEI_LW_UP)];
     const size_t at = (size_t)(aoei_f32(g) - aoei_f32(p.step.params.grad));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradients of every objective, of both angle forms and of the weighted sum against fourth-order finite
- * differences in double, identities that the gradients satisfy, and the values defined at zeros and at points without
- * a derivative.
+ * Tests the gradients of every objective, of both forms of the angle loss, and of the weighted sum of objectives against
+ * fourth-order finite differences in double. Also tests identities that the gradients satisfy, and the values that are defined
+ * for zero vectors and at points without a derivative.
  * tags: numbers threads
  */
 #include <math.h>
@@ -50,8 +50,8 @@ static double evaluate(problem *p, int with_grad) {
     return r.total;
 }
 
-/* Fills the problem with labels from 0 to 3 with ties and with texts that occur repeatedly, so that every branch of every
- * term is executed if B is large enough. */
+/* Fills the problem with labels from 0 to 3, some of which are equal, and with texts, some of which occur repeatedly. If B is
+ * large enough, every branch of every loss term is executed. */
 static void fill(problem *p, size_t B, size_t D, uint64_t seed) {
     aoei_rng rng;
     *p = (problem){.B = B, .D = D};
@@ -149,8 +149,8 @@ static void one_label(void **state) {
     check(&p, "one label");
 }
 
-/* Tests that gradient . vector = 0: scores depend only on directions, except that the phase form of the angle depends on the
- * common scale. */
+/* Tests that gradient . vector = 0, because scores depend only on the directions of the vectors. The phase form of the angle
+ * loss is an exception: it depends on the common scale of both vectors. */
 static void scale_invariance(void **state) {
     static problem p;
     (void)state;
@@ -170,7 +170,8 @@ static void scale_invariance(void **state) {
     }
 }
 
-/* Tests that exchanging x and y exchanges the gradients: cosine, in-batch negatives and phase are symmetric. */
+/* Tests that exchanging x and y exchanges their gradients. This applies to the symmetric losses: cosine, in-batch negatives,
+ * and the phase form of the angle loss. */
 static void symmetry(void **state) {
     static const size_t symmetric[] = {0, 1, 4, 6};
     static problem p, q;
@@ -210,13 +211,14 @@ static void phase_at_zero_argument(void **state) {
     assert_true(other > 0.0);
 }
 
-/* Tests that a component that is zero in one vector has weight 0 and no gradient, and that the other components are exact. */
+/* Tests that a complex component that is zero in one vector has weight 0 and no gradient, and that the other components are
+ * exact. */
 static void phase_with_zero_components(void **state) {
     static problem p;
     (void)state;
     fill(&p, 2, 8, 6);
     set_variant(&p, &variants[4]);
-    p.v[1] = p.v[5] = 0.0; /* z_1 of x0 */
+    p.v[1] = p.v[5] = 0.0; /* z_1, the second complex component of x0 */
     evaluate(&p, 1);
     assert_true(p.grad[1] == 0.0 && p.grad[5] == 0.0);
     size_t y0 = p.B * p.D;
@@ -229,7 +231,7 @@ static void phase_with_zero_components(void **state) {
     }
 }
 
-/* Tests re + im = 0, where the gradient of the absolute value is defined as 0. */
+/* Tests the reference form of the angle loss at re + im = 0, where the gradient of the absolute value is defined as 0. */
 static void reference_at_zero(void **state) {
     static problem p;
     static const double values[] = {1, 0, /* x1 */ 1, 0.5, /* y0 */ 1, 1, /* y1 */ 0.25, 1};
@@ -242,7 +244,8 @@ static void reference_at_zero(void **state) {
     assert_true(p.grad[2] != 0.0 && p.grad[6] != 0.0);
 }
 
-/* Tests a zero vector: the value is finite, the scores give its pair no gradient, and the other pairs are unaffected. */
+/* Tests a pair with a zero vector. The loss must be finite, the scores must give this pair no gradient, and the gradients of
+ * the other pairs must not change. */
 static void zero_vectors(void **state) {
     static problem p;
     (void)state;

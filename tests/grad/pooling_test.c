@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the six poolings: forward against double precision (one rounding), backward against finite differences, ties
- * and NaN in the maximum, texts of one token, threads, and normalization. The result for bf16 states must be that of
- * the same numbers in float32.
+ * Tests the six poolings. The forward pass is compared with double precision (only the result is rounded), and the backward
+ * pass with finite differences. Other tests cover ties and NaN in the maximum, texts of one token, several threads, and
+ * normalization. The result for bf16 states must be that of the same numbers in float32.
  * tags: numbers threads
  */
 #include <math.h>
@@ -24,7 +24,8 @@ typedef struct problem {
     const double *weight; /* [n_texts, D] weights of the loss: sum of weight * out */
 } problem;
 
-/* out[n_texts, D] = pooled vectors; `in` is the concatenation of the first states [N, D] and the last states [N, D]. */
+/* Computes the pooled vectors out[n_texts, D] in double. `in` is the concatenation of the first states [N, D] and the last
+ * states [N, D]. */
 static void reference(double *out, const double *in, const problem *p) {
     const size_t D = p->D;
     const double *first = in, *last = in + p->batch->n_tokens * D;
@@ -84,7 +85,8 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
     aoei_pool_forward(ctx, out, pooling, both ? first : none, last, &b);
     reference(want, in, &p);
     for (size_t text = 0; text < TEXTS; text++)
-        for (size_t c = 0; c < D; c++) { /* half an ulp, and the rounding errors of the sums in double */
+        /* the bound covers half an ulp of the result and the rounding errors of the sums in double */
+        for (size_t c = 0; c < D; c++) {
             const double w = want[text * D + c];
             assert_true(fabs((double)aoei_f32(out)[text * out.ld + c] - w) <= 0x1p-24 * fabs(w) + 1e-14);
         }
@@ -94,7 +96,8 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
         test_to_double(grad, dfirst);
     else
         for (size_t i = 0; i < N * D; i++)
-            assert_true(isnan(aoei_f32(dfirst)[i])); /* unchanged */
+            /* dfirst still contains NaN, because this pooling does not use the first states */
+            assert_true(isnan(aoei_f32(dfirst)[i]));
     test_to_double(grad + N * D, dlast);
     test_gradient(loss, &p, in, grad, 2 * N * D, 1e-7);
 
@@ -120,7 +123,7 @@ static void test_poolings(void **state) {
     }
 }
 
-/* Tests that the first token with the maximum gets the gradient, and that a NaN propagates. */
+/* Tests that the first token with the maximum receives the gradient, and that a NaN in any token makes the result NaN. */
 static void test_ties(void **state) {
     (void)state;
     enum { T = 4, D = 4 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradient of whole training steps of the recurrent encoder (pairs with every pooling, and masked tokens)
- * against finite differences of a double-precision model: both norms, with dropout (fixed masks) and without. Each
- * weight tensor is tested along its own gradient and along a random direction.
+ * Tests the gradients of whole training steps of the recurrent encoder against finite differences of a double-precision model.
+ * Covers steps with pairs (with every pooling), steps with masked tokens, and both norms. Dropout is tested with fixed masks.
+ * Each weight tensor is tested along its own gradient and along a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +23,9 @@
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 
-/* Two layers with their consecutive windows amount to some 100 consecutive roundings of 6e-8. If the gradient of a tensor is
- * the small difference of large terms (key biases), its error is compared with a tenth of the bound for the whole gradient. */
+/* Tolerance for gradients. Two layers with their consecutive windows have about 100 consecutive roundings of 6e-8. If the
+ * gradient of a tensor is the small difference of large terms, as for key biases, its error is compared with a tenth of the
+ * bound for the whole gradient. */
 #define TENSOR_TOLERANCE 1e-5
 #define WHOLE_TOLERANCE  1e-6
 #define LOSS_TOLERANCE   2e-6
@@ -33,7 +34,7 @@ enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 static const size_t lengths[TEXTS] = {1, 9, 5, 4, 15, 3, 13, 6};
 static const double labels[PAIRS] = {5, 1, 3.5, 0};
 
-/* A step of either kind and the reference model in double. */
+/* A pair step or a masked-token step, and the reference model in double. */
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config config;
@@ -142,7 +143,7 @@ static double directional_derivative(problem *p, double *w, const double *direct
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* direction[n] = the gradient (which 0) or random numbers (which 1), scaled to length 1. */
+/* Writes a direction of length 1 to direction[n]. which 0: the gradient; which 1: random numbers. */
 static void choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the operations of the recurrent encoder other than matrix products against double precision: swish with RoPE,
- * gated linear units with a residual sum and dropout, and the uncentred norm; backward against finite differences;
- * column views, bf16, and any number of threads. Attention by spans must have the bits of attention by batches and
- * add to the stored gradients.
+ * Tests the operations of the recurrent encoder other than matrix products against double precision: swish with RoPE, gated
+ * linear units whose output is added to a residual with dropout, and the LayerNorm of langml. The backward pass is compared
+ * with finite differences. Covers column views, bf16, and any number of threads. Attention by spans must give the same bits as
+ * attention by batches, and must add to the stored gradients.
  * tags: numbers threads
  */
 #include <math.h>
@@ -28,7 +28,7 @@ static const size_t lengths[] = {2, 1, 6};
 typedef struct problem {
     void (*run)(double *y, const double *in, const struct problem *p);
     double weight[ROWS * WIDTH];
-    int option; /* 1: swish with rotation, sum with swish; otherwise 0 */
+    int option; /* 1: swish_reference applies the rotation, and sum_reference applies swish and dropout to x; 0: neither */
     double kept[ROWS * WIDTH];
     double eps;
 } problem;
@@ -56,7 +56,7 @@ static void swish_reference(double *y, const double *in, const problem *p) {
     }
 }
 
-/* `in` is the concatenation of gated [ROWS, 2 WIDTH] and x. */
+/* Computes y = x + gated linear unit. `in` is the concatenation of gated [ROWS, 2 WIDTH] and x. */
 static void sum_reference(double *y, const double *in, const problem *p) {
     const double *x = in + 2 * ROWS * WIDTH;
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
@@ -66,7 +66,7 @@ static void sum_reference(double *y, const double *in, const problem *p) {
     }
 }
 
-/* `in` is the concatenation of x, gamma and beta. */
+/* Computes y = norm(x). `in` is the concatenation of x, gamma and beta. */
 static void norm_reference(double *y, const double *in, const problem *p) {
     for (size_t r = 0; r < ROWS; r++) {
         const double *x = in + r * WIDTH;
@@ -104,7 +104,7 @@ static void check_swish(const aoe_context *ctx, aoei_dtype type, int rotated) {
     aoei_swish_backward(ctx, dx, dy, x, &rotation);
     test_to_double(grad, dx);
     test_gradient(loss, &p, in, grad, ROWS * WIDTH, gradient_roundoff(type));
-    aoei_swish_forward(ctx, x, x, &rotation); /* in place */
+    aoei_swish_forward(ctx, x, x, &rotation); /* the output is in the memory of the input */
     test_to_double(want, y);
     test_close(x, want, 0);
     test_tensor_free(all);
@@ -114,7 +114,7 @@ static void check_swish(const aoe_context *ctx, aoei_dtype type, int rotated) {
     test_tensor_free(table);
 }
 
-/* kept[ROWS * WIDTH] = 0 or 1 / (1 - p), by the generator's definition. */
+/* Writes the dropout factors to kept[ROWS * WIDTH]: 0 or 1 / (1 - p), by the definition of the generator. */
 static void masks(double *kept, const aoei_batch *b, const aoei_dropout *drop) {
     for (size_t text = 0; text < b->n_texts; text++)
         for (size_t r = b->offsets[text]; r < b->offsets[text + 1]; r++)
@@ -201,8 +201,8 @@ static void test_values(void **state) {
     test_each_tier(on_tier);
 }
 
-/* Tests the texts of a batch as spans, with the queries in two parts: the forward pass has the same bits, and the backward
- * pass adds to dk and dv. */
+/* Tests attention with the texts of a batch as spans. The queries are processed in two parts. The forward pass must give the
+ * same bits, and the backward pass must add to dk and dv. */
 static void test_spans(void **state) {
     (void)state;
     static const size_t texts[] = {5, 70, 3};
@@ -231,7 +231,8 @@ static void test_spans(void **state) {
         aoei_tensor_zero(ctx, whole);
         aoei_attention_backward(ctx, aoei_tensor_cols(whole, 0, H), aoei_tensor_cols(whole, H, H),
                                 aoei_tensor_cols(whole, 2 * H, H), dout, q, k, v, &b, &a, scratch);
-        for (int half = 0; half < 2; half++) { /* first and second parts; the gradients continue the accumulation */
+        /* the gradients of the second part of the queries are added to those of the first */
+        for (int half = 0; half < 2; half++) {
             aoei_attention_span part[3] = {spans[half], spans[2 + half], spans[4 + half]};
             aoei_attention_spans_backward(ctx, aoei_tensor_cols(grad, 0, H), aoei_tensor_cols(grad, H, H),
                                           aoei_tensor_cols(grad, 2 * H, H), dout, q, k, v, part, 3, &a, scratch);

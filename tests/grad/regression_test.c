@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the regression of cosines: its value against a direct computation, its gradient against finite differences,
- * float vectors, threads, zero vectors, and invalid arguments.
+ * Tests the regression loss of cosines. The value is compared with a direct computation, and the gradient with finite
+ * differences. Other tests cover float vectors, several threads, zero vectors, and invalid arguments.
  * tags: numbers threads
  */
 #include <math.h>
@@ -19,7 +19,7 @@
 
 enum { MAX_B = 40, MAX_D = 26, MAX_CELLS = 2 * MAX_B * MAX_D, MAX_WORKSPACE = 1 << 17 };
 
-static const size_t shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {5, 8}, {40, 26}}; /* B, D */
+static const size_t shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {5, 8}, {40, 26}}; /* {B, D} */
 
 typedef struct problem {
     size_t B, D;
@@ -90,8 +90,8 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Tests that float vectors give the values of the same numbers in double, that the gradient is rounded once, and that the
- * number of threads changes no bit. */
+/* Tests that float vectors give exactly the same loss as the same numbers stored as double, that the gradient is rounded once,
+ * and that the result is bitwise independent of the number of threads. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[2][MAX_CELLS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests rotary position embeddings (RoPE): angles of every scaling against the formulas in double, rotated columns in
- * both types, that the inverse rotation restores the input, and the same bits for any number of threads and for a
- * text alone.
+ * Tests rotary position embeddings (RoPE). The angles of every scaling are compared with the formulas in double, and rotated
+ * columns in both types with the expected values. The inverse rotation must restore the input. Results must have the same bits
+ * for any number of threads, and for a text alone and in a batch.
  * tags: numbers threads
  */
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the layers of a training step after the pooling: the model's dense layer, the projection layer of a method,
- * and the weights of a classifier. The encoder is a table of token embeddings. The whole step is recomputed in
- * double, and the gradient of every parameter is compared with finite differences of it. Two batches must add up, and
- * chunks and threads must not change the result.
+ * Tests the layers of a training step that follow the pooling: the dense layer of the model, the projection layer of a method,
+ * and the weights of a classifier. The encoder is a table of token embeddings. The test computes the whole step in double and
+ * compares the gradient of every parameter with finite differences of this computation. The gradients of two batches must add
+ * up, and chunks and threads must not change the result.
  * tags: numbers threads
  */
 #include <math.h>
@@ -24,8 +24,8 @@ typedef struct problem {
     aoei_pair_step step;
     aoe_context *ctx;
     size_t n;                                        /* number of parameters */
-    size_t word, dense, dense_bias, head, head_bias; /* index of the first parameter of each weight */
-    size_t dims, compared;                           /* size of the vectors, and of the vectors that the method compares */
+    size_t word, dense, dense_bias, head, head_bias; /* index in x of the first parameter of each weight */
+    size_t dims, compared; /* number of components of the model's vectors, and of the vectors that the method compares */
     double x[CELLS], grad[CELLS];
 } problem;
 
@@ -38,7 +38,7 @@ static size_t text_of(int32_t ids[MOST_TOKENS], size_t u) {
     return 1 + u % MOST_TOKENS;
 }
 
-/* y = x w^T + b, then tanh if with_tanh is set. */
+/* Computes y = x w^T + b. If with_tanh is set, then applies tanh to y. */
 static void layer(double *y, const double *x, const double *w, const double *b, size_t in, size_t out, int with_tanh) {
     for (size_t o = 0; o < out; o++) {
         double sum = b ? b[o] : 0;
@@ -48,7 +48,7 @@ static void layer(double *y, const double *x, const double *w, const double *b, 
     }
 }
 
-/* Computes the vectors that the method compares, after all layers. */
+/* Computes the vectors that the method compares: the outputs of the last layer for all texts. */
 static void vectors_of(const problem *p, const double *x, double v[TEXTS][MOST_DIMS]) {
     for (size_t u = 0; u < TEXTS; u++) {
         int32_t ids[MOST_TOKENS];
@@ -104,8 +104,8 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* Fills a weight with random values, as floats in the step and as doubles from x[at]. Returns the index after the last
- * value. */
+/* Fills a weight with random values, which are stored as floats in the step and as doubles from x[at] on. Returns the index
+ * after the last value. */
 static size_t fill(problem *p, size_t slot, size_t at) {
     const aoei_tensor w = p->step.params.values[slot];
     float host[CELLS];
@@ -158,7 +158,7 @@ static void tear_down(problem *p) {
     aoe_context_destroy(p->ctx);
 }
 
-/* Adds scale * gradient of the batch; returns the loss. */
+/* Computes the batch, adds scale * gradient to the stored gradient, and returns the loss. */
 static double run(problem *p, double scale) {
     aoe_objective_options o;
     aoe_objective_result r;
@@ -214,7 +214,7 @@ static void gradients(void **state) {
             fail_msg("case %zu: the loss is %g, expected %g", i, got, want);
         read_gradient(&p, p.grad);
         test_gradient(loss, &p, p.x, p.grad, p.n, 2e-5);
-        run(&p, 0.5); /* adds to the gradient */
+        run(&p, 0.5); /* adds half of the gradient to the stored one, which becomes 1.5 times the gradient */
         double twice[CELLS];
         read_gradient(&p, twice);
         for (size_t k = 0; k < p.n; k++)
