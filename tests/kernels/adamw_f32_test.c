@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the AdamW kernel in every tier: values against double precision, bit-identical results in all tiers for all
- * lengths and alignments, and special values.
+ * Tests the AdamW kernel of every CPU tier. Values are compared with double precision, results must be bit-identical in all
+ * tiers for all lengths and alignments, and special values are covered.
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const aoei_adamw_f32 options = {.lr_decay = 1e-3f,
                                        .one_minus_beta1 = 0.1f,
                                        .one_minus_beta2 = 0.001f};
 
-/* the arrays w, grad, m and v */
+/* the four arrays of a step: w, grad, m and v */
 typedef struct state {
     test_span s[ARRAYS];
 } parameters;
@@ -31,7 +31,7 @@ static parameters state_create(size_t n, size_t slack, int special) {
     for (unsigned a = 0; a < ARRAYS; a++)
         x.s[a] = test_span_normal(n, slack, 1, a);
     for (size_t i = 0; i < n; i++) {
-        x.s[3].data[i] *= x.s[3].data[i]; /* v >= 0 */
+        x.s[3].data[i] *= x.s[3].data[i]; /* the second moment v must not be negative */
         if (special)
             x.s[i % 3].data[i] = test_specials[(i * 7 + n) % test_n_specials];
     }

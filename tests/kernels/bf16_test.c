@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests the bf16 row operations in every tier. Each must equal the float32 operation of the same tier on the operands
- * converted to float32, rounded once where it stores bf16; results are compared bit for bit. The float32 operations
- * have their own tests against double precision. Rounding itself is compared with base/bf16.h for all values of the
+ * Tests the bf16 row operations in every tier. The expected result is that of the float32 operation of the same tier on the
+ * operands converted to float32; a result that is stored as bf16 is rounded once. Results are compared bit for bit. Other tests
+ * compare the float32 operations with double precision. Rounding itself is compared with base/bf16.h for all values of the
  * upper 16 bits of a float32.
  *
- * Arrays end at an inaccessible page, have canaries before them and initially consist of canaries (NaN).
+ * An array ends at an inaccessible page, so that reading or writing after its end fails. There are canaries (NaN) before the
+ * array, and its elements are canaries at first.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void bf16_array_free(bf16_array *h) {
     munmap(h->block, h->bytes);
 }
 
-/* Asserts that got is want rounded to bf16; any NaN equals any other. */
+/* Asserts that `got` is `want` rounded to bf16. If both are NaN, their bits may differ. */
 static void check_rounded(const aoei_bf16 *got, const float *want, size_t n) {
     kernel_compared(0, 0);
     for (size_t i = 0; i < n; i++) {
@@ -219,10 +220,10 @@ static void dropout(const aoei_kernels *k) {
         k->dropout_f32(y.data, x.data, r.data, &d, n);
         k->dropout_bf16(out.data, hx.data, hr.data, &d, n);
         check_rounded(out.data, y.data, n);
-        k->dropout_bf16(hx.data, hx.data, hr.data, &d, n); /* in place of x */
+        k->dropout_bf16(hx.data, hx.data, hr.data, &d, n); /* the output is in the memory of x */
         check_rounded(hx.data, y.data, n);
         bf16_array again = bf16_array_of(&x);
-        k->dropout_bf16(hr.data, again.data, hr.data, &d, n); /* in place of the residual */
+        k->dropout_bf16(hr.data, again.data, hr.data, &d, n); /* the output is in the memory of the residual */
         check_rounded(hr.data, y.data, n);
         bf16_array_free(&again);
         bf16_array *all[] = {&out, &hx, &hr};
@@ -325,9 +326,10 @@ static void layernorm_rows(const aoei_kernels *k, rows_trial *t) {
     test_same_floats(b1.data, b0.data, t->cols);
     k->layernorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows,
                            t->cols);
-    check_rows_equal(t, &t->dy, &want); /* in place */
+    check_rows_equal(t, &t->dy, &want); /* the output is in the memory of the input */
     k->layernorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
-    check_rows_rounded(t, &t->hx, &y); /* in place, without statistics */
+    /* the output is in the memory of the input, and the call has no output for the statistics */
+    check_rows_rounded(t, &t->hx, &y);
     test_span *spans[] = {&y, &stats, &dx, &want, &g0, &b0, &g1, &b1};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         test_span_free(spans[i]);
@@ -362,9 +364,10 @@ static void rmsnorm_rows(const aoei_kernels *k, rows_trial *t) {
     k->rmsnorm_param_grad_bf16(g1.data, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->rows, t->cols);
     test_same_floats(g1.data, g0.data, t->cols);
     k->rmsnorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
-    check_rows_equal(t, &t->dy, &want); /* in place */
+    check_rows_equal(t, &t->dy, &want); /* the output is in the memory of the input */
     k->rmsnorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
-    check_rows_rounded(t, &t->hx, &y); /* in place, without statistics */
+    /* the output is in the memory of the input, and the call has no output for the statistics */
+    check_rows_rounded(t, &t->hx, &y);
     test_span *spans[] = {&y, &stats, &dx, &want, &g0, &g1};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         test_span_free(spans[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the dropout kernels in every tier: the mask layout of docs/numerics.md with its example, bit-identical
- * results in all tiers for all lengths and alignments, with a residual and in place, and special values.
+ * Tests the dropout kernels of every CPU tier. Covers the mask layout of docs/numerics.md with the example given there, and
+ * special values. Results must be bit-identical in all tiers for all lengths and alignments, also with a residual and if the
+ * output is in the memory of an input.
  */
 #include <math.h>
 #include <string.h>
@@ -93,7 +94,8 @@ static void test_all_tiers_agree(void **state) {
     kernel_each_tier("dropout_f32", all_tiers_agree);
 }
 
-/* Tests that a dropped NaN or infinity becomes 0: dropout selects elements instead of multiplying them by 0. */
+/* Tests that a dropped NaN or infinity becomes 0. Multiplying it by 0 would give NaN, so the kernel must select elements
+ * instead. */
 static void dropped_specials(const aoei_kernels *k) {
     aoei_dropout_row d = example;
     d.threshold = 0xffffffffu;

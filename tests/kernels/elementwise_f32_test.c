@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests addition and multiplication in every tier: exact results for all lengths up to two vectors and one element,
- * unaligned and aliased operands, and special values.
+ * Tests addition and multiplication in every CPU tier. Results must be exact for all lengths from 0 to two vectors and one
+ * element, for unaligned operands, if the output is in the memory of an input, and for special values.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { LONGEST = 2 * 16 + 1 };
 
-/* op is addition, or multiplication if `product` is set. */
+/* Tests `op`, which is multiplication if `product` is set and addition otherwise. */
 static void check(aoei_add_f32_fn *op, int product) {
     for (size_t n = 0; n <= LONGEST; n++)
         for (size_t slack = 0; slack < 3; slack++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU and its gradient in every tier against the C library's erfc in double: lengths and alignments, special
- * values, and a dense sweep for the accuracy that docs/numerics.md states. The relative error of a value is at most
- * (TOLERANCE + |x|) eps for x < 0, because the exponential and the polynomial of the tail lose a few eps and the
- * condition number of the tail grows with |x|, and at most TOLERANCE eps for x >= 0.
+ * Tests GELU and its gradient in every CPU tier against the C library's erfc in double. Covers lengths and alignments, special
+ * values, and a dense sweep that checks the accuracy stated in docs/numerics.md. The relative error of a value is at most
+ * TOLERANCE eps for x >= 0, and at most (TOLERANCE + |x|) eps for x < 0. For negative x, the exponential and the polynomial of
+ * the tail lose a few eps, and the condition number of the tail grows with |x|.
  */
 #include <math.h>
 #include <string.h>

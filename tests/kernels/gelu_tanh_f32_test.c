@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU with the tanh approximation and its gradient in every tier against the C library in double: lengths,
- * alignments, special values and a sweep over floats of all magnitudes.
+ * Tests GELU with the tanh approximation and its gradient in every tier against the C library in double: lengths, alignments,
+ * special values and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of z. Its relative error is that of e^-z: half an eps |z| from each of
- * the four roundings that lead to a term of z (square, coefficient, sum, product), plus TOLERANCE. Every term of the
- * gradient has the same bound. If e^-z overflows in float32, the function is 0.
+ * The value is x times the logistic function of z. Its relative error is that of e^-z. Each of the four roundings in the
+ * computation of z (square, coefficient, sum, product) contributes half an eps |z|; TOLERANCE covers the remaining errors.
+ * Every term of the gradient has the same bound. If e^-z overflows in float32, the function is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -101,7 +101,8 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* Tests saturation: the value is x or 0 and the derivative 1 or 0 for every large |x|; infinity times 0 is NaN. */
+/* Tests large |x|. The value must be x or 0, and the derivative 1 or 0. For an infinite x with value 0, the result is NaN,
+ * because infinity is multiplied by 0. */
 static void limits(const aoei_kernels *k) {
     const float x[] = {20.0f, -20.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };

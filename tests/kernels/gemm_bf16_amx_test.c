@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests the bf16 matrix product of tier amx with emulated tiles (emulated_gemm.h). Every element is compared bit for
- * bit with a second implementation of the tile instruction's accumulation order in blocks of 32 values of k. These
- * sums are compared with the exact sum in double, within (K + 4) u (sum |a||b| + |c|) times the tolerance of
- * kernels.def. Whole output buffers are compared, so a store next to C fails as well; inputs end at an inaccessible
- * page. On a CPU with AMX, the real instructions are also compared with the exact sum; gemm_bf16_test.c contains the
- * remaining tests of the real instructions.
+ * Tests the bf16 matrix product of tier amx with emulated tiles (emulated_gemm.h). Every element is compared bit for bit with a
+ * second implementation, which adds products in the order of the tile instruction: in blocks of 32 values of k. The sums of
+ * this implementation are compared with the exact sum in double. The error may be at most (K + 4) u (sum |a||b| + |c|) times
+ * the tolerance of kernels.def. The whole output buffer is compared, so that a store outside C is detected. Inputs end at an
+ * inaccessible page, so that a load after their end fails. On a CPU with AMX, the real instructions are also compared with the
+ * exact sum; gemm_bf16_test.c contains the remaining tests of the real instructions.
  */
 #include <float.h>
 #include <math.h>
@@ -36,7 +36,8 @@ typedef struct product {
     aoei_activation activation;
 } product;
 
-/* A matrix of bf16 values in both types. Each array ends at an inaccessible page and has NaN between its elements. */
+/* A matrix of values that bf16 represents, stored both as bf16 and as float32. Each array ends at an inaccessible page, and
+ * there is NaN between its elements. */
 typedef struct operand {
     test_span bf16_span, f32_span;
     aoei_bf16 *bf16;
@@ -151,7 +152,7 @@ static void check_sum(const operand *a, const operand *b, size_t m, size_t n, si
         exact += v;
         size += fabs(v);
     }
-    /* each flush of a subnormal loses at most FLT_MIN */
+    /* a sum may be flushed to zero in every step, which loses at most FLT_MIN each time */
     const double bound = kernel_tolerance("gemm_bf16") * ((double)K + 4) * (KERNEL_ROUNDOFF * size + (double)FLT_MIN);
     kernel_check_value(sum, exact, bound, "sum", m, n);
 }
@@ -171,7 +172,8 @@ typedef struct trial {
 static void choose_b(trial *t) {
     const product *p = t->p;
     const size_t bytes = emulated_gemm_bf16_packed_size(p->K, p->N);
-    t->packed = test_span_create(bytes / sizeof(float), 16); /* 64-byte aligned, but not at the start of a page */
+    /* 64-byte aligned as kernels.h requires, but not at the start of a page */
+    t->packed = test_span_create(bytes / sizeof(float), 16);
     if (p->b_format == B_PLAIN) {
         t->g.b = t->b.bf16;
         t->g.b_row = t->b.row;
@@ -410,7 +412,7 @@ static void test_shapes(void **state) {
         check_random(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
 }
 
-/* Tests every layout of both operands in every format of B, with full and partial tiles. */
+/* Tests every memory layout of both operands, every format of B, and full and partial tiles. */
 static void test_options(void **state) {
     (void)state;
     if (!can_emulate())
@@ -425,8 +427,8 @@ static void test_options(void **state) {
     }
 }
 
-/* Tests sums over several chunks for one block and for many blocks, and K larger than a part of A, in every way the kernel
- * handles it. */
+/* Tests sums over several chunks of K, for one block of C and for many blocks. Also tests K larger than the part of A that the
+ * kernel processes at a time, in every way in which the kernel handles it. */
 static void test_long_sums(void **state) {
     (void)state;
     if (!can_emulate())
@@ -483,8 +485,8 @@ static void multiply_part(const operand *x, const operand *w, const void *packed
     emulate(&g, emulated_gemm_bf16_packed_size(g.K, g.N), &counts);
 }
 
-/* Tests that a product computed in parts has the bits of one call: parts of the rows, of the columns, and two parts of K
- * that meet at a multiple of 32. */
+/* Tests that a product that is computed in several calls has the same bits as in one call. The calls compute parts of the rows,
+ * parts of the columns, or two parts of K that meet at a multiple of 32. */
 static void test_pieces(void **state) {
     (void)state;
     if (!can_emulate())
@@ -522,8 +524,8 @@ static void test_pieces(void **state) {
     free_operand(&w);
 }
 
-/* Tests the packed format: each panel at its address, so that the first columns can be packed alone, and equal results from
- * both types and all layouts. */
+/* Tests the packed format. Each panel must be at its own address, so that the first columns can be packed alone. Both types and
+ * all layouts of B must give the same packed bytes. */
 static void test_packed_format(void **state) {
     (void)state;
     if (!can_emulate())
@@ -585,8 +587,8 @@ static void test_packed_rounding(void **state) {
     free(packed);
 }
 
-/* Tests that a NaN or an infinity affects only its own row or column, and that a NaN in C is read only if the product is
- * added to C. */
+/* Tests that a NaN or an infinity in an operand affects only its own row or column of C, and that a NaN in C has an effect only
+ * if the product is added to C. */
 static void test_specials_stay(void **state) {
     (void)state;
     if (!can_emulate())
@@ -610,7 +612,8 @@ static void test_specials_stay(void **state) {
     free_operand(&w);
 }
 
-/* Tests that empty products write nothing, and that empty sums are zero or the stored value. */
+/* Tests products without rows or columns, which write nothing, and products with K = 0, whose result is zero or the stored
+ * value. */
 static void test_empty(void **state) {
     (void)state;
     if (!can_emulate())
@@ -635,9 +638,9 @@ static void test_empty(void **state) {
 
 /* ---- instruction counts */
 
-/* Checks the counts of an M x N x K product, all multiples of 32 and M at most an M-block: one load per dot instruction, and
- * per block and chunk one store, one load of the stored sums (except in the first chunk), and one zeroing in the first
- * chunk. */
+/* Checks the operation counts of an M x N x K product, where all sizes are multiples of 32 and M is at most an M-block. There
+ * must be one load per dot instruction. For each block and chunk, there must be one store, and one load of the stored sums
+ * (except in the first chunk, which zeroes the accumulators instead). */
 static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     const size_t blocks = M / 32 * (N / 32), steps = K / 32, chunks = M > 32 ? (steps + 11) / 12 : 1;
     print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; aliasing address loaded after %zu dots\n", M, N, K,
@@ -648,10 +651,10 @@ static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     assert_int_equal(c->zeros, 4 * blocks);
     assert_int_equal(c->loads, 4 * blocks * steps + 4 * blocks * (chunks - 1));
     assert_int_equal(c->stores, 4 * blocks * chunks);
-    assert_int_equal(c->load_lines, 16 * c->loads); /* no row crosses a cache line */
+    assert_int_equal(c->load_lines, 16 * c->loads); /* each of the 16 rows of a tile is in one cache line */
 }
 
-/* Returns the counts of an M x N x K product with B packed at the start of a page, row-major A and a bf16 C. */
+/* Returns the operation counts of an M x N x K product. B is packed at the start of a page, A is row-major, and C is bf16. */
 static amx_counts count(size_t M, size_t N, size_t K) {
     const size_t bytes = emulated_gemm_bf16_packed_size(K, N);
     aoei_bf16 *a = calloc(M * K, sizeof *a), *c = calloc(M * N, sizeof *c);
@@ -686,8 +689,8 @@ static void test_counts(void **state) {
         const size_t M = shapes[i][0], N = shapes[i][1], K = shapes[i][2];
         const amx_counts c = count(M, N, K);
         check_counts(&c, M, N, K);
-        /* Sums are loaded only after the sums of other blocks are stored, and a load does not alias a store that may still
-         * be pending. */
+        /* The kernel loads sums only after it has stored the sums of other blocks, and no load aliases a store that may still
+         * be pending. Such a load would wait for the store. */
         assert_true(c.least_reuse == SIZE_MAX);
         assert_true(c.least_alias >= (K > 384 ? 1 : 3));
     }
@@ -726,7 +729,8 @@ static void test_native(void **state) {
 
 static int setup(void **state) {
     (void)state;
-    scratch_span = test_span_create(AOEI_GEMM_SCRATCH, 48); /* NaN; 64-byte aligned, but not at the start of a page */
+    /* filled with NaN; 64-byte aligned as kernels.h requires, but not at the start of a page */
+    scratch_span = test_span_create(AOEI_GEMM_SCRATCH, 48);
     scratch = scratch_span.data;
     return 0;
 }

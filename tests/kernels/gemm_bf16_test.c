@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests the bf16 matrix product in every tier, emulated and native; product_check.h describes the checks.
+ * Tests the bf16 matmul in every CPU tier, with emulated and native bf16 instructions. product_check.h describes the checks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static void test_specials(void **state) {
     kernel_each_tier("gemm_bf16", specials);
 }
 
-/* Tests that packing from float32 packs the values of aoei_bf16_from_f32, for ties, overflow, subnormal numbers and NaN. */
+/* Tests that packing from float32 rounds each value as aoei_bf16_from_f32 does, for ties, overflow, subnormal numbers and
+ * NaN. */
 static void rounding(const aoei_kernels *k) {
     enum { K = 75, N = 70 };
     static const uint32_t bits[] = {0,          0x80000000, 0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0x7f7fffff,

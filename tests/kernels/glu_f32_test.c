@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gated linear unit and its gradient in every tier against the C library in double: lengths, alignments,
- * aliased operands, special values and a sweep over gates of all magnitudes.
+ * Tests the gated linear unit and its gradient in every CPU tier against the C library in double. Covers lengths, alignments,
+ * outputs in the memory of inputs, special values, and a sweep over gates of all magnitudes.
  *
- * Every factor sigma(g) or 1 - sigma(g) has the error of a few roundings (1.1 ulp of the exponential, the sum, the
- * quotient), at most TOLERANCE eps including the products. If the gate's exponential overflows in float32, the factor
- * is 0 within the smallest normal number.
+ * Every factor sigma(g) or 1 - sigma(g) has the error of a few roundings: 1.1 ulp for the exponential, one rounding for the sum
+ * and one for the quotient. Together with the products, the error is at most TOLERANCE eps. If the exponential of the gate
+ * overflows in float32, the computed factor is 0, and the exact one is smaller than the smallest normal number.
  */
 #include <float.h>
 #include <math.h>

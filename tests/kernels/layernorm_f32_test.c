@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the LayerNorm kernels in every tier against double precision: lengths, strides, alignments, in place, special
- * values, independence of rows, and parameter gradients that continue over several calls.
+ * Tests the LayerNorm kernels of every CPU tier against double precision. Covers lengths, strides, alignments, outputs in the
+ * memory of inputs, and special values. A row must not affect other rows, and parameter gradients may be accumulated over
+ * several calls.
  */
 #include <math.h>
 #include <string.h>
@@ -33,7 +34,8 @@ static row_stats stats_of(const float *x, size_t n, double eps) {
     return (row_stats){mean, 1 / sqrt(variance / (double)n + eps)};
 }
 
-/* The mean is rounded to float (half an eps of |mean|), and at most five roundings follow. */
+/* Checks the forward pass. The error bound covers the rounding of the mean to float (half an eps of |mean|) and at most five
+ * roundings after it. */
 static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double offset) {
     const size_t ld = n + GAP;
     const float eps = 1e-5f;
@@ -55,9 +57,10 @@ static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double 
                        n, i);
         }
         for (size_t i = n; i < ld && r + 1 < ROWS; i++)
-            assert_true(isnan(y.data[r * ld + i])); /* padding between rows */
+            assert_true(isnan(y.data[r * ld + i])); /* the padding between rows must be unchanged */
     }
-    /* one row at a time, in other memory, in place, without statistics: equal bits */
+    /* Computes one row at a time, in other memory, with the output in the memory of the input and without statistics. The bits
+     * must be equal. */
     for (size_t r = 0; r < ROWS; r++) {
         test_span row = test_span_create(n, (slack + 1) % 4);
         memcpy(row.data, x.data + r * ld, n * sizeof(float));
@@ -115,7 +118,7 @@ static void check_input_gradient(const aoei_kernels *k, size_t n, size_t slack) 
         for (size_t i = n; i < ld && r + 1 < ROWS; i++)
             assert_true(isnan(dx.data[r * ld + i]));
     }
-    for (size_t r = 0; r < ROWS; r++) { /* one row alone, in place */
+    for (size_t r = 0; r < ROWS; r++) { /* computes each row alone, with the output in the memory of the input */
         test_span row = test_span_create(n, (slack + 1) % 4);
         memcpy(row.data, dy.data + r * ld, n * sizeof(float));
         k->layernorm_grad_f32(row.data, n, row.data, n, x.data + r * ld, n, stats.data + 2 * r, gamma.data, 1, n);
@@ -140,7 +143,8 @@ static void test_input_gradient(void **state) {
     kernel_each_tier("layernorm_grad_f32", input_gradient);
 }
 
-/* Tests a constant row whose mean times rstd overflows: xhat must be 0, also if a partial vector has no elements. */
+/* Tests a constant row for which mean * rstd overflows. xhat must be 0, even if some lanes of the last vector have no
+ * elements. */
 static void huge_mean(const aoei_kernels *k) {
     for (size_t n = 1; n <= LONGEST; n++) {
         test_span x = test_span_create(n, 0), dy = test_span_normal(n, 0, 1, 1), gamma = test_span_normal(n, 0, 1, 2);
@@ -161,7 +165,8 @@ static void test_huge_mean(void **state) {
     kernel_each_tier("layernorm_grad_f32", huge_mean);
 }
 
-/* Checks sums of R terms added to the stored value: half an eps for each addition, plus the roundings of the products. */
+/* Checks parameter gradients, which are sums of R terms added to the stored value. The bound covers half an eps for each
+ * addition and the roundings of the products. */
 static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t slack) {
     enum { R = 9 };
     const size_t ld = n + GAP;
@@ -185,7 +190,7 @@ static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t sla
         test_value(dgamma.data[i], g, units * EPS32 * g_size, "dgamma", k->tier, n, i);
         test_value(dbeta.data[i], b, units * EPS32 * b_size, "dbeta", k->tier, n, i);
     }
-    /* rows in three calls and columns in two slices: equal bits */
+    /* the bits must be equal if the rows are processed in three calls and the columns in two slices */
     const size_t cut = n / 3;
     for (size_t r = 0; r < R; r += 3) {
         k->layernorm_param_grad_f32(dgamma2.data, dbeta2.data, dy.data + r * ld, ld, x.data + r * ld, ld, stats.data + 2 * r, 3,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests the float64 kernels in every tier: products bit for bit against their accumulation order, in both layouts and
- * all sizes up to two blocks and one element; and sums and weights of scores, and the exponential over its whole
- * range, against long double. The padding of the panels is NaN, and an inaccessible page follows the matrix.
+ * Tests the float64 kernels of every CPU tier. Products are compared bit for bit with their accumulation order, in both
+ * layouts, for all sizes up to two blocks and one element. Sums and weights of scores, and the exponential over its whole
+ * range, are compared with long double. The padding of the panels is NaN, and an inaccessible page follows the matrix.
  *
- * Bounds, in eps = 2^-52: rounding s - max by half an eps changes exp by |s - max| / 2; each addition of positive
- * terms contributes half an eps of the sum; the tolerance of kernels.def covers exp and the product with a weight.
+ * The error bounds are in units of eps = 2^-52. Rounding s - max to half an eps changes exp by |s - max| / 2. Each addition of
+ * positive terms contributes half an eps of the sum. The tolerance of kernels.def covers exp and the product with a weight.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const double EPS = 0x1p-52;
 
 /* A matrix stored in panels of P columns; panels are `panel` doubles apart. */
 typedef struct matrix {
-    test_span span; /* aligned to 8 bytes only */
+    test_span span; /* aligned to 8 bytes only, because the kernels must accept unaligned panels */
     double *x;
     size_t rows, cols, panel;
 } matrix;
@@ -46,7 +46,8 @@ static matrix random_matrix(aoei_rng *r, size_t rows, size_t cols) {
     return m;
 }
 
-/* Asserts that rows between panels are still NaN, and also the elements after the last column if `columns_too` is set. */
+/* Asserts that the rows between panels are still NaN. If `columns_too` is set, also asserts this for the elements after the
+ * last column. */
 static void check_gaps(const matrix *m, int columns_too) {
     test_span_check(&m->span);
     for (size_t c = 0; c < (m->cols + P - 1) / P * P; c++) {
@@ -119,7 +120,8 @@ static void test_products(void **state) {
     kernel_each_tier("gemm_f64", products);
 }
 
-/* Returns random scores in which some candidates are missing (-infinity), except the first of each row and column. */
+/* Returns random scores. Some of them are -infinity, which marks a missing candidate, but never the first score of a row or
+ * column. */
 static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
     matrix m = random_matrix(r, rows, cols);
     for (size_t i = 1; i < rows; i++)
@@ -237,7 +239,7 @@ static void test_weights(void **state) {
     kernel_each_tier("score_weights_f64", weights);
 }
 
-/* Computes exp(x) as a weight: one weight is 1 and its logarithm 0. */
+/* Computes exp(x[i]) with the kernel of the weights of scores, by giving it one weight of 1 with the logarithm 0. */
 static void exponential_of(const aoei_kernels *k, double *x, size_t n) {
     const double one = 1, zero = 0, none[P] = {0};
     double absent[P];
@@ -269,7 +271,7 @@ static void exponential(const aoei_kernels *k) {
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
         double y[P] = {in[i]};
         exponential_of(k, y, 1);
-        if (isnan(out[i]) || in[i] == INFINITY) /* infinity minus an infinite logarithm is NaN */
+        if (isnan(out[i]) || in[i] == INFINITY) /* the kernel subtracts an infinite logarithm from infinity, which gives NaN */
             assert_true(isnan(y[0]));
         else
             assert_true(equal(y[0], out[i]));

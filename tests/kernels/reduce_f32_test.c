@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests column sums (exact: one float32 accumulator per column) and sums of squares in every tier: lengths, strides,
- * alignments, special values.
+ * Tests column sums and sums of squares in every CPU tier, for lengths, strides, alignments and special values. Column sums
+ * must equal the expected ones exactly, because each column has one float32 accumulator and the expected sum is computed in the
+ * same order.
  */
 #include <math.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void sum_squares(const aoei_kernels *k) {
         /* products are exact; n additions of positive terms */
         assert_true(fabs(got - (double)want) <= kernel_tolerance("sum_squares_f32") * 0x1p-53 * (double)n * (double)want);
         memcpy(y.data, x.data, n * sizeof(float));
-        assert_true(k->sum_squares_f32(y.data, n) == got); /* independent of the alignment */
+        assert_true(k->sum_squares_f32(y.data, n) == got); /* the sum must not depend on the alignment */
         if (n) {
             x.data[n / 2] = NAN;
             assert_true(isnan(k->sum_squares_f32(x.data, n)));

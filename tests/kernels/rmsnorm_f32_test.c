@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests RMSNorm in float32 and its gradients in every tier against double precision: widths, rows, strides,
- * alignments, in place, special values, independence of rows, and parameter gradients that continue over several
- * calls. The row sums are in double, so the error of a result is that of the few roundings of its formula; bounds are
- * in units of eps relative to the magnitude of its terms.
+ * Tests RMSNorm in float32 and its gradients in every CPU tier against double precision. Covers widths, numbers of rows,
+ * strides, alignments, outputs in the memory of inputs, and special values. A row must not affect other rows, and parameter
+ * gradients may be accumulated over several calls. The sum of squares of a row is computed in double, so the error of a result
+ * is that of the few roundings of its formula. Error bounds are in units of eps, relative to the magnitude of the terms of the
+ * result.
  */
 #include <math.h>
 #include <string.h>
@@ -83,7 +84,8 @@ static void check_gaps(const trial *t) {
             assert_true(isnan(t->y.data[r * t->ld + i]) && isnan(t->dx.data[r * t->ld + i]));
 }
 
-/* Asserts equal bits for one row at a time, in other memory, in place and without statistics. */
+/* Asserts that the bits are equal if each row is computed alone, in other memory, with the output in the memory of the input
+ * and without statistics. */
 static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
     for (size_t r = 0; r < t->rows; r++) {
         const float *x = t->x.data + r * t->ld, *dy = t->dy.data + r * t->ld;
@@ -98,8 +100,8 @@ static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
     }
 }
 
-/* Asserts equal bits for parameter gradients computed in several calls and in two slices of columns, from the same initial
- * values. */
+/* Asserts that parameter gradients have the same bits if they are computed in several calls and in two slices of columns,
+ * starting from the same initial values. */
 static void check_slices(const trial *t, const aoei_kernels *k, test_span *stored) {
     const size_t cut = t->cols / 3;
     for (size_t r = 0; r < t->rows; r++) {

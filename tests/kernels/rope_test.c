@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests rotary position embeddings (RoPE) in every tier and both types: exactly the formula with every operation
- * rounded separately, for all head sizes, in both directions, unaligned, without writes outside the heads.
+ * Tests rotary position embeddings (RoPE) in every CPU tier and both types. Results must be exactly those of the formula with
+ * every operation rounded separately. Covers all head sizes, both directions and unaligned operands. The kernels must not write
+ * outside the heads.
  */
 #include <string.h>
 

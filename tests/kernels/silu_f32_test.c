@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests SiLU and its gradient in every tier against the C library in double: lengths, alignments, special values and
- * a sweep over floats of all magnitudes.
+ * Tests SiLU and its gradient in every CPU tier against the C library in double. Covers lengths, alignments, special values,
+ * and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of x. Its relative error, at most TOLERANCE, is that of e^-x, a sum and
- * a quotient. If e^-x overflows in float32, the function is 0.
+ * The value is x times the logistic function of x. Its relative error is at most TOLERANCE; it consists of the error of e^-x
+ * and of the roundings of a sum and a quotient. If e^-x overflows in float32, the function is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -94,7 +94,8 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* Tests saturation: the value is x or 0 and the derivative 1 or 0 for every large |x|; infinity times 0 is NaN. */
+/* Tests large |x|. The value must be x or 0, and the derivative 1 or 0. For an infinite x with value 0, the result is NaN,
+ * because infinity is multiplied by 0. */
 static void limits(const aoei_kernels *k) {
     const float x[] = {200.0f, -200.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests softmax and its gradient in every tier against double precision: lengths and alignments, in place, masked
- * entries, special values, and the exponential over its whole range.
+ * Tests softmax and its gradient in every CPU tier against double precision. Covers lengths and alignments, outputs in the
+ * memory of inputs, masked entries, special values, and the exponential over its whole range.
  *
- * Bounds, in eps: rounding s - max by half an eps changes exp by |s - max| / 2. The sum has an error of half an eps
- * for each addition in a lane (n / 8 + 3 in the narrowest tier), plus the errors of its terms weighted by p.
- * TOLERANCE covers exp, reciprocal and products.
+ * The error bounds are in units of eps. Rounding s - max to half an eps changes exp by |s - max| / 2. The sum has an error of
+ * half an eps for each addition in a SIMD lane (n / 8 + 3 additions in the narrowest tier), plus the errors of its terms, each
+ * weighted by its p. TOLERANCE covers exp, the reciprocal and the products.
  */
 #include <math.h>
 #include <string.h>
@@ -55,7 +55,8 @@ static void one_length(const aoei_kernels *k, size_t n, size_t slack, double sd)
     test_span in_place = test_span_create(n, slack + 1);
     memcpy(in_place.data, s.data, n * sizeof(float));
     k->softmax_f32(in_place.data, in_place.data, n);
-    test_same_floats(in_place.data, p.data, n); /* independent of alignment and aliasing */
+    /* the result depends neither on the alignment nor on whether the output is in the memory of the input */
+    test_same_floats(in_place.data, p.data, n);
     test_span_free(&in_place);
     test_span_free(&s);
     test_span_free(&p);
@@ -100,7 +101,7 @@ static void exponential(const aoei_kernels *k) {
         const float s[2] = {0, (float)x};
         float p[2];
         k->softmax_f32(p, s, 2);
-        /* s - max is exact here: 2 eps cover exp, sum, reciprocal and product */
+        /* s - max is exact here, so 2 eps cover exp, the sum, the reciprocal and the product */
         const double want = exp((double)s[1]) / (1 + exp((double)s[1]));
         test_value(p[1], want, 2 * EPS32 * want + 0x1p-148, "exp", k->tier, 2, 1);
     }

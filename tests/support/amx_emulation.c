@@ -19,7 +19,8 @@ typedef struct tile {
     unsigned char data[PALETTE_ROWS][PALETTE_ROW_BYTES];
 } tile;
 
-/* A past store. Later loads from the stored memory, or from addresses that alias it, are compared with it. */
+/* A store that was executed earlier. Later loads are compared with it: they may load the stored memory, or an address that
+ * aliases it. */
 typedef struct past_store {
     uintptr_t rows[PALETTE_ROWS];
     size_t n;
@@ -65,8 +66,8 @@ static void lower(size_t *least, size_t value) {
     *least = value < *least ? value : *least;
 }
 
-/* Updates least_reuse and least_alias for a load of `bytes` bytes at `at`: the number of dot instructions since a store to
- * these bytes, or to the same cache line of another page. */
+/* Updates least_reuse and least_alias for a load of `bytes` bytes at `at`. least_reuse concerns earlier stores to these bytes,
+ * and least_alias earlier stores to the same cache line of another page. */
 static void compare_with_stores(uintptr_t at, size_t bytes) {
     for (size_t i = 0; i < STORES_KEPT && i < state.counts.stores; i++) {
         const past_store *s = &state.stores[i];
@@ -138,7 +139,7 @@ void amx_emulate_store(int number, void *to, size_t stride) {
     state.counts.stores++;
 }
 
-/* Returns x, or a zero of the same sign if x is subnormal. */
+/* Returns x. If x is subnormal, returns a zero with the sign of x. */
 static float flushed(float x) {
     return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
 }

@@ -60,7 +60,7 @@ static double mask(const bert_reference *r, double p, uint32_t site, uint32_t he
     return word[column % 64 / 16] >= (uint32_t)(p * 4294967296.0) ? 1 / (1 - p) : 0;
 }
 
-/* x[T, D] *= the dropout masks at a site of the hidden states. */
+/* Multiplies x [T, D] by the dropout masks at a site of the hidden states. */
 static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++)
@@ -79,7 +79,8 @@ static void linear(double *y, const double *x, const double *w, const double *b,
         }
 }
 
-/* GELU (Hendrycks and Gimpel 2016), exact or with the tanh approximation, or SiLU (Elfwing et al. 2017). */
+/* Returns the value of the activation: GELU (Hendrycks and Gimpel 2016), exact or with the tanh approximation, or SiLU (Elfwing
+ * et al. 2017). */
 static double activation(double x, aoei_activation form) {
     if (form == AOEI_SILU)
         return x / (1 + exp(-x));
@@ -88,7 +89,7 @@ static double activation(double x, aoei_activation form) {
     return 0.5 * x * erfc(-x / sqrt(2));
 }
 
-/* y[T, D] = LayerNorm or RMSNorm of x with weight w[0] and bias w[1]; y may be x. */
+/* Computes y [T, D], the LayerNorm or RMSNorm of x with weight w[0] and bias w[1]. y may be x. */
 static void norm(const bert_reference *r, double *y, const double *x, double *const *w, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++) {
@@ -148,7 +149,7 @@ static int attends_to(const aoei_encoder_config *c, size_t layer, size_t i, size
     return !c->window || layer < c->window_from || distance < c->window;
 }
 
-/* out[T, H d] = outputs of all heads, with dropout on the probabilities. */
+/* Computes out [T, H d], the attention outputs of all heads, with dropout on the probabilities. */
 static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
                       size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
@@ -177,7 +178,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
     free(p);
 }
 
-/* y[T, D] = self-attention of x including the output projection and its dropout. */
+/* Computes y [T, D], the self-attention of x including the output projection and its dropout. */
 static void attend(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, Q = aoei_query_width(c), K = aoei_key_width(c), d = aoei_head_dim(c);
@@ -197,7 +198,7 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
     free(heads);
 }
 
-/* y[T, D] = feed-forward block of x. */
+/* Computes y [T, D], the output of the feed-forward block for x. */
 static void feed_forward(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, I = c->intermediate;

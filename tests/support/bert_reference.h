@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reference implementation of BERT, and of the options that other architectures use instead, in double precision: token
- * by token from the formulas, with dropout masks from the generator's definition. Tests compare the encoder with it and
- * compute finite differences of it. It shares no code with src/encoder or src/nn except the descriptions of the weight
+ * Reference implementation of BERT in double precision, and of the options that other architectures use instead. It computes
+ * token by token from the formulas, with dropout masks from the definition of the generator. Tests compare the encoder with it
+ * and compute finite differences of it. It shares no code with src/encoder or src/nn, except the descriptions of the weight
  * slots.
  */
 #ifndef AOE_TESTS_BERT_REFERENCE_H
@@ -19,7 +19,8 @@ typedef struct bert_reference {
     double *first, *last;             /* [N, D] embedding output and last hidden state of the most recent forward pass; owned */
 } bert_reference;
 
-/* Copies weights [slots] to double precision. Borrows c, batch and drop. */
+/* Creates the reference model with copies of `weights` [slots] in double precision. The model keeps the pointers c, batch and
+ * drop, which must stay valid. */
 void bert_reference_create(bert_reference *r, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *weights,
                            const aoei_batch *batch, const aoei_encoder_dropout *drop);
 void bert_reference_destroy(bert_reference *r);

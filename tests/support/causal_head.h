@@ -9,7 +9,7 @@
 
 /* Computes logits[n, V] of the tokens ids[n]; each token attends to itself and to earlier tokens. */
 void causal_logits(const aoe_model *m, const int32_t *ids, size_t n, float *logits);
-/* Returns the id with the largest logit; if several are equal, the smallest id. */
+/* Returns the id with the largest logit. If several logits are equal, returns the smallest of their ids. */
 int32_t causal_best(const float *logits, size_t vocab);
 
 #endif

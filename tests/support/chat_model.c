@@ -22,13 +22,14 @@ static unsigned hash(const char *s, size_t n) {
     return h;
 }
 
-/* Copies the text between `begin` and `end` to out; returns 0 if one of them is missing. */
+/* Copies to `out` the text of s between the strings `begin` and `end`. Returns 0 if one of the strings is missing. */
 static int between(const char *s, const char *begin, const char *end, line out) {
     const char *a = strstr(s, begin), *b = NULL;
     if (!a)
         return 0;
     a += strlen(begin);
-    for (const char *at = a; (at = strstr(at, end)) != NULL; at++) /* the last occurrence, because the text may contain `end` */
+    /* the last occurrence of `end` is used, because the text itself may contain this string */
+    for (const char *at = a; (at = strstr(at, end)) != NULL; at++)
         b = at;
     if (!b)
         return 0;
@@ -36,7 +37,7 @@ static int between(const char *s, const char *begin, const char *end, line out) 
     return 1;
 }
 
-/* Replaces the first word of the text that is in the table by its synonym. */
+/* Writes the text to `out` with one change: the first word that is in the table is replaced by its synonym. */
 static void swap_word(const char *text, unsigned start, line out) {
     static const char *const words[][2] = {{" is ", " is currently "}, {" the ", " that "},       {" a ", " one "},
                                            {" are ", " are now "},     {" was ", " had been "},   {" not ", " never "},
@@ -59,7 +60,7 @@ static void lower_first(const char *text, line out) {
         out[0] = (char)tolower((unsigned char)out[0]);
 }
 
-/* Replaces the long words, so that the sentence has another meaning. */
+/* Writes the text to `out` with its long words replaced, so that the sentence has another meaning. */
 static void replace_words(const char *text, size_t start, line out) {
     static const char *const words[] = {"winter", "empty",   "refuses", "harbour", "silver",  "never",   "beneath",
                                         "stones", "forgets", "closed",  "distant", "quarrel", "ashes",   "sinking",
@@ -101,8 +102,8 @@ static json_t *json_of(const char *s) {
     return v ? v : json_string("not UTF-8");
 }
 
-/* Writes the list in the format that the model's name selects. The second-to-last sentence is the input itself; the last
- * sentence repeats the first. */
+/* Writes the list of sentences in the format that the model's name selects. The second-to-last sentence is the input itself,
+ * and the last one repeats the first, because `aoe data annotate` must drop both. */
 static void write_list(const char *model, const char *text, int opposite, size_t size, char *out, size_t capacity) {
     size_t at = 0;
     json_t *array = json_array();
@@ -219,7 +220,8 @@ static void fail(test_answer *a, int status, const char *message, const char *co
     test_answer_printf(a, "{\"error\":{\"message\":\"%s\",\"type\":\"error\",\"code\":\"%s\"}}", message, code);
 }
 
-/* Sends failure number `nth` (from 0) of the enabled failures; returns 0 if there is no such failure. */
+/* Sends the failure number `nth` (counted from 0) among the failures that are enabled. Returns 0 if there is no such
+ * failure. */
 static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     for (unsigned i = 0; i < CHAT_TROUBLES; i++) {
         const unsigned kind = m->trouble & (1u << i);
@@ -245,7 +247,7 @@ static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     return 0;
 }
 
-/* Answers with the error that the model's name, the API key or fail_after requires; returns 0 if there is none. */
+/* Sends an error if the model's name, a missing API key or fail_after requires one. Returns 0 if there is no error to send. */
 static int answer_error(const chat_model *m, const test_request *q, const char *model, const char *prompt, test_answer *a) {
     const char *authorization = test_request_header(q, "authorization");
     char want[256];

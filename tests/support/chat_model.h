@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A chat endpoint for tests. It answers the prompts of `aoe data annotate` and `aoe data score` by simple rules, in
- * the format that the model's name selects, and simulates failures on request. The text of an answer depends only on
- * the request.
+ * A chat endpoint for tests. It answers the prompts of `aoe data annotate` and `aoe data score` by simple rules. The name of
+ * the model in a request selects the format of the answer. On request, it simulates failures. The text of an answer depends
+ * only on the request.
  */
 #ifndef AOE_TESTS_CHAT_MODEL_H
 #define AOE_TESTS_CHAT_MODEL_H
@@ -11,18 +11,21 @@
 enum { CHAT_PROMPTS = 4096 };
 
 typedef struct chat_model {
-    const char *key;   /* API key; requests without it are answered with 401; NULL: no key is required */
-    unsigned trouble;  /* bit set of CHAT_* failures; each occurs once per request before the request is answered */
-    double delay;      /* seconds before every answer */
-    size_t fail_after; /* requests with at least this number (from 1) are answered with 500; 0: none */
-    unsigned seen[CHAT_PROMPTS][2]; /* hash of a request, and how often the request was received */
+    /* API key that a request must contain; a request without it is answered with status 401; NULL: no key is required */
+    const char *key;
+    /* bit set of CHAT_* failures; each failure occurs once for every request, before this request is answered */
+    unsigned trouble;
+    double delay; /* seconds before every answer */
+    /* the request with this number (counted from 1) and all later ones are answered with status 500; 0: none */
+    size_t fail_after;
+    unsigned seen[CHAT_PROMPTS][2]; /* for each request: its hash, and how many times it was received */
     size_t n_seen;
     size_t requests;
-    size_t answers; /* successful answers, which a user would have to pay for */
+    size_t answers; /* number of successful answers, which a real service would charge for */
 } chat_model;
 
 enum {
-    CHAT_429 = 1, /* status 429; alternately with "Retry-After: 1" and without the header */
+    CHAT_429 = 1, /* status 429; every second answer has the header "Retry-After: 1" */
     CHAT_500 = 2,
     CHAT_MALFORMED = 4,   /* status 200 with a body that is not valid JSON */
     CHAT_CUT = 8,         /* the connection is closed in the middle of the body */

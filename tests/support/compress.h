@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Return data as one gzip member or one zstd frame of *out_size bytes; free() it. */
+/* Return `data` as one gzip member or one zstd frame, which has *out_size bytes. The caller frees it with free(). */
 char *test_gzip(const void *data, size_t size, size_t *out_size);
 char *test_zstd(const void *data, size_t size, size_t *out_size);
 

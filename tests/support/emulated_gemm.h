@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 matrix product of tier amx on emulated tiles (amx_emulation.h). The code around the tile instructions uses
- * AVX-512, so it runs only on x86-64 CPUs with tier avx512bf16.
+ * The bf16 matmul of tier amx, with emulated tiles (amx_emulation.h) in place of the tile instructions. The rest of its code
+ * uses AVX-512, so it runs only on x86-64 CPUs with tier avx512bf16.
  */
 #ifndef AOE_TESTS_EMULATED_GEMM_H
 #define AOE_TESTS_EMULATED_GEMM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 matrix product of tier amx, compiled with emulated tiles under function names of its own. The file name
- * selects the compiler flags of the tier and excludes the file from builds for other architectures. The code around
- * the tile instructions (packing, epilogue) is the code of the library.
+ * Compiles the bf16 matmul of tier amx with emulated tiles, under function names of its own. The name of this file selects the
+ * compiler flags of the tier, and excludes the file from builds for other architectures. All code except the tile instructions
+ * (packing, epilogue) is the code of the library.
  */
 #include "emulated_gemm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Failure injection: runs the work under test once for every allocation or I/O step that can fail.
+ * Failure injection. Calls a test function repeatedly, each time with another allocation or I/O step failing.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GitHub server for tests; see github_server.h. Every issue is a function of its number, so each answer can be
- * computed at any time and the test can compute the expected result.
+ * GitHub server for tests; see github_server.h. The contents of an issue are computed from its number. The server can therefore
+ * send any issue at any time, and a test can compute the expected result.
  */
 #include "github_server.h"
 
@@ -15,16 +15,16 @@
 
 enum { ANVILS = 240, ROCKETS = 40, SECRET = 3, QUOTA = 5000 };
 enum { DELETED = 9999, MOVED = 8888, MOVED_TO = 5, PULL_REQUEST = 7 };
-/* numbers of acme/anvils with a special reference */
+/* numbers of the issues in acme/anvils whose reference is special: the names say what it refers to */
 enum { TO_DELETED = 13, TO_MOVED = 18, TO_PULL_REQUEST = 38, TO_ROCKETS = 33, GRAPHQL_ONLY = 43 };
 
 typedef enum reference_kind {
-    LABEL,      /* label and a comment */
-    REASON,     /* state_reason and a comment that names the repository */
-    LINK,       /* label and a link */
-    DISCUSSION, /* a question, a denial and a statement */
-    COMMENT,    /* only a comment */
-    WITHDRAWN,  /* a wrong statement that was withdrawn, and a correct one */
+    LABEL,      /* a label, and a comment that names the original */
+    REASON,     /* state_reason, and a comment that names the original with its repository */
+    LINK,       /* a label, and a link to the original */
+    DISCUSSION, /* comments with a question, a denial and, at last, a statement */
+    COMMENT,    /* only a comment that names the original */
+    WITHDRAWN,  /* a wrong statement that was withdrawn, and then a correct one */
     KINDS
 } reference_kind;
 
@@ -233,7 +233,7 @@ static void send_json(const test_request *q, test_answer *a, json_t *value) {
     json_decref(value);
 }
 
-/* Simulates a failure for the first request of an address; returns 1 if the answer is complete. */
+/* Simulates a failure if this is the first request for an address. Returns 1 if nothing must be added to the answer. */
 static int simulate_failure(const test_github *g, const test_request *q, test_answer *a) {
     unsigned kind = 0;
     for (const char *s = q->target; *s; s++)
@@ -264,7 +264,7 @@ static int simulate_failure(const test_github *g, const test_request *q, test_an
         error(a, 403, "API rate limit exceeded");
         return 1;
     case 5:
-        a->cut = 1; /* the answer itself is produced as usual */
+        a->cut = 1; /* the handler produces the complete answer, but only the first bytes are sent */
         a->cut_at = 10;
         return 0;
     case 6:
@@ -275,7 +275,7 @@ static int simulate_failure(const test_github *g, const test_request *q, test_an
         test_answer_printf(a, "[{\"number\": 1, ");
         return 1;
     default:
-        a->reset = 1; /* for the first two requests */
+        a->reset = 1; /* the connection is reset for the first two requests */
         a->status = 0;
         return 1;
     }
@@ -330,7 +330,7 @@ static json_t *all_comments(const test_github *g, const char *repo) {
     return all;
 }
 
-/* Returns the timeline without the originals of duplicates, which the REST API does not report. */
+/* Returns the timeline without the fields that name the original of a duplicate, because the REST API does not report them. */
 static json_t *rest_timeline(const test_github *g, const char *repo, int n) {
     json_t *events = timeline(g, repo, n), *event;
     size_t i;

@@ -19,7 +19,7 @@
 
 typedef struct test_github {
     test_server *server;
-    int page;         /* issues per page, whatever the request asks for; 0: 20 */
+    int page;         /* number of issues per page, regardless of the number that the request asks for; 0: 20 */
     int storm;        /* 1: the first request for an address fails; the kind of failure depends on the address */
     double delay;     /* seconds before each answer */
     int version;      /* 0: initial contents; at least 1: the last issue of acme/rockets has another body */
@@ -27,13 +27,14 @@ typedef struct test_github {
     long quota;       /* remaining requests as the rate-limit headers report them */
 } test_github;
 
-/* Adds the routes to s. The caller initializes g with zeros, sets the options it needs, and keeps g until the server stops. */
+/* Adds the routes to s. The caller initializes g with zeros and then sets the options that the test needs. g must stay valid
+ * until the server stops. */
 void test_github_routes(test_github *g, test_server *s);
 
 /* Finds the original of acme/anvils#number or acme/rockets#number and writes it to out as "owner/name#N". Returns 0 if the
  * issue is not a duplicate, or if its original cannot be found. all: 1 if the comments of all issues are read; graphql: 1 if
  * GraphQL is used. */
 int test_github_original(const char *repo, int number, int all, int graphql, char out[64]);
-int test_github_is_issue(const char *repo, int number); /* 0: the number is a pull request or does not exist */
+int test_github_is_issue(const char *repo, int number); /* returns 0 if the number is a pull request or does not exist */
 
 #endif

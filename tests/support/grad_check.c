@@ -233,7 +233,7 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
     for (size_t i = 0; i < n; i++)
         norm += grad[i] * grad[i];
     norm = sqrt(norm);
-    assert_true(norm > 0); /* also fails for NaN */
+    assert_true(norm > 0); /* norm > 0 is also false if the norm is NaN */
     aoei_rng r;
     aoei_rng_init(&r, 2, AOEI_STREAM_TEST, (uint32_t)n);
     const size_t tries = n <= SMALL ? n : DIRECTIONS;
