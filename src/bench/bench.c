@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Benchmark of an encoder of a known shape with random weights. It measures one of three operations: inference (forward pass
- * and pooling; weights are packed once, as in aoe_model_open), a training step (forward pass, three objectives, backward pass,
- * AdamW; dropout 0.1), or a step of masked-LM pretraining. It reads no files.
+ * Benchmark of an encoder of a known shape with random weights. It measures one of three operations. Inference consists of the
+ * forward pass and the pooling; the weights are packed once, as in aoe_model_open. A training step consists of the forward pass
+ * with dropout 0.1, three objectives, the backward pass and AdamW. The third operation is a step of masked-LM pretraining. The
+ * benchmark reads no files.
  */
 #include "bench/bench.h"
 
@@ -175,7 +176,7 @@ static int create_inference(bench *b, aoe_error *err) {
     return code;
 }
 
-/* Sets values to random numbers, and moments and gradients to zero. */
+/* Sets the values of the parameters to random numbers, and their moments and gradients to zero. */
 static int start_params(bench *b, aoei_params *p, aoe_error *err) {
     aoei_tensor_zero(b->ctx, p->grad);
     aoei_tensor_zero(b->ctx, p->m);
@@ -242,7 +243,7 @@ static void infer(bench *b) {
     aoei_encoder_pool(b->ctx, &b->config, b->pooled, b->config.arch->default_pooling, last, batch, &b->state);
 }
 
-/* Runs one forward pass in inference, or one training step. */
+/* Runs one operation of the selected mode: inference, a training step or a pretraining step. */
 static int run_once(bench *b, uint64_t run, aoe_error *err) {
     if (b->o->mode == AOE_BENCH_INFER) {
         infer(b);

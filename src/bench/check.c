@@ -26,7 +26,7 @@ static void add_comparison(aoei_check *c, double difference2, double reference2)
     const double difference = sqrt(difference2), reference = sqrt(reference2);
     const double error = reference < SMALL_REFERENCE ? difference * (c->tolerance / SMALL_REFERENCE) : difference / reference;
     c->compared++;
-    if (!(error <= c->worst)) /* larger, or NaN */
+    if (!(error <= c->worst)) /* the error is larger than the worst one so far, or NaN */
         c->worst = isnan(c->worst) ? c->worst : error;
 }
 

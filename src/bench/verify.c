@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_verify: finds golden cases in a directory and runs them with verify_model.c and verify_objectives.c. If the architecture
- * of the given directory is not supported, this is an error; a subfolder with an unsupported architecture is skipped with a
+ * aoe_verify: finds golden cases in a directory and runs them with verify_model.c and verify_objectives.c. aoe_verify fails if
+ * the architecture of the given directory is not supported. It skips subfolders with an unsupported architecture and logs a
  * warning.
  */
 #include "aoe_eval.h"

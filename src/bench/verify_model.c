@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Golden cases of one architecture. A folder contains config.json, model.safetensors, cases.json and expected.safetensors.
- * cases.json has texts and pairs as lists of token ids, losses, and the losses and gradient norms of ten AdamW steps (the
- * trace). expected.safetensors has the hidden states of every layer, the vectors of every pooling, and the gradients of every
- * parameter for each objective. If there is a folder adapter/, expected.safetensors also has the last hidden states and the
- * gradients with adapters. No tokenizer is needed.
+ * cases.json contains texts and pairs as lists of token ids, the expected losses, and the trace, which consists of the losses
+ * and gradient norms of ten AdamW steps. expected.safetensors contains the hidden states of every layer, the vectors of every
+ * pooling, and the gradients of every parameter for each objective. If there is a folder adapter/, expected.safetensors also
+ * contains the last hidden states and the gradients with adapters. No tokenizer is needed.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -33,7 +33,8 @@ typedef struct tolerances {
 } tolerances;
 
 /* In pre-norm architectures the residual stream is never normalized. With the random weights of the golden cases, ten steps
- * therefore amplify rounding errors 10 to 80 times. In bf16, only the first step of the trace is compared for them. */
+ * therefore amplify rounding errors 10 to 80 times. In bf16, only the first step of the trace is compared for these
+ * architectures. */
 static const tolerances allowed[] = {
     [AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4, SIZE_MAX}, [AOEI_BF16] = {1e-2, 1e-2, 5e-2, 1e-2, 3e-2, SIZE_MAX}};
 static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1};
@@ -207,7 +208,7 @@ static void fill(golden *g, const id_texts *t) {
         aoei_batch_add(&g->step.buffer, t->ids + t->offsets[i], t->offsets[i + 1] - t->offsets[i], (uint32_t)i);
 }
 
-/* Compares got[n] with the expected tensor. A missing tensor or a different size is an error. */
+/* Compares got[n] with the expected tensor. Fails if the tensor is missing or has a different size. */
 static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != n)
@@ -421,8 +422,8 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Checks the steps of the trace: AdamW on the batch of pairs with the loss cosine + angle + ibn-isp, and with weight decay for
- * every parameter. */
+/* Checks the steps of the trace. They are AdamW steps on the batch of pairs with the loss cosine + angle + ibn-isp. Weight
+ * decay applies to every parameter. */
 static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
     const json_t *betas = json_object_get(adamw, "betas");

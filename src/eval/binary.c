@@ -63,7 +63,8 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return 0;
 }
 
-/* Computes the metrics of one table. cosine: [pairs]; label and positive: [pairs], workspace. */
+/* Computes the metrics of one table. cosine: [number of pairs] cosines of the pairs. label and positive: [number of pairs]
+ * workspace. */
 static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine, double *label,
                            uint8_t *positive, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);

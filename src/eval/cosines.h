@@ -23,8 +23,8 @@ typedef struct aoei_text_pairs {
 /* Checks that every text has at least one token. Errors: AOE_EFORMAT with file and line. */
 int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, aoe_error *err);
 /* Writes the cosine of each pair to cosine[c->n]. Sets *truncated to the number of texts that were truncated to the maximum
- * length; a text that occurs in several pairs counts once per pair. p counts the pairs; it may be NULL. Errors: those of the
- * model, with file and line; AOE_ECANCELLED. */
+ * length; a text that occurs in several pairs counts once per pair. p: progress, counted in pairs; may be NULL. Errors: those
+ * of the model, with file and line; AOE_ECANCELLED. */
 int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,
                  aoe_error *err);
 

@@ -16,7 +16,7 @@ struct aoe_dev_set {
     aoe_pairs *pairs;     /* labeled pairs; owned */
     aoei_log log;         /* log of the context, for warnings */
     double pearson;       /* Pearson correlation of the latest evaluation; NaN before the first one */
-    int warned_truncated; /* 1: the warning about truncated texts, which is logged once, was logged */
+    int warned_truncated; /* 1: the warning about truncated texts has been logged; it is logged only once */
 };
 
 /* Logs how many rows were skipped or dropped. Errors: AOE_EFORMAT if all labels are equal. */

@@ -32,8 +32,8 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoei_embedder_adapter *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    /* Without a tokenizer, aoe_embed reports the error. Some models accept texts without tokens, so their texts are not
-     * counted. */
+    /* Texts are not counted in two cases. Without a tokenizer, aoe_embed reports the error. If the model accepts texts without
+     * tokens, the check is not needed. */
     if (!t || aoei_allows_no_tokens(m))
         return 0;
     aoe_model_info info;

@@ -18,7 +18,7 @@
 #include "nn/rows.h"
 #include "stats/ranking.h"
 
-enum { EMBED = 4096, SEARCH = 1024 }; /* number of texts per call of embed; number of queries per search */
+enum { EMBED = 4096, SEARCH = 1024 }; /* EMBED: number of texts per call of embed; SEARCH: number of queries per search */
 
 /* State of the evaluation of one input. */
 typedef struct search {
@@ -56,8 +56,8 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
     return valid ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
 }
 
-/* Returns the number of nearest texts to search per query. It includes one for the query itself, which may be removed from the
- * list. */
+/* Returns the number of nearest texts to search per query. It is larger than the metrics need by at least one, because the
+ * query itself may be removed from the list. It never exceeds the number of texts. */
 static size_t count_neighbors(const search *s) {
     size_t k = s->o->top;
     for (size_t i = 0; i < s->o->n_recall; i++)

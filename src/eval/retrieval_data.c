@@ -80,7 +80,8 @@ static size_t find_groups(const named_example *sorted, size_t n, group *groups) 
     return count;
 }
 
-/* Appends text `which` of a group as a query with its relevant texts. The arrays must have space for them. */
+/* Appends text `which` of a group as a query with its relevant texts. count_query: 1 if the query itself is a relevant text.
+ * The caller has allocated d->query and d->relevant with enough elements. */
 static void add_group_query(aoei_retrieval_data *d, const named_example *sorted, const group *g, size_t which,
                             int count_query) {
     const uint32_t own = sorted[g->first + which].index;
@@ -203,7 +204,7 @@ static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const cha
     return AOEI_BAD_ROW;
 }
 
-/* A function that stores one row of a table. Returns 0, AOEI_BAD_ROW or an error. */
+/* A function that stores one row of a table. n: number of selected columns. Returns 0, AOEI_BAD_ROW or an error. */
 typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err);
 
 static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t needed, row_fn fn, void *user,
@@ -259,7 +260,7 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_
                                 err);
 }
 
-/* Reads the entries of DIR/NAME and sorts their ids into *sorted, owned by the caller. A duplicate id is an error. */
+/* Reads the entries of DIR/NAME and sorts their ids into *sorted, owned by the caller. Fails if an id occurs twice. */
 static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named_example **sorted, const char *dir, const char *name,
                         const char *const *columns, int skip_bad_rows, aoe_error *err) {
     char *path = NULL;

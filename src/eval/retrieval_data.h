@@ -40,8 +40,8 @@ typedef struct aoei_retrieval_data {
 } aoei_retrieval_data;
 
 /* Reads input i of n paths: a table, or a folder with corpus.jsonl. The caller frees *d, even if the function fails. Errors:
- * AOE_EFORMAT with file and line (no group of two texts; a duplicate id; a judgment with an unknown id, unless
- * o->table.skip_bad_rows is set; no relevant text); those of reading tables. */
+ * AOE_EFORMAT with file and line if no group has two texts, if an id occurs twice, if a judgment has an unknown id (unless
+ * o->table.skip_bad_rows is set), or if no query has a relevant text. Errors of reading tables are also returned. */
 int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t n, size_t i, const aoe_retrieval_options *o,
                         aoe_error *err);
 void aoei_retrieval_free(aoei_retrieval_data *d); /* accepts a zeroed struct */

@@ -21,7 +21,8 @@ static const char input_prefix[] = "STS.input.";
 static const char gold_prefix[] = "STS.gs.";
 static const char suffix[] = ".txt";
 
-/* Returns the part SUBSET of a file name of the form PREFIX SUBSET .txt; its len is 0 if the name does not have this form. */
+/* If the file name consists of `prefix`, a subset name and ".txt", returns the subset name. Otherwise returns a text with len
+ * 0. */
 static aoe_text subset_of(const char *name, const char *prefix) {
     size_t n = strlen(name), p = strlen(prefix), s = strlen(suffix);
     if (n <= p + s || strncmp(name, prefix, p) != 0 || strcmp(name + n - s, suffix) != 0)
@@ -29,7 +30,8 @@ static aoe_text subset_of(const char *name, const char *prefix) {
     return (aoe_text){name + p, n - p - s};
 }
 
-/* Returns the path DIR/PREFIX NAME .txt, owned by the caller; NULL if memory runs out. */
+/* Returns the path of the file in dir whose name consists of `prefix`, `name` and ".txt", owned by the caller; NULL if memory
+ * runs out. */
 static char *file_of(const char *dir, const char *prefix, const char *name) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s%s", dir, prefix, name, suffix);

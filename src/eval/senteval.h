@@ -25,9 +25,10 @@ typedef struct aoei_senteval {
     size_t without_input;         /* number of files with gold scores that have no input file */
 } aoei_senteval;
 
-/* Reads all subsets of dir into *s, which the caller frees. skip_bad_rows: as in aoe_table_options. Errors: AOE_EFORMAT (no
- * SentEval files; an input file without a gold file; different numbers of lines; a line without TAB; a score that is not a
- * number; no pair with a score), those of reading files, AOE_ENOMEM. */
+/* Reads all subsets of dir into *s, which the caller frees. skip_bad_rows: as in aoe_table_options. Returns AOE_EFORMAT if the
+ * folder has no SentEval files, if an input file has no gold file, if the two files of a subset have different numbers of
+ * lines, if a line has no TAB, if a score is not a number, or if no pair has a score. Other errors: those of reading files,
+ * AOE_ENOMEM. */
 int aoei_senteval_load(aoei_senteval *s, const char *dir, int skip_bad_rows, aoe_error *err);
 void aoei_senteval_free(aoei_senteval *s); /* accepts a zeroed struct */
 

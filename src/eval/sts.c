@@ -29,8 +29,8 @@ typedef struct row {
     char *name;        /* name in the report; owned */
     aoe_pairs *pairs;  /* pairs; NULL for a total; owned */
     size_t begin, end; /* range [begin, end) in plan.cosine and plan.gold */
-    size_t skipped;    /* number of rows that are not evaluated */
-    size_t empty;      /* number of empty texts */
+    size_t skipped;    /* number of rows of the table that are not evaluated */
+    size_t empty;      /* number of empty texts in the pairs */
     size_t truncated;  /* number of texts truncated to the maximum length; 0 for totals */
 } row;
 
@@ -95,7 +95,7 @@ static int add_folder(plan *l, const char *path, const char *name, const aoe_tab
     for (size_t i = 0; !rc && i < s.n; i++) {
         aoei_senteval_subset *subset = &s.subset[i];
         aoe_pairs *pairs = subset->pairs;
-        subset->pairs = NULL; /* the row owns it from here */
+        subset->pairs = NULL; /* add_row takes ownership of the pairs */
         rc = add_row(l, AOE_STS_SUBSET, name, subset->name, pairs, err);
         if (rc)
             break;

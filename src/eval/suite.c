@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The STS suite: every available test set is evaluated with the three aggregation settings of SentEval (all, mean, wmean),
- * followed by the average over the sets. Each year of SemEval consists of exactly the subsets listed in suite_sets.c. A
- * missing subset is an error. Other subsets are ignored and counted.
+ * followed by the average over the sets. Each year of SemEval consists of exactly the subsets listed in suite_sets.c. The
+ * evaluation fails if one of these subsets is missing. It ignores other subsets and counts them.
  */
 #include "eval/suite.h"
 
@@ -31,7 +31,7 @@ typedef struct set {
     size_t skipped[AOEI_SUITE_PARTS];  /* number of skipped lines of each part */
     size_t n;                          /* number of parts: subsets, or 1 for a single file */
     size_t pairs;                      /* number of pairs of all parts */
-    size_t ignored; /* number of subsets that do not belong to the suite and of gold files without an input file */
+    size_t ignored; /* number of ignored files: subsets that do not belong to the suite, and gold files without an input file */
 } set;
 
 /* State of aoei_suite_run. */

@@ -64,7 +64,7 @@ void aoei_batches_destroy(aoei_batches *b) {
 }
 
 /* Fills b->order with the examples of a source in random order and returns their number. Each example occurs floor(weight)
- * times, and the examples of a random subset once more. */
+ * times, and each example of a random subset occurs once more. */
 static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     const size_t m = examples_of(&b->sources[source]), n = b->sources[source].data.n, whole = m / n * n;
     aoei_rng rng;
@@ -82,7 +82,8 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* Draws one of the alternative texts of a position, preferably one that is not identical to the texts of group `other`. */
+/* Draws one of the alternative texts of a position at random. A text of the group `other` is drawn only if the position has no
+ * other texts. */
 static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
     const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;
@@ -98,7 +99,8 @@ static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint
             return (uint32_t)(first + i);
 }
 
-/* Draws the texts of an example and stores their indices in text[arity]. */
+/* Draws the texts of an example and stores their indices in text[arity]. If possible, the other texts of the example are not
+ * identical to its first text. */
 static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, uint32_t *text) {
     const size_t position = example * d->arity;
     text[0] = draw(d, rng, position, UINT32_MAX);
@@ -106,8 +108,8 @@ static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, u
         text[r] = draw(d, rng, position + r, d->groups[text[0]]);
 }
 
-/* Adds the texts of an example to the batch with the number `batch` and returns 1. Returns 0, and adds nothing, if the batch
- * already contains one of them. */
+/* Adds the texts of an example to the batch with the number `batch` and returns 1. If the batch already contains a text that is
+ * identical to one of these texts, adds nothing and returns 0. */
 static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
     for (size_t r = 0; r < d->arity; r++)
         if (stamp[d->groups[text[r]]] == batch)
@@ -117,7 +119,8 @@ static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, 
     return 1;
 }
 
-/* A batch stays incomplete after TRIES * batch_size examples could not be added to it, so that the planning time is linear. */
+/* After TRIES * batch_size examples have been rejected for a batch, the batch stays incomplete. This limit keeps the planning
+ * time linear in the number of examples. */
 #define TRIES 64
 
 /* Plans the batches of a source. *n_batches and *n_picks are the numbers of batches and examples planned so far; both are
@@ -128,14 +131,14 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
     const int distinct = b->sources[source].distinct;
     const size_t m = order_source(b, source, substream), n_planned = batches_of(b, source);
     size_t next = 0, begin = 0,
-           end = 0; /* next: next example in `order`; begin, end: range of `queue` with the examples that wait for a batch */
+           end = 0; /* next: index in `order` of the next example; queue[begin, end): examples that earlier batches rejected */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
     for (size_t k = 0; k < n_planned; k++) {
         aoei_planned_batch *batch = &b->batch[*n_batches];
         *batch = (aoei_planned_batch){.source = (uint32_t)source, .first = *n_picks};
-        size_t rejected_end = begin, i = begin; /* queue[begin..rejected_end) are examples that this batch could not take */
+        size_t rejected_end = begin, i = begin; /* queue[begin, rejected_end): examples that this batch rejected */
         while (batch->n < b->batch_size && rejected_end - begin < TRIES * b->batch_size && (i < end || next < m)) {
             const size_t example = i < end ? b->queue[i++] : b->order[next++];
             uint32_t *text = b->text[*n_picks];

@@ -2,7 +2,7 @@
  * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of the run:
  *   trainer.json           progress, and the options that affect the result
  *   optimizer.safetensors  AdamW moments m and v of all parameters, each as one flat tensor
- *   best.safetensors       the best weights so far as one flat tensor, unless they are the weights of this step
+ *   best.safetensors       best weights so far, as one flat tensor; absent if they are the weights of this step
  *   head.safetensors       the training head of the method, which is not part of the model
  * A checkpoint is written to .step-N and renamed when all files are on disk, so a directory named step-N is always complete.
  */
@@ -35,7 +35,8 @@ char *aoei_checkpoints_dir(const char *output) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes n one-dimensional tensors of params->count elements. They are copied slice by slice to save memory. */
+/* Writes n one-dimensional tensors of params->count elements. The tensors are copied in slices of at most SLICE elements, so
+ * that no full copy is in memory. */
 static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
                       const aoei_tensor *tensors, size_t n, aoe_error *err) {
     const size_t count = t->params->count;
@@ -80,7 +81,8 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
-/* Writes the weight and the bias of the training head, if the method has one. They are small, so each is copied at once. */
+/* Writes the weight and the bias of the training head, if the method has one. Both tensors are small, so they are not copied in
+ * slices. */
 static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
     const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD), cells = c->head_rows * c->head_cols;
@@ -217,8 +219,8 @@ done:
 
 /* ---------------------------------------------------------------- reading */
 
-/* Sets *path to the checkpoint with the largest step below `before` (owned by the caller, aoei_free) and *step to this step.
- * If there is none, sets *path to NULL. */
+/* Finds the checkpoint with the largest step below `before`. Sets *path to its directory, which the caller frees with
+ * aoei_free, and *step to its step. If there is no such checkpoint, sets *path to NULL. */
 static int find_before(char **path, uint64_t *step, uint64_t before, const char *output, aoe_error *err) {
     *path = NULL;
     char *dir = aoei_checkpoints_dir(output);
@@ -265,8 +267,8 @@ static int check_file(const char *path, aoe_error *err) {
     return code;
 }
 
-/* Checks the files of a checkpoint. Returns AOE_EFORMAT or AOE_ENOENT if one is damaged or missing. Other errors mean that the
- * check itself failed. */
+/* Checks the files of a checkpoint. Returns AOE_EFORMAT if a file is damaged and AOE_ENOENT if a file is missing. Any other
+ * error means that the check itself failed. */
 static int check_files(const char *dir, aoe_error *err) {
     static const char *const needed[] = {"trainer.json", MOMENTS_FILE};
     char **names;
@@ -363,8 +365,8 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     return code;
 }
 
-/* Copies the one-dimensional tensor `name` of the safetensors file `file` to `to` [1, params->count]. slice: [SLICE],
- * workspace. */
+/* Copies the one-dimensional tensor `name` of the open safetensors file s to `to` [1, params->count]. file: path of s for
+ * messages. slice: [SLICE] workspace. */
 static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
                      const char *name, aoe_error *err) {
     const size_t count = t->params->count;
@@ -476,8 +478,8 @@ static int fail_option(const char *key, const json_t *now, const json_t *before,
     return code;
 }
 
-/* Checks that the options of this run (now) equal those of the checkpoint (before). An option that only one of them contains
- * is a difference. */
+/* Checks that the options of this run (`now`) equal the options of the checkpoint (`before`). An option that only one of the
+ * two records contains counts as different. */
 static int check_options(const json_t *now, const json_t *before, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;

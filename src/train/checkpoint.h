@@ -9,8 +9,8 @@
 #include "train/trainer.h"
 
 /* Writes the checkpoint OUTPUT/checkpoints/step-N of the current step N, and removes all checkpoints except the newest
- * o->keep_checkpoints. The directory gets its name only when it is complete. Sets *path to the directory, owned by the caller
- * (aoei_free). */
+ * o->keep_checkpoints. The directory is written under a temporary name and renamed when it is complete. Sets *path to the
+ * directory, owned by the caller (aoei_free). */
 int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err);
 /* Sets *path to the newest complete checkpoint in an output directory, owned by the caller (aoei_free), or to NULL if there is
  * none. */
@@ -21,8 +21,8 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err);
  * AOE_ENOMEM. */
 int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log, aoe_error *err);
 /* Restores the progress, the AdamW moments, the best weights and the training head from a checkpoint. The current weights are
- * not read here: the checkpoint was opened as the model t->base. Errors: AOE_EARG (an option differs from the checkpoint),
- * AOE_EFORMAT (a file is damaged). */
+ * not read here, because the caller has already opened the checkpoint as the model t->base. Errors: AOE_EARG (an option differs
+ * from the checkpoint), AOE_EFORMAT (a file is damaged). */
 int aoei_checkpoint_read(aoei_trainer *t, const char *path, aoe_error *err);
 /* Returns the path of the checkpoints folder of an output directory, owned by the caller (aoei_free); NULL if memory runs
  * out. */

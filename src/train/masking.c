@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Whole-word masking. The words of a sequence are considered in random order, and each word that does not exceed the remaining
- * number of tokens to select is selected, as in create_masked_lm_predictions of google-research/bert.
+ * Whole-word masking. The words of a sequence are visited in random order. A word is selected if its tokens do not exceed the
+ * number of tokens that remain to be selected, as in create_masked_lm_predictions of google-research/bert.
  */
 #include "train/masking.h"
 
@@ -17,8 +17,9 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     m->rate = rate;
     m->mask = -1;
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
-    m->vocab =
-        m->vocab < model->config.vocab ? m->vocab : model->config.vocab; /* the tokenizer may have more tokens than the model */
+    m->vocab = m->vocab < model->config.vocab
+                   ? m->vocab
+                   : model->config.vocab; /* ids that only the tokenizer or only the model has are not used */
     m->longest = longest;
     for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
         m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));
@@ -74,7 +75,7 @@ static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size
     return end;
 }
 
-/* Returns the token id that replaces a selected token. */
+/* Returns the token id that replaces a selected token: [MASK], a random word token, or the token itself. */
 static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
     const double u = aoei_rng_uniform(rng);
     if (u < 0.8)
@@ -95,7 +96,7 @@ size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, si
     const double target_count = nearbyint(m->rate * (double)maskable);
     const size_t budget = target_count < 1 ? 1 : (size_t)target_count;
     aoei_rng_shuffle(rng, m->words, n_words);
-    memset(target, 0, n * sizeof *target); /* first used as flags: 1 for each selected token */
+    memset(target, 0, n * sizeof *target); /* until the loop below stores the ids, target[i] is 1 if token i is selected */
     for (size_t w = 0; w < n_words && n_selected < budget; w++) {
         const size_t end = word_end(m, ids, n, m->words[w]);
         if (n_selected + (end - m->words[w]) > budget)

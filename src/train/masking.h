@@ -28,8 +28,9 @@ void aoei_masking_destroy(aoei_masking *m); /* accepts a zeroed struct */
 /* Returns the number of tokens among ids[n] that may be selected for prediction: all except special tokens and [UNK]. */
 size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n);
 /* Masks ids[n] in place. Writes the positions of the selected tokens in ascending order to index[n], and their original ids to
- * target[n]. Returns the number of selected tokens: max(1, round(rate * number of selectable tokens)), or fewer if whole words
- * do not add up to this number. The result depends only on the ids and the state of the generator. */
+ * target[n]. Returns the number of selected tokens. It is at most max(1, round(rate * number of selectable tokens)). It is
+ * smaller if the remaining words have too many tokens, and 0 if no token is selectable. The result depends only on the ids and
+ * the state of the generator. */
 size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index, int32_t *target);
 
 #endif

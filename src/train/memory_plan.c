@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the memory that inference and training need for a batch. It runs the code that lays out memory on measuring arenas,
- * which only add up sizes (base/arena.h), and the code that decides how each weight is stored. The results therefore equal the
- * allocations of the model, the embedder and the trainer.
+ * Computes the memory that inference and training need for a batch. The functions that lay out memory are called with measuring
+ * arenas, which only add up sizes (base/arena.h). The function that decides how each weight is stored is called for every
+ * weight. The results therefore equal the allocations of the model, the embedder and the trainer.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -22,7 +22,8 @@
 
 #include <string.h>
 
-/* Bytes of the activations of an encoder in total, and of those that are kept from the forward to the backward pass. */
+/* Bytes of the activations of an encoder. `all`: all activations. `kept`: only the activations that the forward pass keeps for
+ * the backward pass. */
 typedef struct encoder_bytes {
     size_t all, kept;
 } encoder_bytes;
@@ -54,7 +55,8 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     return rc;
 }
 
-/* Sets plan->objectives: the workspace of the objectives, the vectors, their gradients and their copies for the objectives. */
+/* Sets plan->objectives to the bytes of the workspace of the objectives, of the vectors and their gradients, and of the copies
+ * of the vectors that the objectives use. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
     const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
     size_t vectors;
@@ -65,7 +67,7 @@ static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t 
     return 0;
 }
 
-/* Sets plan->evaluation: the copy of the best weights, and the embedder. */
+/* Sets plan->evaluation to the bytes of the copy of the best weights and of the embedder. */
 static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_error *err) {
     aoe_embedder_options o;
     size_t embedder;
@@ -86,7 +88,8 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
     return 0;
 }
 
-/* Returns the data type in which a weight is stored: read from the file of an open model, or o->storage for a shape. */
+/* Returns the data type in which a weight is stored. If m is an open model, this is the type in its weight file. If m is only a
+ * shape, this is the type that o->storage selects. */
 static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
     if (m->files.tensors)
         return m->files.tensors[index]->dtype;
@@ -95,8 +98,8 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
                                                              : AOEI_ST_F32;
 }
 
-/* Computes the bytes of the weights, adapters excluded. *in_file: weights used directly in the mapped file; *allocated: weights
- * in allocated memory. */
+/* Sets *in_file to the bytes of the weights that are used directly in the mapped file, and *allocated to the bytes of the
+ * weights in allocated memory. Adapters are not included. */
 static void measure_weights(size_t *in_file, size_t *allocated, const aoe_model *m, const aoe_plan_options *o,
                             const aoei_open_mode *p) {
     static const aoe_storage storage_of[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,

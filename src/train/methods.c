@@ -25,7 +25,7 @@ enum { MAX_CLASSES = 10000 };
 typedef struct method {
     const char *name;      /* name in options and messages */
     unsigned kinds;        /* kinds of examples that the method supports, a combination of KIND bits */
-    int positives_only;    /* 1: of labeled pairs, only the positive ones are used */
+    int positives_only;    /* 1: only the positive pairs of labeled data are used */
     const char *supported; /* data that the method supports, as text for messages */
 } method;
 
@@ -136,8 +136,8 @@ static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_
     return code;
 }
 
-/* Returns the lowest label of a positive pair: the threshold of the file or, if it is not set, of the run; if neither is set,
- * lowest + 0.8 * (highest - lowest). */
+/* Returns the lowest label of a positive pair. If the file has a threshold, it is used; otherwise the threshold of the run is
+ * used. If neither is set, the lowest label is lowest + 0.8 * (highest - lowest). */
 static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
     const double option = aoei_is_auto(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
     return aoei_positive_threshold(option, lowest, highest);
@@ -196,7 +196,7 @@ static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_
     if (o->method == AOE_METHOD_CONTRASTIVE)
         j.w_cosine = j.w_angle = 0;
     if (is_simcse(o->method) && kind == AOE_EXAMPLES_TRIPLETS)
-        j.w_cln = 2; /* aoe_contrastive multiplies this term by w_cln / 2 */
+        j.w_cln = 2; /* gives the factor 1, because aoe_contrastive multiplies this term by w_cln / 2 */
     else if (is_simcse(o->method))
         j.w_ibn = 1;
     return j;
@@ -212,7 +212,8 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
                      kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
 }
 
-/* Checks the labels of pairs, and sets the threshold of positive pairs for the in-batch negatives. */
+/* Sets the threshold of positive pairs. Fails if all labels are equal although the cosine or angle objective is used, or if no
+ * pair is positive although the in-batch negatives are used. */
 static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *j, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
     const aoe_objective_options *g = &file_loss->objective;
@@ -231,7 +232,8 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
     return AOE_OK;
 }
 
-/* Sets the divisor that converts labels to target cosines. */
+/* Sets file_loss->label_scale, the divisor that converts labels to target cosines. Fails if it is not positive or if it is
+ * below the highest label. */
 static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
                            aoe_error *err) {
     file_loss->loss = AOEI_STEP_REGRESSION;

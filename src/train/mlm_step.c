@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The masked-language-model step. Logits are computed for one block of masked tokens at a time, so that the logits take at
- * most LOGIT_BYTES for any batch size (more only if MIN_BLOCK rows need more).
+ * The masked-language-model step. Logits are computed for one block of masked tokens at a time, so that they take at most
+ * LOGIT_BYTES for any batch size. A block has at least MIN_BLOCK rows, so the logits take more for very large vocabularies.
  */
 #include "train/mlm_step.h"
 
@@ -91,7 +91,8 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Returns the arguments for the part of the head before its last matmul, which processes the masked tokens of the chunk. */
+/* Returns the arguments of the transform of the head. The transform computes the input of the last matmul of the head for the
+ * masked tokens of the chunk. */
 static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
     const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
     return (aoei_mlm_transform){.ctx = s->ctx,
@@ -121,8 +122,8 @@ static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_
     s->config.arch->encoder->mlm_forward(&t);
 }
 
-/* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, also computes their d_normed and
- * adds the gradients of the last matmul and its bias. */
+/* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, also computes the rows of
+ * s->d_normed for these tokens and adds to the gradients of the weight and the bias of the last matmul. */
 static void compute_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
     const size_t bias = aoei_head_slot(&s->config, AOEI_HW_DECODER_BIAS);
     const aoei_tensor *w = s->params.values, *g = s->params.grads;

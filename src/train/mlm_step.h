@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * One step of masked-language-model pretraining (Devlin et al. 2019, section 3.1; BertForMaskedLM in modeling_bert.py of
  * Hugging Face transformers): forward pass of the encoder, prediction head for the masked tokens only, cross entropy, and
- * backward pass. The caller reads the files and masks the tokens. A large batch is processed in chunks; their gradients are
- * accumulated token by token.
+ * backward pass. The caller reads the files and masks the tokens. A large batch is processed in chunks. Each chunk adds its
+ * gradients to the gradients of the preceding chunks, so the division into chunks can change the rounding.
  *
  * With the token embeddings E, the head computes
  *   rows = last_hidden_state[masked positions]; h = norm(gelu(rows W^T + b)); logits = h E^T + c
@@ -23,7 +23,7 @@ typedef struct aoei_mlm_step_options {
     int recompute;   /* 1: the backward pass recomputes the activations of each layer */
 } aoei_mlm_step_options;
 
-/* The memory of the steps. */
+/* Parameters and buffers that all training steps use. */
 typedef struct aoei_mlm_step {
     aoe_context *ctx;           /* threads and kernels; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */

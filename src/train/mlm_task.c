@@ -50,9 +50,9 @@ typedef struct mlm_task {
     size_t epoch;           /* index of the epoch, counted from 0; (size_t)-1: none */
     size_t drawn;           /* number of sequences drawn so far */
     aoei_rng rng;           /* random generator of the draws */
-    int32_t **buffer; /* [o->shuffle] shuffle buffer; each entry is an owned array: the length of a sequence, then its token
-                         ids; owned */
-    size_t buffered;  /* number of sequences in the shuffle buffer */
+    int32_t **buffer;       /* [o->shuffle] shuffle buffer; each entry is an owned array that contains the length of a sequence,
+                               followed by its token ids; owned */
+    size_t buffered;        /* number of sequences in the shuffle buffer */
     /* State of the current step. */
     sequence_list batch; /* sequences of the step, masked */
     uint32_t *index;     /* [capacity] masked positions of all sequences, each counted from the start of its sequence; owned */
@@ -234,8 +234,8 @@ static void end_epoch(mlm_task *p) {
         aoei_free(p->buffer[--p->buffered]);
 }
 
-/* Reads the next sequence into a new array *out: its length, then its token ids; owned by the caller. *out is NULL at the end
- * of the epoch. */
+/* Reads the next sequence. Sets *out to a new array, owned by the caller, that contains the length of the sequence, followed by
+ * its token ids. At the end of the epoch, sets *out to NULL. */
 static int read_sequence(mlm_task *p, int32_t **out, aoe_error *err) {
     const int32_t *ids;
     size_t n;
@@ -263,8 +263,8 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
     return rc;
 }
 
-/* Removes a random sequence from the shuffle buffer (*out, owned by the caller) and puts the next sequence of the epoch into
- * its place. */
+/* Removes a random sequence from the shuffle buffer and sets *out to it; the caller owns it. The next sequence of the epoch is
+ * stored in its place. */
 static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     *out = NULL;
     if (p->buffered == 0)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns the length of the next longer prefix of path that ends with a complete component. length: length of a prefix. */
+/* Given the length of a prefix of path, returns the length of the next longer prefix that ends with a complete component. */
 static size_t next_prefix_length(const char *path, size_t length) {
     length += strspn(path + length, "/");
     return length + strcspn(path + length, "/");

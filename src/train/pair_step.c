@@ -126,7 +126,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Returns the texts [first, first + n) of the batch as a batch of their own, whose arrays are borrowed from s. */
+/* Returns the texts [first, first + n) of the batch as a separate batch. Its arrays are borrowed from s. */
 static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     const aoei_batch *all = &s->buffer.batch;
     const uint32_t begin = all->offsets[first];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Fine-tuning on labeled pairs, positives and triplets from one or several files, as a task of the trainer (trainer.h).
- * batch_plan.h selects the examples of a batch, and methods.h its loss. A teacher adds a distillation term. The texts of all
- * accumulated batches of a step are numbered consecutively, because the dropout mask of a text depends on its number in the
- * step.
+ * batch_plan.h selects the examples of a batch, and methods.h selects the loss of the batch. A teacher adds a distillation
+ * term. The texts of all accumulated batches of a step are numbered consecutively, because the dropout mask of a text depends
+ * on its number in the step.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -24,7 +24,7 @@
 
 enum { MAX_WEIGHT = 10000 };
 
-/* The state of a fine-tuning run. */
+/* The state of a fine-tuning run. B: maximum number of examples of a batch. */
 typedef struct pair_task {
     aoei_task task;             /* functions that the trainer calls */
     const aoe_train_options *o; /* options, already checked; borrowed */
@@ -130,7 +130,7 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
 }
 
 /* Loads every file and checks that its method supports it. files: [n_data], zeroed; the caller frees the examples. The texts
- * are kept there only if there is a teacher. */
+ * stay in `files` only if there is a teacher, which embeds them. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
@@ -213,8 +213,8 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     return NULL;
 }
 
-/* Adds the options of the teacher to the record r. It includes a fingerprint of the vectors of the teacher, because they
- * affect the result. Returns non-zero if memory runs out. */
+/* Adds the options of the teacher to the record r. They include a fingerprint of the vectors of the teacher, because the
+ * vectors affect the result. Returns non-zero if memory runs out. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
     const int given = p->has_teacher;
@@ -276,7 +276,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         const int code = aoei_dataset_batch_tokens(d, n, &max_tokens, err);
         if (code)
             return code;
-        /* a file with a weight above 1 may contribute its longest example several times */
+        /* if the weight is above 1, a batch may contain the longest example several times */
         if (p->sources[i].weight > 1 && max_tokens < n * d->arity * d->longest)
             max_tokens = n * d->arity * d->longest;
         max_tokens *= p->losses[i].copies;
@@ -319,8 +319,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Copies a batch to the buffer of the step, and sets its labels, its groups and its teacher's vectors. text: number of its
- * first text in the step. Returns the number of the next text. */
+/* Copies a batch to the buffer of the step, and sets its labels, its groups and its teacher's vectors. text: number of the
+ * batch's first text in the step. Returns the number of the next text. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
     const aoei_file_loss *file_loss = &p->losses[batch->source];

@@ -25,7 +25,7 @@ struct aoei_sequences {
     aoei_table *table;              /* current file; NULL between files; owned */
     size_t file;                    /* index of the next file to open */
     size_t skipped;                 /* number of bad rows skipped so far */
-    /* State of the current block. */
+    /* State of the current block and of the current sequence. */
     aoei_buffer bytes;       /* concatenated texts of the block; owned */
     size_t *end;             /* [BLOCK_TEXTS] end of each text in `bytes`; owned */
     size_t *line;            /* [BLOCK_TEXTS] line number of each text in its file; owned */
@@ -120,7 +120,8 @@ static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads texts of one file into the block, until the block is full or the file ends. */
+/* Replaces the block by the next texts of the current file, until the block is full or the file ends. If the file has no
+ * further texts, opens the next file. After the last file, s->n_texts is 0. */
 static int read_block(aoei_sequences *s, aoe_error *err) {
     int rc = AOE_OK;
     aoei_buffer_clear(&s->bytes);
@@ -188,8 +189,9 @@ static size_t remaining_tokens(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
-/* Appends the remaining tokens of the current text to the sequence and returns 1. If the sequence is empty, appends only as
- * many tokens as fit. If it is not empty and they do not all fit, appends nothing and returns 0. */
+/* If the sequence already contains text tokens and the remaining tokens of the current text do not all fit, appends nothing and
+ * returns 0. Otherwise appends the remaining tokens, or as many of them as fit, and the special tokens that end a text, and
+ * returns 1. */
 static int append_text(aoei_sequences *s) {
     const size_t remaining = remaining_tokens(s), used = s->n + s->post->n_after;
     const size_t free_tokens = s->o.max_length > used ? s->o.max_length - used : 0;
@@ -210,7 +212,7 @@ static int append_text(aoei_sequences *s) {
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err) {
     begin(s);
     for (;;) {
-        while (s->text < s->tokens.n && remaining_tokens(s) == 0) /* skip texts whose tokens have all been used */
+        while (s->text < s->tokens.n && remaining_tokens(s) == 0) /* skip texts without tokens */
             s->text++;
         if (s->text == s->tokens.n) {
             const int rc = next_block(s, err);

@@ -26,8 +26,8 @@ typedef struct aoei_sequences aoei_sequences;
  * (max_length leaves no space for text tokens), AOE_ENOMEM. */
 int aoei_sequences_open(aoei_sequences **s, const aoe_model *m, const aoei_sequences_options *o, aoe_error *err);
 void aoei_sequences_close(aoei_sequences *s); /* accepts NULL */
-/* Reads the next sequence. Returns 1 and sets *ids to its token ids [*n], which are valid until the next call; 0 at the end;
- * or an error code with file and line. */
+/* Reads the next sequence and returns 1. Sets *ids to its token ids [*n], which are valid until the next call. Returns 0 after
+ * the last sequence. Error messages contain the file and the line. */
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err);
 size_t aoei_sequences_skipped(const aoei_sequences *s); /* number of bad rows skipped so far */
 

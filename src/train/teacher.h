@@ -14,7 +14,7 @@ typedef struct aoei_teacher {
     const char *dir;      /* model directory, for messages; borrowed */
     size_t dims;          /* number of components of a vector */
     size_t n;             /* number of training files */
-    float **vectors;      /* [n] vectors of each file: an owned array [texts of the file, dims]; owned */
+    float **vectors;      /* [n] for each file an array [texts of the file, dims] of vectors; all arrays are owned */
     uint64_t fingerprint; /* hash of all vectors in order */
 } aoei_teacher;
 

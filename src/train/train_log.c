@@ -25,7 +25,8 @@ struct aoei_train_log {
     char *path; /* path for messages; owned */
 };
 
-/* Appends to out the lines of `data` whose "step" is at most `step`. "done" events and an incomplete last line are dropped. */
+/* Appends to out the lines of `data` whose "step" is at most `step`. Lines of "done" events and an incomplete last line are not
+ * appended. */
 static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step) {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(data + at, '\n', size - at);

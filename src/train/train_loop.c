@@ -249,8 +249,8 @@ static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
     return report_event(t, m, &e, err);
 }
 
-/* Creates the checkpoint directory. If the run does not resume, removes all checkpoints of earlier runs; otherwise removes
- * those that the interrupted run had no time to remove. */
+/* Creates the checkpoint directory. If the run does not resume, removes all checkpoints of earlier runs; otherwise removes old
+ * checkpoints that the interrupted run did not remove. */
 static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
     char *dir = aoei_checkpoints_dir(t->o->output);
     if (!dir)

@@ -15,8 +15,8 @@ typedef struct aoei_dataset {
     size_t n;                /* number of examples */
     size_t arity;            /* texts per example: 1 for plain texts, 2 for pairs and positives, 3 for triplets */
     aoei_token_lists tokens; /* tokens of all texts; alternative texts of a position are adjacent; owned */
-    size_t *first;    /* [n * arity + 1] index of the first text of each position (text1, text2 or query, positive, negative) of
-                         each example; owned */
+    size_t *first;    /* [n * arity + 1] index of the first alternative text of each position of each example; the positions are
+                         text1 and text2, or query, positive and negative; owned */
     double *labels;   /* [n] labels; owned */
     uint32_t *groups; /* [number of texts] number of the group of identical texts to which each text belongs; owned */
     double lowest, highest; /* lowest and highest label */
@@ -25,8 +25,9 @@ typedef struct aoei_dataset {
     uint64_t fingerprint;   /* hash of tokens, alternatives and labels, which detects a changed file */
 } aoei_dataset;
 
-/* Tokenizes the examples e. prompt and doc_prompt are the templates for the first position and for the other positions of an
- * example; NULL: the prompt of the model. Errors: AOE_EFORMAT with file and line. */
+/* Tokenizes the examples e. prompt: template of the texts at the first position of an example. doc_prompt: template of the
+ * texts at the other positions. If a template is NULL, the prompt of the model is used. Errors: AOE_EFORMAT with file and
+ * line. */
 int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                         aoe_error *err);
 void aoei_dataset_destroy(aoei_dataset *d); /* accepts a zeroed struct */
