@@ -14,8 +14,8 @@
 /* The library, other than aoe, that can load a saved model directory. */
 typedef enum aoei_library { AOEI_LIBRARY_SENTENCE_TRANSFORMERS, AOEI_LIBRARY_MODEL2VEC, AOEI_LIBRARY_NONE } aoei_library;
 
-/* Sets of poolings, one bit per pooling, for aoei_arch.poolings: one pooling; all poolings over tokens; all poolings over the
- * cells of RAN models. */
+/* Sets of poolings for aoei_arch.poolings, with one bit per pooling. AOEI_TOKEN_POOLINGS contains all poolings over tokens.
+ * AOEI_CELL_POOLINGS contains all poolings over the cells of RAN models. */
 #define AOEI_POOLING_BIT(pooling) (1U << (pooling))
 #define AOEI_TOKEN_POOLINGS       (AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST) - AOEI_POOLING_BIT(AOE_POOLING_CLS))
 #define AOEI_CELL_POOLINGS        (AOEI_POOLING_BIT(AOE_POOLING_COUNT) - AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST))
@@ -38,9 +38,10 @@ struct aoei_arch {
     void (*defaults)(aoei_encoder_config *c); /* sets the default options, before `read` or `set_shape` is called;
                                                * NULL: all options are 0, and new models cannot be created from sizes */
     int (*read)(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err); /* parses config.json */
-    int (*check)(const aoei_encoder_config *c, const char *file,
-                 aoe_error *err); /* checks the ranges of all options except hidden and vocab; NULL: there are none */
-    int (*write)(const aoei_encoder_config *c, json_t *config);    /* adds the keys of config.json; 0 or AOE_ENOMEM */
+    int (*check)(
+        const aoei_encoder_config *c, const char *file,
+        aoe_error *err); /* checks the ranges of all options except hidden and vocab; NULL: there are no such options */
+    int (*write)(const aoei_encoder_config *c, json_t *config);    /* adds the keys of config.json; returns 0 or AOE_ENOMEM */
     void (*set_shape)(aoei_encoder_config *c, const aoe_shape *s); /* sets the sizes of a new model; NULL if defaults is NULL */
     void (*print_sizes)(const aoei_encoder_config *c, char *out, size_t size); /* prints the sizes for model cards */
 
@@ -56,7 +57,7 @@ struct aoei_arch {
     /* encoding */
     const struct aoei_encoder_ops *encoder;             /* implementation of the encoder */
     size_t (*max_length)(const aoei_encoder_config *c); /* maximum number of tokens of a text, including special tokens */
-    size_t default_length;                              /* default limit of tokens per text; 0: max_length */
+    size_t default_length;                              /* default limit of tokens per text; 0: the result of max_length */
     unsigned poolings;                                  /* supported poolings, combined from AOEI_POOLING_BIT */
     aoe_pooling default_pooling;                        /* pooling of a model directory that specifies none */
     int plain_tokens;      /* 1: texts are tokenized without special tokens, and unknown tokens are dropped */

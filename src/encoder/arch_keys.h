@@ -18,7 +18,8 @@ const char *aoei_activation_name(aoei_activation a);
 int aoei_key_must_be(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err);
 /* Checks that an option is false or missing. why: reason for the error message. */
 int aoei_key_reject_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err);
-/* Adds keys to config and takes ownership of them; NULL means allocation failed. Returns 0 or AOE_ENOMEM. */
+/* Adds the members of `keys` to config and takes ownership of `keys`. Returns 0, or AOE_ENOMEM if memory runs out or if `keys`
+ * is NULL because its allocation failed. */
 int aoei_keys_add(json_t *config, json_t *keys);
 
 /* The members check, set_shape and print_sizes of aoei_arch for transformer encoders. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020). They differ from BERT in three points: positions start at
- * the padding id + 1 (earlier rows of the position table are unused), most models have one token type, and the tensors of
- * the masked-LM head have other names.
+ * the padding id + 1, so the earlier rows of the position table are unused; most models have only one token type; and the
+ * tensors of the masked-LM head have other names.
  */
 #include "encoder/arch_roberta.h"
 

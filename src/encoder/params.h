@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The trainable state of a model: values, gradients and AdamW moments. Each of them is one flat tensor [1, count] in slot
  * order, with one view per slot. Slots start at multiples of 64 bytes; the padding between them stays zero. For bf16 GEMMs,
- * every linear weight also has a packed copy, which the optimizer updates. Frozen weights are not included: the model's own
- * tensors are used for them.
+ * every linear weight also has a packed copy, which the optimizer updates. The flat tensors do not contain frozen weights; the
+ * tensors of the model are used instead.
  */
 #ifndef AOEI_ENCODER_PARAMS_H
 #define AOEI_ENCODER_PARAMS_H
@@ -15,11 +15,12 @@ typedef struct aoei_params {
     size_t n_slots;                /* aoei_slot_count */
     size_t count;                  /* number of floats of each flat tensor, including padding */
     aoei_tensor value, grad, m, v; /* [1, count] values, gradients, first and second moments */
-    aoei_tensor *values, *grads;   /* [n_slots] views of value and grad, in the arena; absent slots are absent tensors */
-    aoei_tensor *ms, *vs;          /* [n_slots] views of m and v, in the arena */
-    aoei_adamw_segment *segments;  /* [n_slots] segments for the optimizer, in the arena */
-    size_t n_tasks;                /* number of parallel tasks of an optimizer step */
-    size_t packed_bytes;           /* bytes of the packed copies */
+    aoei_tensor *values,
+        *grads;           /* [n_slots] views of value and grad, in the arena; the view of an absent slot is an absent tensor */
+    aoei_tensor *ms, *vs; /* [n_slots] views of m and v, in the arena */
+    aoei_adamw_segment *segments; /* [n_slots] segments for the optimizer, in the arena */
+    size_t n_tasks;               /* number of parallel tasks of an optimizer step */
+    size_t packed_bytes;          /* bytes of the packed copies */
 } aoei_params;
 
 /* Lays out the parameters in `arena`; with a measuring arena (base/arena.h), only the size is computed. type: operand type of

@@ -307,7 +307,8 @@ static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tens
         aoei_pool_forward(ctx, out, over_tokens(pooling), none, cells, &b);
 }
 
-/* Stores the gradient of the cells for backward. The last hidden state has no gradient. */
+/* Computes the gradients from which backward starts. For a pooling over cells, these are the gradient of the cells and a zero
+ * gradient of the last hidden state. */
 static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
     if (pooling < AOE_POOLING_CELL_LAST)

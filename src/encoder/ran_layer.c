@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass of one RAN layer (docs/ran.md). Only a cell depends on the previous window. A round is therefore processed
- * in three parts: queries, keys and values of all tokens at once; then the cells, step by step; then the attention of all
- * tokens to the cell and tokens of their window. The row of a cell is computed in its step and, with identical
- * bits, again with the rows of the tokens.
+ * The forward pass of one RAN layer (docs/ran.md). Within a layer, only the cell of a window depends on the previous window. A
+ * round is therefore processed in three parts: queries, keys and values of all tokens at once; then the cells, step by step;
+ * then the attention of all tokens to the cell and tokens of their window. The row of a cell is computed twice, with identical
+ * bits: in its step, and together with the rows of the tokens.
  */
 #include "encoder/ran_layer.h"
 
@@ -252,7 +252,7 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }
 
-/* Runs memory review for tokens [first, first + n); in training for all tokens at once. */
+/* Runs memory review for tokens [first, first + n). In training, this range contains all tokens of the batch. */
 static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;

@@ -40,7 +40,8 @@ aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n);
 aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n);
 /* Returns the dropout at a site (AOEI_RAN_SITE_*) of the layer; its probability p is 0 if there is no dropout. */
 aoei_dropout aoei_ran_dropout(const aoei_ran_pass *p, uint32_t site);
-/* Return the options of the attention within windows, and of the attention of memory review. */
+/* Return the options of two kinds of attention: within windows (aoei_ran_attention) and of memory review
+ * (aoei_ran_review_attention). */
 aoei_attention aoei_ran_attention(const aoei_ran_pass *p);
 aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p);
 /* y = norm(x), with LayerNorm or langml's norm as configured. stats: [n, 2] statistics for backward; absent: not stored. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The backward pass of one RAN layer, in this order: memory review; the tokens of all windows at once; the cells from the
- * last step to the first, which add to the gradients of the keys and values of their windows; the gradients of weights, for
- * tokens and cells together, in text order.
+ * The backward pass of one RAN layer. It processes memory review first, then the tokens of all windows at once. Then it
+ * processes the cells from the last step to the first; each cell adds to the gradients of the keys and values of its window.
+ * Finally, it computes the gradients of the weights for tokens and cells together, in text order.
  */
 #include "encoder/ran_layer_backward.h"
 
@@ -146,7 +146,8 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
     const size_t H = p->H;
     const aoei_attention a = aoei_ran_attention(p);
     aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H));
-    if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* the pooling used only cells, so the outputs have no gradient */
+    if (s->pooled_cells &&
+        p->layer + 1 == p->c->layers) { /* the pooling used only cells, so the gradient of the outputs is 0 */
         aoei_tensor_zero(p->ctx, rows->unit);
         aoei_tensor_zero(p->ctx, rows->o);
         aoei_tensor_zero(p->ctx, rows->glu);
@@ -281,8 +282,8 @@ static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
         aoei_rows_scatter(p->ctx, d_after, aoei_tensor_rows(pooled ? s->pool_last : s->d_first, 0, w->n_texts), w->last);
 }
 
-/* Recomputes the activations that are not kept: with recomputation all activations of the layer, otherwise the queries, keys
- * and values, whose buffers the layers share. */
+/* Recomputes the activations that the forward pass did not keep. With recomputation, these are all activations of the layer.
+ * Otherwise, these are the queries, keys and values, because all layers share their buffers. */
 static void recompute_activations(aoei_ran_pass *p, aoei_tensor x) {
     if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);

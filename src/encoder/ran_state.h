@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Activations and workspace of the recurrent encoder (docs/ran.md), in the arena of the encoder's state. Shape letters: N
- * tokens and C windows of the batch; M rows of a round: N + C in training, at most about aoei_ran_limits.rows in inference; D
- * hidden size; H = heads * head_size. ran_windows.h defines the orders of rows and windows.
+ * Activations and workspace of the recurrent encoder (docs/ran.md), in the arena of the encoder's state. Shape letters: N is
+ * the number of tokens of the batch, C the number of windows of the batch, M the maximum number of rows of a round, D the
+ * hidden size, and H = heads * head_size. In training M = N + C. In inference, M is at most about aoei_ran_limits.rows.
+ * ran_windows.h defines the orders of rows and windows.
  */
 #ifndef AOEI_ENCODER_RAN_STATE_H
 #define AOEI_ENCODER_RAN_STATE_H
@@ -27,7 +28,7 @@ typedef struct aoei_ran_rows {
 
 typedef struct aoei_ran_layer {
     aoei_ran_rows rows;  /* [M] activations of all rows of a round */
-    aoei_ran_rows cells; /* [C] activations of the cells in step order; in inference those of one step */
+    aoei_ran_rows cells; /* [C] activations of the cells in step order; in inference only the cells of one step */
     /* cells, in step order */
     aoei_tensor g;           /* [C, D] raw cells: outputs of the windows for their cells, before the residual */
     aoei_tensor before;      /* [C, D] for each window the raw cell of the previous window of its text */
@@ -68,7 +69,8 @@ typedef struct aoei_ran_state {
     float *host;            /* [D] host copy of `ones` */
     aoei_tensor table;      /* [window rows, head size] float32 cosines and sines of the positions in a window */
     aoei_tensor result;     /* [M, D] outputs of the steps, shared by all layers */
-    aoei_tensor review_q;   /* [N, D] queries of memory review, shared by all layers; in inference of one block of tokens */
+    aoei_tensor review_q;   /* [N, D] queries of memory review, shared by all layers; in inference only the queries of one block
+                               of tokens */
     aoei_tensor review_kv;  /* [C, 2D] keys and values of memory review, shared by all layers */
     aoei_tensor scratch;    /* workspace of the attention */
     aoei_tensor workspace;  /* workspace of the linear layers, for packing (training) */
@@ -86,7 +88,7 @@ typedef struct aoei_ran_state {
     aoei_tensor d_review;    /* [N, D] gradient of `review` */
     aoei_tensor d_review_kv; /* [C, 2D] float32 gradient of `review_kv` */
     aoei_tensor d_kv_pre;    /* [C, 2D] gradient of `kv_pre` */
-    /* copies in text order, for weight gradients, of rows of the windows that are not the first of their texts */
+    /* rows of the windows that are not the first window of their text, copied in text order to compute weight gradients */
     aoei_tensor later_a;     /* [C, D] rows of `carry`, then rows of `g` of the previous windows */
     aoei_tensor later_glu;   /* [C, 2D] rows of d_carry_glu */
     aoei_tensor later_d;     /* [C, D] float32 rows of d_after */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Splits batches into windows, rounds and steps. Texts are grouped so that one window of maximum size of each text of the group
- * fits in one round. The steps of a group are added to a round until it is full, then to the next round. The windows of a text
- * are therefore processed in their order.
+ * Splits batches into windows, rounds and steps. Texts are divided into groups, so that a round has enough rows for one window
+ * of maximum size of every text of a group. The steps of a group are added to a round until it is full, then to the next round.
+ * The windows of a text are therefore processed in their order.
  */
 #include "encoder/ran_windows.h"
 
@@ -73,8 +73,8 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
         *by_window[i] = numbers(arena, C);
 }
 
-/* The lists while they are filled, and the next free indices: of rows, of windows in round order, of windows in step order, and
- * in `offsets`. */
+/* The lists while they are filled. row, window, step_index, offset: next free index in the lists by row, in round order, in
+ * step order, and in `offsets`. */
 typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;

@@ -45,11 +45,12 @@ typedef struct aoei_ran_windows {
     uint32_t *round_text;             /* index of the window's text (for dropout) */
     aoei_attention_span *round_spans; /* attention of each window to itself */
     /* lists in step order: [C] except `singles` */
-    uint32_t *previous;   /* index in step order of the previous window of the text; for its first window, of its last window */
-    uint32_t *text;       /* index of the window's text in the batch */
-    uint32_t *row;        /* row of the window's cell in the round */
-    uint32_t *step_first; /* position of the cell's row in its text (for dropout) */
-    uint32_t *step_text;  /* index of the window's text (for dropout) */
+    uint32_t *previous; /* index in step order of the previous window of the text; for the first window of a text, index of the
+                           last window of this text */
+    uint32_t *text;     /* index of the window's text in the batch */
+    uint32_t *row;      /* row of the window's cell in the round */
+    uint32_t *step_first;  /* position of the cell's row in its text (for dropout) */
+    uint32_t *step_text;   /* index of the window's text (for dropout) */
     uint32_t *step_number; /* index of the window within its text */
     uint32_t *singles;     /* [C + 1] 0, 1, 2, ...: offsets of a batch with one row per text */
     aoei_attention_span
@@ -61,8 +62,8 @@ typedef struct aoei_ran_windows {
     uint32_t *step_order; /* [C] index of each window in step order */
     uint32_t *later;      /* [C - texts] index in step order of the windows that are not the first of their texts */
     uint32_t *earlier;    /* [C - texts] index in step order of the windows before those in `later` */
-    /* a block of consecutive tokens of the batch, which memory review processes at once; each text has at most one part in it
-     */
+    /* the lists of a block, which is a range of consecutive tokens of the batch that memory review processes at once; a part is
+     * the range of tokens of one text in the block */
     uint32_t *block_offsets;          /* [texts + 1] first token of each part, relative to the block */
     uint32_t *block_text;             /* [texts] index of the part's text (for dropout) */
     uint32_t *block_first;            /* [texts] position of the part's first token in its text (for dropout) */

@@ -36,7 +36,7 @@ enum {
     /* norm after the attention, or before it in pre-norm models: [1, D] */
     AOEI_LW_NORM1,
     AOEI_LW_NORM1_BIAS,
-    /* feed-forward: [I, D], [D, I] */
+    /* feed-forward: up [I, D], down [D, I] */
     AOEI_LW_UP,
     AOEI_LW_UP_BIAS,
     AOEI_LW_DOWN,

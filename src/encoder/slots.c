@@ -240,8 +240,9 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
     return count_slots(c, 0);
 }
 
-/* The stream of a slot that existed in the first version is its slot number in that version, in which OUTER slots came before
- * the layers and each layer had A_LAYER slots. Other slots have numbers from LATER or POOLED. */
+/* A slot that existed in the first version of the library keeps the stream of that version: its slot number in that version,
+ * which had OUTER slots before the layers and A_LAYER slots per layer. Slots that were added later have streams that start at
+ * LATER or POOLED. In architectures with other layers than transformer layers, the stream is the slot number. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28, POOLED = 1 << 29 };
     const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;

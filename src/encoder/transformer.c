@@ -26,8 +26,8 @@ static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, s
     return aoei_tensor_take(arena, n, c->norm == AOEI_RMSNORM ? 1 : 2);
 }
 
-/* Lays out the activations of a layer except `out`. In inference some tensors share memory: norms after a residual sum work
- * in place and sum2 shares the memory of `out`; norms before attention and feed-forward share the memory of their outputs. */
+/* Lays out the activations of a layer except `out`. In inference some tensors share memory. A norm after a residual sum works
+ * in place, and sum2 shares the memory of `out`. In pre-norm models, the outputs of both norms of a layer share memory. */
 static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
                          aoei_encoder_mode mode) {
     const size_t D = c->hidden, I = c->intermediate, Q = aoei_query_width(c);
@@ -50,9 +50,8 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
         l->sum2 = aoei_tensor_take_typed(arena, mode.type, n, D);
 }
 
-/* Lays out all layers and the hidden states. In training every layer keeps its activations; with recomputation it keeps only
- * its output. In inference all layers share one set of activations, and the output of a layer is the input of the next
- * layer. */
+/* Lays out all layers and the hidden states. In training, every layer keeps its activations or, with recomputation, only its
+ * output. In inference all layers share one set of activations, and the output of a layer is the input of the next layer. */
 static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena) {
     const int own = s->mode.training && !s->mode.recompute;
     const size_t n = s->n_tokens;
@@ -220,7 +219,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
             aoei_layer_forward(&layer);
         aoei_layer_backward(&layer, d);
     }
-    if (c->lora.r) /* the embedding is frozen */
+    if (c->lora.r) /* the embedding of a model with adapters is frozen */
         return;
     if (with_first)
         aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));

@@ -148,7 +148,7 @@ static void attend(const aoei_layer *layer) {
     aoei_layer_linear(layer, AOEI_LW_Q, q, l->in, NULL);
     aoei_layer_linear(layer, AOEI_LW_K, k, l->in, NULL);
     aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
-    if (layer->c->rope.theta > 0) /* the columns of queries and keys are adjacent */
+    if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent */
         aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), layer->s->rope, 0);
     aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads added tokens and finds them in texts. The leftmost match is used, and of several matches at one position the longest.
- * If two tokens have equal patterns, a special token takes precedence, otherwise the first in the file. If the flag single_word
- * rejects a match, the search continues after the end of the match, as in Hugging Face tokenizers.
+ * Reads added tokens and finds them in texts. The leftmost match is used. If several tokens match at this position, the longest
+ * match is used. If two tokens have equal patterns, a special token takes precedence over other tokens; otherwise, the token
+ * that comes first in the file is used. If the flag single_word rejects a match, the search continues after the end of the
+ * match, as in Hugging Face tokenizers.
  */
 #include "tokenizer/added_tokens.h"
 
@@ -106,7 +107,7 @@ int aoei_matches_next(aoei_matches *m, aoei_match *match) {
 }
 
 static int32_t new_id(const aoei_added_tokens *a, const aoei_vocab *v) {
-    int32_t size = (int32_t)v->n_tokens; /* at most AOEI_VOCAB_MAX_ID + 2 */
+    int32_t size = (int32_t)v->n_tokens; /* at most AOEI_VOCAB_MAX_ID + 2, so the conversion cannot overflow */
     return a->max_id >= size ? a->max_id + 1 : size;
 }
 

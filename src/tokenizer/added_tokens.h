@@ -15,17 +15,17 @@
 #include "tokenizer/vocab.h"
 
 typedef struct aoei_added_flags {
-    unsigned char single_word; /* not matched if a word character is adjacent */
-    unsigned char lstrip;      /* the match includes the white space on its left */
-    unsigned char rstrip;      /* the match includes the white space on its right */
+    unsigned char single_word; /* 1: not matched if a word character is adjacent */
+    unsigned char lstrip;      /* 1: the match includes the white space on its left */
+    unsigned char rstrip;      /* 1: the match includes the white space on its right */
     unsigned char
         normalized; /* 1: the normalized token is matched in the normalized text; 0: the token is matched in the raw text */
     unsigned char special; /* 1: special token */
 } aoei_added_flags;
 
 typedef struct aoei_added_token {
-    char *content; /* [len], owned */
-    size_t len;    /* bytes, not 0 */
+    char *content; /* [len] text of the token, owned */
+    size_t len;    /* length of content in bytes, not 0 */
     aoei_added_flags flags;
     int32_t id; /* token id */
 } aoei_added_token;
@@ -48,9 +48,9 @@ typedef struct aoei_added_tokens {
     aoei_patterns normalized; /* tokens with normalized = 1, in normalized form; filled by aoei_added_tokens_finish */
 } aoei_added_tokens;
 
-/* Adds a token, or changes the flags of an existing one. The id comes from the vocabulary. A token that the vocabulary lacks
- * gets the first id after those of the vocabulary and of the tokens added before, as in Hugging Face tokenizers, which ignore
- * the id in the file. An empty token is ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
+/* Adds a token, or changes the flags of an existing one. The id comes from the vocabulary. If the vocabulary lacks the token,
+ * its id is the number of tokens of the vocabulary or, if this is larger, the largest id of the added tokens + 1. The id in the
+ * file is ignored, as in Hugging Face tokenizers. An empty token is ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
 int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len, aoei_added_flags flags,
                           aoe_error *err);
 /* Reads the "added_tokens" array of tokenizer.json. If the array is NULL or JSON null, no tokens are added. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * BPE encoding. The symbols of a short word are an array that is scanned for the pair of lowest rank before every merge, which
  * is fastest for few symbols. The symbols of a longer word are a linked list with a heap of candidate pairs; outdated
- * candidates are skipped. Both methods merge in one order, so they give equal tokens.
+ * candidates are skipped. Both methods merge the pairs in an identical order, so they give equal tokens.
  */
 #include "tokenizer/bpe.h"
 
@@ -18,8 +18,8 @@ enum { SHORT = 40 }; /* maximum number of symbols of a word that is merged in pl
 
 /* Unknown characters that have not been written yet. */
 typedef struct unknown {
-    int pending;       /* 1: there are such characters */
-    size_t start, end; /* their byte range in the text */
+    int pending;       /* 1: there are unknown characters that have not been written */
+    size_t start, end; /* byte range of these characters in the text */
 } unknown;
 
 typedef struct word {
@@ -78,8 +78,8 @@ static int has_fallback(const aoei_bpe *b, const char *s, size_t len) {
     return 1;
 }
 
-/* Adds the byte tokens of s. With `own`, s is w->s + start and each token covers its byte; otherwise each covers [start, end).
- */
+/* Adds the byte tokens of s. If `own` is 1, s is w->s + start, and the span of each token is its own byte. Otherwise the span
+ * of each token is [start, end). */
 static int add_fallback(word *w, const char *s, size_t len, size_t start, size_t end, int own) {
     int rc = 0;
     for (size_t i = 0; i < len && !rc; i++)
@@ -235,7 +235,7 @@ static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
         aoei_bpe_symbol *left = &x->symbol[c.at];
         int32_t id;
         if (left->id < 0 || left->next == NONE || pair_at(b, left, &x->symbol[left->next], &id) == NONE || id != c.id)
-            continue; /* one of the two symbols has been merged since */
+            continue; /* outdated candidate: one of its two symbols has already been merged */
         aoei_bpe_symbol *right = &x->symbol[left->next];
         left->id = c.id;
         left->end = right->end;
@@ -271,8 +271,8 @@ static int encode_uncached(const aoei_bpe *b, const char *s, size_t start, size_
     return 0;
 }
 
-/* Encodes a part of a word, with the cache if possible. The cache is not used if spans are tracked, because it does not store
- * them, or if unknown characters are dropped. */
+/* Encodes a part of a word, with the cache if possible. The cache is not used if spans are tracked, because the cache does not
+ * store spans. It is not used either if unknown characters are dropped. */
 static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out, aoei_bpe_scratch *x,
                        aoe_error *err) {
     const size_t len = end - start;

@@ -27,27 +27,27 @@ typedef struct aoei_merge_table {
 } aoei_merge_table;
 
 typedef struct aoei_bpe {
-    aoei_vocab vocab;              /* owned */
-    aoei_merge_table merges;       /* owned */
-    int byte_fallback;             /* 1: a character without a token is encoded as byte tokens such as <0x41> */
-    int fuse_unk;                  /* 1: consecutive unknown characters become one unknown token */
-    int ignore_merges;             /* 1: a word that is a token becomes this token, without merges */
-    int has_unk;                   /* 1: the model names an unknown token; 0: unknown characters are dropped */
-    int32_t unk;                   /* id of the unknown token; -1: the vocabulary lacks it, and using it is an error */
-    char *prefix;                  /* [prefix_len] prefix of all characters of a word except the first; owned, NULL if empty */
-    char *suffix;                  /* [suffix_len] suffix of the last character of a word; owned, NULL if empty */
+    aoei_vocab vocab;        /* owned */
+    aoei_merge_table merges; /* owned */
+    int byte_fallback;       /* 1: a character without a token is encoded as byte tokens such as <0x41> */
+    int fuse_unk;            /* 1: consecutive unknown characters become one unknown token */
+    int ignore_merges;       /* 1: a word that is a token becomes this token, without merges */
+    int has_unk;             /* 1: the model names an unknown token; 0: unknown characters are dropped */
+    int32_t unk;             /* id of the unknown token; -1: the vocabulary lacks it, so encoding an unknown character fails */
+    char *prefix;            /* [prefix_len] prefix of all characters of a word except the first; owned, NULL if empty */
+    char *suffix;            /* [suffix_len] suffix of the last character of a word; owned, NULL if empty */
     size_t prefix_len, suffix_len; /* lengths in bytes */
     uint32_t prefix_node;          /* trie node of the prefix in the vocabulary; 0: no token begins with the prefix */
     int32_t fallback[256];         /* ids of <0x00> to <0xFF>; -1: no token */
     int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: no token */
     int raw_bytes;                 /* 1: words are raw bytes, which the model maps to letters itself */
     char split_letter[5]; /* [split_letter_len] character that no merge joins to a different preceding character, so words are
-                      split before it; "":    none */
+                             split before it; "": none */
     size_t split_letter_len; /* length in bytes */
     aoei_word_cache cache;   /* owned */
 } aoei_bpe;
 
-/* A symbol of the word that is being encoded. Zeroed initially, reused from word to word. */
+/* A symbol of the word that is being encoded. */
 typedef struct aoei_bpe_symbol {
     int32_t id;          /* token id; -1: merged into the preceding symbol */
     uint32_t prev, next; /* indices of the neighbors; UINT32_MAX: none */
@@ -63,12 +63,13 @@ typedef struct aoei_bpe_candidate {
 typedef struct aoei_bpe_scratch {
     aoei_bpe_symbol *symbol; /* [n] owned */
     size_t n, capacity;
-    aoei_bpe_candidate *heap; /* [n_heap] owned; the lowest rank is on top, and the leftmost of equal ranks */
+    aoei_bpe_candidate *heap; /* [n_heap] owned; the candidate with the lowest rank is on top; if ranks are equal, the leftmost
+                                 candidate is on top */
     size_t n_heap, heap_capacity;
 } aoei_bpe_scratch;
 
-/* Appends the tokens of the words to out until it has at least `stop` tokens. Errors: AOE_ENOMEM; AOE_EFORMAT if a character is
- * unknown and the unknown token is not in the vocabulary. */
+/* Appends the tokens of the words to out until out has at least `stop` tokens. Errors: AOE_ENOMEM; AOE_EFORMAT if a character
+ * is unknown and the unknown token is not in the vocabulary. */
 int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out, aoei_bpe_scratch *scratch,
                     aoe_error *err);
 void aoei_bpe_scratch_free(aoei_bpe_scratch *s);

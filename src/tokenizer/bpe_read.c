@@ -26,7 +26,7 @@ static int make_table(aoei_merge_table *t, size_t n, aoe_error *err) {
     return 0;
 }
 
-/* Inserts a merge. If a pair has two merges, the later one is used. */
+/* Inserts a merge. If the file lists two merges of a pair, the later one is used. */
 static void insert(aoei_merge_table *t, aoei_merge m) {
     const uint64_t mask = UINT64_MAX >> t->shift;
     uint64_t i = (m.pair * UINT64_C(0x9E3779B97F4A7C15)) >> t->shift;
@@ -67,7 +67,8 @@ static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_te
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* Adds a merge. On entry *last is the id of the token that the previous merge gives; it is set to the id for this merge. */
+/* Adds a merge. *last: on entry the id of the merged token of the previous merge, on return the id of the merged token of this
+ * merge. */
 static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t *last, const char *file, aoe_error *err) {
     const int32_t left_id = aoei_vocab_id(&b->vocab, left.data, left.len);
     const int32_t right_id = aoei_vocab_id(&b->vocab, right.data, right.len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * SentencePiece's character map, applied as in Hugging Face tokenizers. A grapheme cluster of at most five bytes is
- * searched as a whole. If it is longer or not found, each of its characters is searched separately. The shortest key that is a
- * prefix of the cluster or character determines the replacement, which replaces the whole cluster or character. A transition
- * out of the bounds of the double array or to an invalid child ends the search.
+ * SentencePiece's character map, applied as in Hugging Face tokenizers. A grapheme cluster of at most five bytes is searched
+ * for as a whole. If the cluster is longer or not found, each of its characters is searched for separately. The shortest key
+ * that is a prefix of the cluster or character determines the replacement, which replaces the whole cluster or character. A
+ * transition out of the bounds of the double array or to an invalid child ends the search.
  */
 #include "tokenizer/charsmap.h"
 
@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-enum { MAX_CLUSTER_BYTES = 5 }; /* maximum length in bytes of a cluster that is searched as a whole */
+enum { MAX_CLUSTER_BYTES = 5 }; /* maximum length in bytes of a cluster that is searched for as a whole */
 
 static int base64_value(unsigned char c) {
     if (c >= 'A' && c <= 'Z')

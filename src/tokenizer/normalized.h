@@ -11,7 +11,7 @@
 
 #define AOEI_NORMALIZED_SLACK 16 /* number of zero bytes after the text */
 
-/* A text buffer. Zeroed initially; can be reused for other texts. */
+/* A text buffer. The caller zeroes it before the first use and may reuse it for other texts. */
 typedef struct aoei_normalized {
     char *data;      /* [len + AOEI_NORMALIZED_SLACK] bytes, owned */
     size_t *origin;  /* [len] origin of each byte; owned; used if track is 1 */

@@ -56,8 +56,8 @@ static int strip_accents(const char *s, size_t len, aoei_normalized *out, aoe_er
     return 0;
 }
 
-/* Returns the replacement of a character: UINT32_MAX for control characters, which are removed, and a space for other white
- * space, line ends and invisible characters. */
+/* Returns the replacement of a character: UINT32_MAX for control characters, which are removed; a space for other white space,
+ * line ends and invisible characters; otherwise the character itself. */
 static uint32_t nmt_form(uint32_t cp) {
     if ((cp >= 1 && cp <= 8) || cp == 0x0B || (cp >= 0x0E && cp <= 0x1F) || cp == 0x7F || cp == 0x8F || cp == 0x9F)
         return UINT32_MAX;

@@ -27,7 +27,7 @@ typedef struct mark {
 typedef struct pass {
     const aoei_bert_normalizer *n;
     aoei_normalized *out;
-    size_t remaining; /* input bytes after the current character */
+    size_t remaining; /* number of input bytes after the current character */
     mark *marks;      /* [n_marks] combining characters of the current run, owned */
     size_t n_marks, marks_capacity;
     uint64_t present[4]; /* bit c: a collected mark has combining class c */

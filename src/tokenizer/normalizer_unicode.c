@@ -122,7 +122,8 @@ static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) 
         end++;
     if (!p->composed || end == len)
         return end;
-    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* the last character may be followed by a mark */
+    while (end > i && ((unsigned char)s[end - 1] & 0xC0) ==
+                          0x80) /* excludes the last character, because a mark that follows may compose with it */
         end--;
     return end > i ? end - 1 : i;
 }

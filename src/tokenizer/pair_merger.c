@@ -133,7 +133,7 @@ static int push(aoei_pair_merger *m, uint32_t pair, aoe_error *err) {
     return 0;
 }
 
-/* Adds the pairs whose count was raised to the heap. */
+/* Adds to the heap the pairs whose count the current merge raised. */
 static int push_raised(aoei_pair_merger *m, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < m->n_raised && !rc; i++)

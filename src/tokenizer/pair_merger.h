@@ -39,7 +39,8 @@ typedef struct aoei_pair_merger {
     size_t n_pairs, pair_capacity;
     uint32_t *slot;        /* [mask + 1] hash table: index of a pair + 1, or 0 if empty; owned */
     size_t mask;           /* number of slots - 1 */
-    aoei_pair_entry *heap; /* [n_heap] heap with the largest count on top, of equal counts the smallest symbols; owned */
+    aoei_pair_entry *heap; /* [n_heap] heap with the largest count on top; if counts are equal, the pair with the smallest
+                              symbols is on top; owned */
     size_t n_heap, heap_capacity;
     uint32_t *raised; /* [n_raised] indices of the pairs whose count the current merge raised; owned */
     size_t n_raised, raised_capacity;
@@ -50,8 +51,9 @@ typedef struct aoei_pair_merger {
 int aoei_pair_merger_add(aoei_pair_merger *m, const uint32_t *symbol, size_t n, uint64_t count, aoe_error *err);
 /* Starts merging. Call it after adding the last word. Errors: AOE_ENOMEM. */
 int aoei_pair_merger_start(aoei_pair_merger *m, aoe_error *err);
-/* Removes the most frequent pair from the heap, sets its symbols and its count, and returns 1. If counts are equal, it is the
- * pair with the smallest left symbol, then with the smallest right symbol. Returns 0 if no pair is left. */
+/* Removes the most frequent pair from the heap, sets its symbols and its count, and returns 1. If several pairs have this
+ * count, the pair with the smallest left symbol is used, and among these the pair with the smallest right symbol. Returns 0 if
+ * no pair is left. */
 int aoei_pair_merger_best(aoei_pair_merger *m, uint32_t *left, uint32_t *right, uint64_t *count);
 /* Replaces the pair by `merged` in every word, from left to right. Errors: AOE_ENOMEM. */
 int aoei_pair_merger_merge(aoei_pair_merger *m, uint32_t left, uint32_t right, uint32_t merged, aoe_error *err);

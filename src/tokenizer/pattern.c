@@ -31,7 +31,7 @@ static void release(void *p, void *unused) {
 }
 
 int aoei_pattern_literal(aoei_pattern *p, const char *s, size_t len, aoe_error *err) {
-    if (len == 0) /* an empty pattern matches between any two characters */
+    if (len == 0) /* an empty pattern matches between any two characters, so it is compiled as a regular expression */
         return aoei_pattern_regex(p, s, 0, err);
     p->literal = aoei_strndup(s, len);
     p->literal_len = len;

@@ -30,7 +30,7 @@ int aoei_pattern_regex(aoei_pattern *p, const char *expression, size_t len, aoe_
 int aoei_pattern_read(aoei_pattern *p, const json_t *pattern, const char *file, aoe_error *err);
 void aoei_pattern_free(aoei_pattern *p);
 
-/* Iterates over the matches in a text. Zeroed initially; can be reused for other texts. */
+/* Iterates over the matches in a text. The caller zeroes it before the first use and may reuse it for other texts. */
 typedef struct aoei_pattern_search {
     const aoei_pattern *pattern;           /* pattern to search for, borrowed */
     const char *s;                         /* [len] text, valid UTF-8, borrowed */

@@ -48,8 +48,8 @@ static int next_is(const translation *t, const char *s) {
     return t->len - t->at >= n && memcmp(t->s + t->at, s, n) == 0;
 }
 
-/* Returns PCRE2's name of a category or property, given a long name in any spelling with spaces, '_' or '-'; NULL if the name
- * is not in the table, for example because it is a script. */
+/* Returns PCRE2's name of a category or property, given its long name. Case, spaces, '_' and '-' are ignored. Returns NULL if
+ * the name is not in the table, for example because it is a script. */
 static const char *category(const char *name, size_t len) {
     static const char *const names[][2] = {{"letter", "L"},
                                            {"uppercaseletter", "Lu"},

@@ -131,7 +131,7 @@ static int read_step(aoei_postprocessor *p, const json_t *section, int depth, co
         return read_template(p, section, file, err);
     if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0)
         return read_bert(p, section, file, err);
-    if (strcmp(type, "ByteLevel") == 0) /* it changes offsets, not tokens */
+    if (strcmp(type, "ByteLevel") == 0) /* ByteLevel changes offsets and adds no tokens */
         return 0;
     if (strcmp(type, "Sequence") == 0)
         return read_sequence(p, section, depth, file, err);

@@ -30,8 +30,8 @@ static int begins_with(const aoei_pretokenizer_step *step, const char *s, size_t
     return len >= step->letter_len && memcmp(s, step->letter, step->letter_len) == 0;
 }
 
-/* Appends the non-empty piece s[start, end) to out, with the letter as prefix and in place of spaces where the step requires
- * it. */
+/* Appends the non-empty piece s[start, end) to out. If the step requires it, the letter is prepended to the piece, and spaces
+ * are replaced by the letter. */
 static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, const size_t *origin,
                    aoei_span piece, aoei_normalized *out) {
     size_t at = piece.start;

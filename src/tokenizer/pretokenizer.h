@@ -22,7 +22,7 @@ typedef struct aoei_pretokenizer_step {
                            the text */
     char letter[5];     /* [letter_len] a space, or Metaspace's replacement */
     size_t letter_len;  /* length in bytes */
-    int spaces;         /* 1: spaces are first replaced by the letter (Metaspace) */
+    int spaces;         /* 1: before the split, spaces are replaced by the letter (Metaspace) */
     aoei_split split;   /* how the piece is split after the prefix is added; owned */
     int bytes;          /* 1: each byte becomes a letter after the split (ByteLevel) */
 } aoei_pretokenizer_step;
@@ -32,7 +32,7 @@ typedef struct aoei_pretokenizer {
     size_t n, capacity;
     int bert;        /* 1: the only step is BertPreTokenizer */
     int byte_level;  /* 1: the last step maps bytes to letters */
-    int leave_bytes; /* 1: the model maps bytes to letters instead of the last step; set by the tokenizer */
+    int leave_bytes; /* 1: the last step does not map bytes to letters, because the model maps them; set by the tokenizer */
     int needs_first; /* 1: a step depends on whether a piece is the first of the text, so origins must be tracked */
     char space[5];   /* the letter that represents a space in the model's input, or ""; NUL-terminated */
 } aoei_pretokenizer;
@@ -42,7 +42,7 @@ typedef struct aoei_piece_list {
     size_t n, capacity;
 } aoei_piece_list;
 
-/* Iterates over the words of one piece of text. Zeroed initially; can be reused for other pieces. */
+/* Iterates over the words of one piece of text. The caller zeroes it before the first use and may reuse it for other pieces. */
 typedef struct aoei_pretokenizing {
     const aoei_pretokenizer *p;    /* pre-tokenizer, borrowed */
     int used;                      /* 1: a step has run, so there may be memory to free */

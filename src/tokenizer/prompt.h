@@ -28,7 +28,7 @@ void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_spa
                       size_t *after);
 
 /* Removes tokens of the text from its end until ids[first, n) has at most `budget` tokens. The spans are relative to the
- * formatted string. A token that overlaps the template is kept. max_length is used only in the message. AOE_EARG if the
+ * formatted string. A token that overlaps the template is kept. max_length is used only in the message. Errors: AOE_EARG if the
  * template leaves no space for one token of the text. */
 int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
                          size_t max_length, aoe_error *err);

@@ -36,7 +36,7 @@ typedef struct aoei_split {
     aoei_pattern pattern; /* pattern of AOEI_SPLIT_PATTERN, owned */
 } aoei_split;
 
-/* State of splitting one text. Zeroed initially. */
+/* State of splitting one text. The caller zeroes it before the first use. */
 typedef struct aoei_splitter {
     const aoei_split *split;
     const char *s;                 /* [len] text, borrowed */

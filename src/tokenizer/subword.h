@@ -27,7 +27,7 @@ typedef struct aoei_subword {
     char space[5];            /* letter that begins the tokens at the start of a word; "": none; NUL-terminated */
 } aoei_subword;
 
-/* Workspace of encoding. Zeroed initially, reused from text to text. */
+/* Workspace of encoding. The caller zeroes it before the first use; all texts of a caller can use the same workspace. */
 typedef struct aoei_subword_scratch {
     aoei_bpe_scratch bpe;
     aoei_unigram_scratch unigram;

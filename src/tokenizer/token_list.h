@@ -19,7 +19,7 @@ typedef struct aoei_token_list {
     int track;            /* 1: spans are recorded */
     aoei_span *span;      /* [ids->n] spans if track is 1, owned */
     size_t span_capacity; /* capacity of span */
-    int drop_unknown;     /* 1: if the vocabulary has no unknown token, unknown words are dropped; 0: they are an error */
+    int drop_unknown;     /* 1: if the vocabulary has no unknown token, unknown words are dropped; 0: encoding fails */
 } aoei_token_list;
 
 /* Grows the capacities for `more` tokens. Call aoei_token_list_reserve, which tests first whether that is necessary. */

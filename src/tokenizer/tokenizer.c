@@ -16,7 +16,7 @@
 #include "tokenizer/prompt.h"
 #include "tokenizer/tokenizer_parts.h"
 
-/* Numbers of tokens before and after the text's own tokens. */
+/* Numbers of tokens around the text's own tokens. `before` counts the tokens before them, `after` the tokens after them. */
 typedef struct ends {
     size_t before, after;
 } ends;
@@ -38,12 +38,13 @@ static int is_complete(const encoder *e) {
     return e->tokens.ids->n >= e->stop;
 }
 
-/* Converts the spans of the tokens from index `first` to byte ranges of the whole text. Before, the spans are byte ranges of
- * the text that was encoded, and origin[i] is the offset of its byte i in the piece of raw text raw[len]. */
+/* Converts the spans of the tokens from index `first` to byte ranges of the whole text. On entry, the spans are byte ranges of
+ * the text that was encoded. origin[i] is the offset of byte i of this text in the piece of raw text raw[len]. */
 static void to_original(encoder *e, size_t first, const size_t *origin, const char *raw, size_t len) {
     for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
         aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
-        for (size_t b = span->start; b < span->end; b++) { /* a reordered mark can precede its letter */
+        for (size_t b = span->start; b < span->end;
+             b++) { /* checks every byte, because a reordered mark can precede its letter */
             size_t from = origin[b];
             size_t to = from + 1;
             while (to < len && ((unsigned char)raw[to] & 0xC0) == 0x80)
@@ -171,7 +172,7 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
          */
         e->tokens.ids->n = first;
         e->tokens.ids->truncated = 0;
-        aoei_normalized_free(&e->normalized); /* it was built without origins */
+        aoei_normalized_free(&e->normalized); /* frees the buffer, which was filled without origins */
         aoei_pretokenizing_end(&e->pretokenizing);
         e->tokens.track = 1;
         e->stop = SIZE_MAX;

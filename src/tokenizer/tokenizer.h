@@ -11,7 +11,7 @@
 #include "aoe.h"
 
 /* Encodes like aoe_tokenizer_encode and also sets *before and *after to the number of ids before and after the text's own
- * tokens, which are special tokens and tokens of the prompt. */
+ * tokens. These ids are special tokens and tokens of the prompt. */
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads tokenizers of directories without tokenizer.json: vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level BPE),
- * with tokenizer_config.json, special_tokens_map.json and added_tokens.json. The files are combined as transformers does for
- * the fast tokenizer of the class. Only the vocabulary and the merges are required; the other files change defaults.
+ * with tokenizer_config.json, special_tokens_map.json and added_tokens.json. The files are combined as in the fast tokenizers
+ * of the library transformers. Only the vocabulary and the merges are required; the other files change defaults.
  */
 #include "tokenizer/tokenizer_vocab.h"
 
@@ -257,7 +257,8 @@ static int add_listed(const reader *r) {
     return rc;
 }
 
-/* Adds the special tokens that are in the vocabulary and have not been added by add_listed, and additional_special_tokens. */
+/* Adds the special tokens that are in the vocabulary and that add_listed has not added. Then adds the tokens of
+ * additional_special_tokens. */
 static int add_specials(const reader *r) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     int rc;

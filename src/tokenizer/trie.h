@@ -13,7 +13,7 @@
 #include "aoe.h"
 
 #define AOEI_TRIE_ROOT      0u
-#define AOEI_TRIE_MAX_NODES (1u << 24) /* a node and a byte form a 32-bit key */
+#define AOEI_TRIE_MAX_NODES (1u << 24) /* so that a node and a byte fit in a 32-bit key */
 
 typedef struct aoei_trie_edge {
     uint32_t key; /* parent node * 256 + byte */
@@ -31,8 +31,8 @@ typedef struct aoei_trie {
     uint32_t n;           /* number of nodes except the root */
 } aoei_trie;
 
-/* Adds a key (len > 0) to a trie, which may be zeroed. If the key exists, `keep` = 1 keeps its value and 0 replaces it.
- * *before (may be NULL) receives the existing value, or -1. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than
+/* Adds a key (len > 0) to a trie, which may be zeroed. If the key exists, its value is kept if `keep` is 1, and replaced if
+ * `keep` is 0. *before (may be NULL) receives the existing value, or -1. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than
  * AOEI_TRIE_MAX_NODES nodes. */
 int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, int32_t *before, aoe_error *err);
 int32_t aoei_trie_find(const aoei_trie *t, const char *key, size_t len); /* returns the value of key, or -1 */

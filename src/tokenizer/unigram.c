@@ -15,7 +15,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-static const double unknown_penalty = 10.0; /* as in SentencePiece: subtracted from the lowest score */
+static const double unknown_penalty =
+    10.0; /* difference between the lowest score of the vocabulary and the score of an unknown character, as in SentencePiece */
 
 #define NO_TOKEN INT32_MAX /* id of an unknown character if the model has no unknown token */
 

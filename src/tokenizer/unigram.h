@@ -19,7 +19,7 @@ typedef struct aoei_unigram {
     aoei_vocab vocab;      /* vocabulary; a token's id is its index in "vocab" of tokenizer.json; owned */
     double *score;         /* [vocab.n_ids] scores of the tokens, owned */
     double unk_score;      /* score of an unknown character: 10 below the lowest score */
-    int32_t unk;           /* id of the unknown token; -1: none, and an unknown character is an error */
+    int32_t unk;           /* id of the unknown token; -1: none, so encoding an unknown character fails */
     int byte_fallback;     /* 1: a character without a token is encoded as byte tokens such as <0x41> */
     int32_t fallback[256]; /* ids of <0x00> to <0xFF>; -1: no token */
     aoei_word_cache cache; /* owned */
@@ -32,7 +32,7 @@ typedef struct aoei_unigram_node {
     int32_t id;   /* id of its last token; -1: no segmentation ends at this position */
 } aoei_unigram_node;
 
-/* Workspace of encoding. Zeroed initially, reused from word to word. */
+/* Workspace of encoding. The caller zeroes it before the first use; every word uses the same buffers. */
 typedef struct aoei_unigram_scratch {
     aoei_unigram_node *node; /* [capacity] one node per position of a word; owned */
     size_t capacity;
@@ -42,8 +42,8 @@ typedef struct aoei_unigram_scratch {
 
 /* Reads a "model" section of tokenizer.json with type Unigram. */
 int aoei_unigram_read(aoei_unigram *u, const json_t *section, const char *file, aoe_error *err);
-/* Appends the tokens of the words to out until it has at least `stop` tokens. Errors: AOE_ENOMEM; AOE_EFORMAT if a character is
- * unknown and there is no unknown token. */
+/* Appends the tokens of the words to out until out has at least `stop` tokens. Errors: AOE_ENOMEM; AOE_EFORMAT if a character
+ * is unknown and there is no unknown token. */
 int aoei_unigram_encode(const aoei_unigram *u, const aoei_words *words, size_t stop, aoei_token_list *out,
                         aoei_unigram_scratch *scratch, aoe_error *err);
 void aoei_unigram_scratch_free(aoei_unigram_scratch *s);

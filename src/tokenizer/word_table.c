@@ -16,7 +16,7 @@ static void insert(aoei_word_table *t, aoe_text token, size_t id) {
     for (size_t i = (size_t)(place.slot - t->slot), end = i + AOEI_WORD_TABLE_PROBES; i < end; i++) {
         if (t->slot[i].len_id == 0) {
             t->slot[i] = place.word;
-            t->slot[i].len_id |= (uint32_t)id; /* below 2^22 */
+            t->slot[i].len_id |= (uint32_t)id; /* the id is below 2^22, so it does not change the length in the upper bits */
             return;
         }
     }
@@ -27,7 +27,7 @@ int aoei_word_table_build(aoei_word_table *t, const aoei_vocab *v, size_t longes
     unsigned log2 = SMALLEST_LOG2;
     if (longest > AOEI_WORD_TABLE_LONGEST)
         longest = AOEI_WORD_TABLE_LONGEST;
-    for (int fill = 0; fill < 2; fill++) { /* first counts, then fills */
+    for (int fill = 0; fill < 2; fill++) { /* the first pass counts the words, and the second pass inserts them */
         for (size_t id = 0; id < v->n_ids; id++) {
             const aoe_text token = aoei_vocab_token(v, (int32_t)id);
             if (token.len == 0 || token.len > longest ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * WordPiece encoding. A word is searched in the table of short words, which contains most words of usual texts, and otherwise
- * split with the vocabulary's byte trie. Tokens and words are valid UTF-8, so a byte-wise match always ends between characters.
+ * WordPiece encoding. A word is first searched for in the table of short words, which contains most words of usual texts. If it
+ * is not found, it is split with the byte trie of the vocabulary. Tokens and words are valid UTF-8, so a byte-wise match always
+ * ends between characters.
  */
 #include "tokenizer/wordpiece.h"
 

@@ -18,7 +18,7 @@
 typedef struct aoei_wordpiece {
     aoei_vocab vocab;      /* owned */
     aoei_word_table words; /* hash table of the vocabulary's short tokens; owned */
-    int32_t unk;           /* id of the unknown token; -1: none, and an unknown word is an error */
+    int32_t unk;           /* id of the unknown token; -1: none, so encoding an unknown word fails */
     uint32_t continuation; /* trie node of the prefix of continuation pieces ("##"); the root if the prefix is empty */
     int no_continuation;   /* 1: no piece starts with the prefix, so only whole words match */
     size_t max_chars;      /* maximum number of characters; a longer word is unknown */

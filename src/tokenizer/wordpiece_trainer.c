@@ -28,7 +28,7 @@ typedef struct letter {
 typedef struct alphabet {
     letter *letter; /* [n] characters of the words, owned; limit_letters sorts them by code point */
     size_t n, capacity;
-    uint32_t *index; /* [CODE_POINTS] for each code point its index in letter + 1, or 0 if it is not there; owned */
+    uint32_t *index; /* [CODE_POINTS] index of each code point in `letter` + 1; 0: the code point is not in `letter`; owned */
 } alphabet;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o) {
@@ -130,8 +130,8 @@ static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *
     return 0;
 }
 
-/* Keeps the most frequent letters, at most limit_alphabet and at most as many as the vocabulary can contain with two pieces
- * each, and sorts them by code point. */
+/* Keeps only the most frequent letters and sorts them by code point. The limits are limit_alphabet and the size of the
+ * vocabulary, because each letter may need two tokens. */
 static void limit_letters(alphabet *a, const aoei_wordpiece_options *o) {
     size_t limit = (o->vocab_size - AOEI_SPECIAL_COUNT) / 2;
     if (limit > o->limit_alphabet)
@@ -193,7 +193,7 @@ static int add_words(aoei_wordpiece_trainer *tr, const alphabet *a, aoe_error *e
     return rc;
 }
 
-/* Sets *id to the token of a merged pair, which is added if it does not exist. */
+/* Sets *id to the token that the merged pair forms. Adds the token if it does not exist. */
 static int join(aoei_wordpiece_trainer *tr, uint32_t left, uint32_t right, int32_t *id, aoe_error *err) {
     aoe_text l = aoei_vocab_token(&tr->vocab, (int32_t)left), r = aoei_vocab_token(&tr->vocab, (int32_t)right);
     char text[2 + MAX_WORD_CHARS * 4]; /* at most the text of one word */

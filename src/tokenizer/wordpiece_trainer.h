@@ -45,7 +45,7 @@ typedef struct aoei_wordpiece_trainer {
 } aoei_wordpiece_trainer;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o);
-/* o may be NULL for defaults. Errors: AOE_EARG if vocab_size is too small. */
+/* Creates a trainer. o: options; NULL: defaults. Errors: AOE_EARG if vocab_size is too small or too large; AOE_ENOMEM. */
 int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **tr, const aoei_wordpiece_options *o, aoe_error *err);
 /* Counts the words of one text. Call it before aoei_wordpiece_train. Errors: AOE_ENOMEM; AOE_EFORMAT if the text is not
  * valid UTF-8, with the byte offset in the message. */

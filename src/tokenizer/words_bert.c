@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * BertPreTokenizer as an iterator over batches of words, so that encoding can stop early without allocating memory. The class
- * of ASCII characters, the most frequent ones, is read from a table. Each position is written as a possible start and end of a
- * word and counted only if it is one: word boundaries are unpredictable, so a branch on them would dominate the time.
+ * of ASCII characters, the most frequent ones, is read from a table. Word boundaries are unpredictable, so a branch on them
+ * would dominate the time. Therefore each position is written as a possible start and a possible end of a word, and the
+ * counters are increased only if it is one.
  */
 #include "tokenizer/words_bert.h"
 
