@@ -43,7 +43,7 @@ void aoe_bench_options_defaults(aoe_bench_options *o) {
 }
 
 typedef struct aoei_bench {
-    aoe_context *ctx; /* borrowed */
+    aoe_context *ctx; /* context that runs the operations; borrowed */
     aoe_bench_options options;
     const aoe_bench_options *o; /* points to options */
     uint64_t runs;              /* number of completed runs, including the warm-up */

@@ -13,7 +13,7 @@
 #include "aoe_eval.h"
 
 typedef struct aoei_verify {
-    aoe_context *ctx;     /* borrowed */
+    aoe_context *ctx;     /* context that runs the computations; borrowed */
     aoe_dtype dtype;      /* data type of the GEMMs */
     aoe_verify_fn report; /* may be NULL */
     void *user;           /* first argument of report */

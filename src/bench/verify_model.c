@@ -42,8 +42,8 @@ static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1
 /* Concatenated lists of token ids. */
 typedef struct id_texts {
     size_t n;        /* number of texts */
-    int32_t *ids;    /* [offsets[n]], owned */
-    size_t *offsets; /* [n + 1], owned; text i has the ids [offsets[i], offsets[i + 1]) */
+    int32_t *ids;    /* [offsets[n]] token ids of all texts; owned */
+    size_t *offsets; /* [n + 1] offsets in ids: text i has the ids [offsets[i], offsets[i + 1]); owned */
     size_t longest;  /* maximum number of tokens of a text */
 } id_texts;
 
@@ -55,7 +55,7 @@ typedef struct golden {
     aoei_safetensors *expected; /* expected.safetensors, owned */
     aoe_model *model;           /* model of the folder, owned */
     aoei_pair_step step;        /* parameters, activations and batch of a training step; owned */
-    id_texts texts, pairs;      /* owned; pairs: texts 2i and 2i + 1 are pair i of B */
+    id_texts texts, pairs;      /* texts and pairs of cases.json; texts 2i and 2i + 1 of `pairs` are pair i of B; owned */
     double *graded, *binary;    /* [B] graded and binary labels, owned */
     uint32_t *groups;           /* [2B] index of the first pair text with equal ids, owned */
     float *host;                /* workspace for the largest tensor that is compared, owned */
@@ -306,8 +306,8 @@ static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
 static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
 enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
 
-/* Returns options for the sum of the losses in mask, a set of bits 1 << COSINE and so on. The temperatures are the defaults, as
- * in the paper: 1/20 for cosine and ibn, 1 for angle. Binary label 1 means positive. */
+/* Returns the options of the objective that is the sum of the losses in mask. mask consists of bits such as 1 << COSINE. The
+ * temperatures are the defaults, as in the paper: 1/20 for cosine and ibn, 1 for angle. Binary label 1 means positive. */
 static aoe_objective_options loss_options(unsigned mask) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);

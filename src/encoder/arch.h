@@ -38,9 +38,8 @@ struct aoei_arch {
     void (*defaults)(aoei_encoder_config *c); /* sets the default options, before `read` or `set_shape` is called;
                                                * NULL: all options are 0, and new models cannot be created from sizes */
     int (*read)(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err); /* parses config.json */
-    int (*check)(
-        const aoei_encoder_config *c, const char *file,
-        aoe_error *err); /* checks the ranges of all options except hidden and vocab; NULL: there are no such options */
+    int (*check)(const aoei_encoder_config *c, const char *file,
+                 aoe_error *err); /* checks the ranges of all options except hidden and vocab; NULL: no such options */
     int (*write)(const aoei_encoder_config *c, json_t *config);    /* adds the keys of config.json; returns 0 or AOE_ENOMEM */
     void (*set_shape)(aoei_encoder_config *c, const aoe_shape *s); /* sets the sizes of a new model; NULL if defaults is NULL */
     void (*print_sizes)(const aoei_encoder_config *c, char *out, size_t size); /* prints the sizes for model cards */

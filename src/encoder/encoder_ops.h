@@ -27,8 +27,7 @@ typedef struct aoei_encoder_dropout {
 typedef struct aoei_encoder_state {
     size_t n_tokens, n_texts, longest; /* maximum numbers of tokens and texts of a batch, and of tokens of one text */
     aoei_encoder_mode mode;
-    size_t
-        kept_bytes; /* bytes that the forward pass keeps: in training for the backward pass, in inference for the next layer */
+    size_t kept_bytes;      /* bytes that the forward pass keeps (training: for backward; inference: for the next layer) */
     aoei_tensor *hidden;    /* [layers + 1] hidden states [N, D]: embedding output, then the output of every layer */
     aoei_tensor grad_last;  /* [N, D] float32 gradient of the last hidden state (training) */
     aoei_tensor grad_first; /* [N, D] float32 gradient of the embedding output that comes from the pooling (training) */

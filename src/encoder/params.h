@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The trainable state of a model: values, gradients and AdamW moments. Each of them is one flat tensor [1, count] in slot
+ * The trainable state of a model: values, gradients and AdamW moments. Each of the four is one flat tensor [1, count] in slot
  * order, with one view per slot. Slots start at multiples of 64 bytes; the padding between them stays zero. For bf16 GEMMs,
  * every linear weight also has a packed copy, which the optimizer updates. The flat tensors do not contain frozen weights; the
  * tensors of the model are used instead.
@@ -15,12 +15,11 @@ typedef struct aoei_params {
     size_t n_slots;                /* aoei_slot_count */
     size_t count;                  /* number of floats of each flat tensor, including padding */
     aoei_tensor value, grad, m, v; /* [1, count] values, gradients, first and second moments */
-    aoei_tensor *values,
-        *grads;           /* [n_slots] views of value and grad, in the arena; the view of an absent slot is an absent tensor */
-    aoei_tensor *ms, *vs; /* [n_slots] views of m and v, in the arena */
-    aoei_adamw_segment *segments; /* [n_slots] segments for the optimizer, in the arena */
-    size_t n_tasks;               /* number of parallel tasks of an optimizer step */
-    size_t packed_bytes;          /* bytes of the packed copies */
+    aoei_tensor *values, *grads;   /* [n_slots] views of value and grad, in the arena; absent slots have absent views */
+    aoei_tensor *ms, *vs;          /* [n_slots] views of m and v, in the arena */
+    aoei_adamw_segment *segments;  /* [n_slots] segments for the optimizer, in the arena */
+    size_t n_tasks;                /* number of parallel tasks of an optimizer step */
+    size_t packed_bytes;           /* bytes of the packed copies */
 } aoei_params;
 
 /* Lays out the parameters in `arena`; with a measuring arena (base/arena.h), only the size is computed. type: operand type of

@@ -21,7 +21,7 @@ typedef struct aoei_ran_pass {
     const aoei_batch *batch;
     aoei_encoder_mode mode;
     aoei_ran_state *s;
-    const aoei_encoder_dropout *drop; /* NULL: no dropout */
+    const aoei_encoder_dropout *drop; /* dropout of the optimizer step; NULL: no dropout */
     size_t layer;                     /* index of the layer */
     aoei_ran_layer l;                 /* tensors of the layer, limited to the rows of the batch */
     aoei_tensor cells_from;           /* [C, D] final cells of the previous layer, in step order; absent in the first layer */

@@ -146,8 +146,7 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
     const size_t H = p->H;
     const aoei_attention a = aoei_ran_attention(p);
     aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H));
-    if (s->pooled_cells &&
-        p->layer + 1 == p->c->layers) { /* the pooling used only cells, so the gradient of the outputs is 0 */
+    if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* only cells were pooled: the gradient is 0 */
         aoei_tensor_zero(p->ctx, rows->unit);
         aoei_tensor_zero(p->ctx, rows->o);
         aoei_tensor_zero(p->ctx, rows->glu);

@@ -25,7 +25,7 @@ enum {
     AOEI_RW_NORM_BIAS,
     AOEI_RW_WINDOW_NORM, /* [1, D] norm of the cell and tokens before the attention */
     AOEI_RW_WINDOW_NORM_BIAS,
-    /* gated linear unit and norm of the residual from the previous cell */
+    /* gated linear unit and norm of the residual from the previous cell: linear part [D, D], gate [D, D], norm [1, D] */
     AOEI_RW_CELL_GLU,
     AOEI_RW_CELL_GLU_BIAS,
     AOEI_RW_CELL_GLU_GATE,
@@ -33,7 +33,7 @@ enum {
     AOEI_RW_CELL_NORM,
     AOEI_RW_CELL_NORM_BIAS,
     AOEI_RW_FIRST_CELL, /* [1, D] initial cell of a text, in the first layer only */
-    /* memory review: query, key, value, output [D, D]; gated linear unit and norm as above */
+    /* memory review: query, key, value, output [D, D]; gated linear unit: linear part [D, D], gate [D, D]; norm [1, D] */
     AOEI_RW_REVIEW_Q,
     AOEI_RW_REVIEW_Q_BIAS,
     AOEI_RW_REVIEW_K,

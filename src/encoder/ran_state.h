@@ -63,7 +63,7 @@ typedef struct aoei_ran_grads {
 typedef struct aoei_ran_state {
     aoei_ran_windows windows; /* windows of the batch */
     size_t n_layers;
-    aoei_ran_layer *layers; /* [n_layers] */
+    aoei_ran_layer *layers; /* [n_layers] tensors of each layer, in the arena */
     aoei_tensor ones;       /* [1, D] float32 weight of the norm without trained weights, all ones */
     aoei_tensor zeros;      /* [1, D] float32 bias of the norm without trained weights, all zeros */
     float *host;            /* [D] host copy of `ones` */

@@ -32,9 +32,9 @@ typedef struct aoei_ran_round {
 typedef struct aoei_ran_windows {
     size_t n;               /* number of windows of the batch, C */
     size_t n_texts;         /* number of texts of the batch */
-    aoei_ran_round *rounds; /* [n_rounds] */
+    aoei_ran_round *rounds; /* [n_rounds] rounds in the order in which they run */
     size_t n_rounds;
-    aoei_ran_step *steps; /* [n_steps] */
+    aoei_ran_step *steps; /* [n_steps] steps in the order in which they run */
     size_t n_steps;
     /* lists by row, round after round: [N + C] */
     uint32_t *token;    /* row of the token in the batch; AOEI_NO_ROW: the row is a cell */

@@ -25,8 +25,8 @@ size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot);
 size_t aoei_parameter_count(const aoei_encoder_config *c);
 /* Returns aoei_parameter_count without the parameters of the adapters. */
 size_t aoei_base_count(const aoei_encoder_config *c);
-/* Returns the index of the random stream that initializes a slot. It stays the same if a later version of the library adds
- * kinds of slots. */
+/* Returns the index of the random stream that initializes a slot. The index does not change if a later version of the library
+ * adds kinds of slots. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct aoei_layer {
     const aoei_tensor *g; /* [AOEI_LW_COUNT] gradients of the weights; NULL in the forward pass */
     const aoei_batch *batch;
     const aoei_transformer_state *s;
-    const aoei_encoder_dropout *drop; /* NULL: no dropout */
+    const aoei_encoder_dropout *drop; /* dropout of the optimizer step; NULL: no dropout */
     size_t layer;                     /* index of the layer */
     aoei_layer_state l;               /* tensors of the layer, limited to the rows of the batch */
     aoei_tensor x;                    /* [N, D] input of the layer */

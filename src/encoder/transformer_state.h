@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Activations and workspace of the transformer, in the arena of the encoder's state. Shape letters: those of config.h, and
- * N, the number of tokens of the batch.
+ * Activations and workspace of the transformer, in the arena of the encoder's state. config.h defines the shape letters; N is
+ * the number of tokens of the batch.
  */
 #ifndef AOEI_ENCODER_TRANSFORMER_STATE_H
 #define AOEI_ENCODER_TRANSFORMER_STATE_H

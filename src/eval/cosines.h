@@ -28,7 +28,7 @@ int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, ao
 int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,
                  aoe_error *err);
 
-/* Call aoei_text_pairs_check and aoei_cosines for pairs with labels. */
+/* Apply aoei_text_pairs_check and aoei_cosines to labeled pairs. */
 int aoei_pairs_check(const aoei_eval_model *e, const aoe_pairs *p, aoe_error *err);
 int aoei_pairs_cosines(const aoei_eval_model *e, const aoe_pairs *p, double *cosine, size_t *truncated,
                        aoei_eval_progress *progress, aoe_error *err);

@@ -40,7 +40,7 @@ typedef struct aoei_patterns {
 } aoei_patterns;
 
 typedef struct aoei_added_tokens {
-    aoei_added_token *token; /* [n] in the order of the file, owned */
+    aoei_added_token *token; /* [n] added tokens in the order of the file; owned */
     size_t n, capacity;
     int32_t max_id;           /* largest id of an added token; -1 if n is 0 */
     aoei_trie by_content;     /* maps the content of each token to its index in token */

@@ -27,8 +27,8 @@ typedef struct aoei_merge_table {
 } aoei_merge_table;
 
 typedef struct aoei_bpe {
-    aoei_vocab vocab;        /* owned */
-    aoei_merge_table merges; /* owned */
+    aoei_vocab vocab;        /* vocabulary; owned */
+    aoei_merge_table merges; /* all merges, found by their pair of ids; owned */
     int byte_fallback;       /* 1: a character without a token is encoded as byte tokens such as <0x41> */
     int fuse_unk;            /* 1: consecutive unknown characters become one unknown token */
     int ignore_merges;       /* 1: a word that is a token becomes this token, without merges */
@@ -44,7 +44,7 @@ typedef struct aoei_bpe {
     char split_letter[5]; /* [split_letter_len] character that no merge joins to a different preceding character, so words are
                              split before it; "": none */
     size_t split_letter_len; /* length in bytes */
-    aoei_word_cache cache;   /* owned */
+    aoei_word_cache cache;   /* tokens of words that were already encoded; owned */
 } aoei_bpe;
 
 /* A symbol of the word that is being encoded. */
@@ -61,10 +61,10 @@ typedef struct aoei_bpe_candidate {
 } aoei_bpe_candidate;
 
 typedef struct aoei_bpe_scratch {
-    aoei_bpe_symbol *symbol; /* [n] owned */
+    aoei_bpe_symbol *symbol; /* [n] symbols of the word; owned */
     size_t n, capacity;
-    aoei_bpe_candidate *heap; /* [n_heap] owned; the candidate with the lowest rank is on top; if ranks are equal, the leftmost
-                                 candidate is on top */
+    aoei_bpe_candidate *heap; /* [n_heap] possible merges, owned; the candidate with the lowest rank is on top; if ranks are
+                                 equal, the leftmost candidate is on top */
     size_t n_heap, heap_capacity;
 } aoei_bpe_scratch;
 

@@ -40,7 +40,7 @@ typedef struct aoei_normalizer_step {
 } aoei_normalizer_step;
 
 typedef struct aoei_normalizer {
-    aoei_normalizer_step *step; /* [n], owned */
+    aoei_normalizer_step *step; /* [n] steps in the order in which they run; owned */
     size_t n, capacity;
 } aoei_normalizer;
 

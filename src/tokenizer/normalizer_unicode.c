@@ -122,8 +122,7 @@ static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) 
         end++;
     if (!p->composed || end == len)
         return end;
-    while (end > i && ((unsigned char)s[end - 1] & 0xC0) ==
-                          0x80) /* excludes the last character, because a mark that follows may compose with it */
+    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* a mark may follow the last character */
         end--;
     return end > i ? end - 1 : i;
 }

@@ -18,8 +18,7 @@
 typedef enum aoei_prefix { AOEI_PREFIX_NEVER, AOEI_PREFIX_ALWAYS, AOEI_PREFIX_FIRST } aoei_prefix;
 
 typedef struct aoei_pretokenizer_step {
-    aoei_prefix prefix; /* when `letter` is prepended to a piece that does not begin with it; FIRST: only to the first piece of
-                           the text */
+    aoei_prefix prefix; /* pieces that get the prefix `letter` if they lack it; FIRST: first piece of the text */
     char letter[5];     /* [letter_len] a space, or Metaspace's replacement */
     size_t letter_len;  /* length in bytes */
     int spaces;         /* 1: before the split, spaces are replaced by the letter (Metaspace) */
@@ -28,7 +27,7 @@ typedef struct aoei_pretokenizer_step {
 } aoei_pretokenizer_step;
 
 typedef struct aoei_pretokenizer {
-    aoei_pretokenizer_step *step; /* [n] owned */
+    aoei_pretokenizer_step *step; /* [n] steps in the order in which they run; owned */
     size_t n, capacity;
     int bert;        /* 1: the only step is BertPreTokenizer */
     int byte_level;  /* 1: the last step maps bytes to letters */
@@ -38,7 +37,7 @@ typedef struct aoei_pretokenizer {
 } aoei_pretokenizer;
 
 typedef struct aoei_piece_list {
-    aoei_span *span; /* [n] byte ranges, owned */
+    aoei_span *span; /* [n] byte range of each piece; owned */
     size_t n, capacity;
 } aoei_piece_list;
 

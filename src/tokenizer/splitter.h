@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text at the matches of a pattern or a character class, with the five behaviors of the pre-tokenizer Split of
- * Hugging Face tokenizers. The splitter returns one piece at a time and
- * allocates memory only for regular expressions.
+ * Splits a text at the matches of a pattern or a character class, with the five behaviors of the pre-tokenizer Split of Hugging
+ * Face tokenizers. The splitter returns one piece at a time. It allocates memory only for regular expressions.
  */
 #ifndef AOEI_TOKENIZER_SPLITTER_H
 #define AOEI_TOKENIZER_SPLITTER_H
@@ -42,7 +41,7 @@ typedef struct aoei_splitter {
     const char *s;                 /* [len] text, borrowed */
     size_t len;                    /* length in bytes */
     size_t at;                     /* byte offset of the end of the processed part */
-    aoei_pattern_search search;    /* owned */
+    aoei_pattern_search search;    /* search for the matches of the pattern; owned */
     size_t match_start, match_end; /* byte range of the match that was found last */
     int matched;                   /* 1: the match has not been processed yet, because the text before it comes first */
     size_t start, end;             /* byte range of the pending piece, which the next match or the text before it may extend */

@@ -43,8 +43,7 @@ static int is_complete(const encoder *e) {
 static void to_original(encoder *e, size_t first, const size_t *origin, const char *raw, size_t len) {
     for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
         aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
-        for (size_t b = span->start; b < span->end;
-             b++) { /* checks every byte, because a reordered mark can precede its letter */
+        for (size_t b = span->start; b < span->end; b++) { /* normalization may reorder bytes */
             size_t from = origin[b];
             size_t to = from + 1;
             while (to < len && ((unsigned char)raw[to] & 0xC0) == 0x80)

@@ -27,8 +27,8 @@ typedef enum aoei_token_kind {
 /* Writes the kind of every id below n, an aoei_token_kind, to kind[n]. */
 void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n);
 
-/* Completes a tokenizer whose subword model, normalizer, pre-tokenizer and added tokens are read, by passing each component
- * the settings of the others. `path` names the file in messages. */
+/* Completes a tokenizer after its subword model, normalizer, pre-tokenizer and added tokens have been read. Each component gets
+ * the settings of the other components that it needs. `path` names the file in messages. */
 int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err);
 
 #endif

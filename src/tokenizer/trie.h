@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A byte trie whose edges are stored in one hash table with open addressing. Following an edge
- * takes one multiplication and nearly always reads one cache line. Edges are small, so that many of them fit the caches: an
- * edge only records whether a key ends at its child node. The values are in a separate array, indexed by node. Several threads
- * may read a trie at the same time.
+ * A byte trie whose edges are stored in one hash table with open addressing. Following an edge takes one multiplication and
+ * nearly always reads one cache line. An edge records only whether a key ends at its child node, so edges are small and many of
+ * them fit in the caches. The values are in a separate array, indexed by node. Several threads may read a trie concurrently.
  */
 #ifndef AOEI_TOKENIZER_TRIE_H
 #define AOEI_TOKENIZER_TRIE_H

@@ -15,8 +15,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-static const double unknown_penalty =
-    10.0; /* difference between the lowest score of the vocabulary and the score of an unknown character, as in SentencePiece */
+static const double unknown_penalty = 10.0; /* as in SentencePiece: lowest score - score of an unknown character */
 
 #define NO_TOKEN INT32_MAX /* id of an unknown character if the model has no unknown token */
 

@@ -22,7 +22,7 @@ typedef struct aoei_unigram {
     int32_t unk;           /* id of the unknown token; -1: none, so encoding an unknown character fails */
     int byte_fallback;     /* 1: a character without a token is encoded as byte tokens such as <0x41> */
     int32_t fallback[256]; /* ids of <0x00> to <0xFF>; -1: no token */
-    aoei_word_cache cache; /* owned */
+    aoei_word_cache cache; /* tokens of words that were already encoded; owned */
 } aoei_unigram;
 
 /* The best segmentation of the word up to a position. */

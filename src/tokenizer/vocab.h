@@ -22,13 +22,13 @@ typedef struct aoei_token_place {
 } aoei_token_place;
 
 typedef struct aoei_vocab {
-    aoei_buffer text;        /* concatenated token texts */
+    aoei_buffer text;        /* concatenated token texts; owned */
     aoei_token_place *place; /* [n_ids] position of each token in text, owned */
     size_t n_ids;            /* largest id + 1 */
     size_t capacity;         /* capacity of place */
     size_t n_tokens;         /* number of distinct tokens including the empty one, which is Hugging Face's vocabulary size */
     int has_empty;           /* 1: the empty token was added; it never matches */
-    aoei_trie trie;          /* token to id */
+    aoei_trie trie;          /* maps tokens to ids; owned */
 } aoei_vocab;
 
 /* Adds a token, or changes its id. Errors: AOE_ENOMEM; AOE_EFORMAT if the id is out of range or the token is not UTF-8,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Open addressing over a fixed number of slots. Words are never evicted, because the first words of the texts include
- * nearly all frequent ones. Memory pages are used only as the cache fills.
+ * Open addressing over a fixed number of slots. Words are never evicted, because the first words of the texts include nearly
+ * all frequent ones. The system provides a memory page only when a slot in it is filled.
  */
 #include "tokenizer/word_cache.h"
 

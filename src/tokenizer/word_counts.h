@@ -18,8 +18,8 @@ typedef struct aoei_word_count {
 } aoei_word_count;
 
 typedef struct aoei_word_counts {
-    aoei_buffer text;      /* concatenated words */
-    aoei_word_count *word; /* [n] in the order of first occurrence, owned */
+    aoei_buffer text;      /* concatenated words; owned */
+    aoei_word_count *word; /* [n] distinct words in the order of first occurrence; owned */
     size_t n, capacity;
     uint32_t *slot; /* [mask + 1] hash table: index of a word + 1, or 0 if empty; owned */
     size_t mask;    /* number of slots - 1; at most half of the slots are used */

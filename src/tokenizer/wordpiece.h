@@ -16,7 +16,7 @@
 #include "tokenizer/words.h"
 
 typedef struct aoei_wordpiece {
-    aoei_vocab vocab;      /* owned */
+    aoei_vocab vocab;      /* vocabulary; owned */
     aoei_word_table words; /* hash table of the vocabulary's short tokens; owned */
     int32_t unk;           /* id of the unknown token; -1: none, so encoding an unknown word fails */
     uint32_t continuation; /* trie node of the prefix of continuation pieces ("##"); the root if the prefix is empty */

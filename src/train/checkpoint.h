@@ -27,7 +27,8 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *path, aoe_error *err);
 /* Returns the path of the checkpoints folder of an output directory, owned by the caller (aoei_free); NULL if memory runs
  * out. */
 char *aoei_checkpoints_dir(const char *output);
-/* Removes the incomplete checkpoints of killed runs, and all complete checkpoints except the newest `keep`. */
+/* Removes from the checkpoints folder `dir` the incomplete checkpoints of killed runs, and all complete checkpoints except the
+ * newest `keep`. */
 int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err);
 
 #endif

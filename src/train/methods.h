@@ -22,8 +22,8 @@ typedef struct aoei_file_loss {
 
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoe_train_options *o, aoe_error *err);
-/* Reads the examples of file o->data[number] as the method needs them. If the method uses only positive pairs, the other pairs
- * are dropped, and file_loss->threshold is set. The caller frees *e, even if the function fails. */
+/* Reads the examples of file o->data[number] in the form that the method needs. If the method uses only positive pairs, the
+ * other pairs are dropped, and file_loss->threshold is set. The caller frees *e, even if the function fails. */
 int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);
 /* Sets the remaining fields of file_loss for file o->data[number], whose examples are in d. Errors: AOE_EARG (the method does
  * not support this kind of examples, or all weights are 0), AOE_EFORMAT (unusable labels, for example all equal). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The teacher of a training run: a model of any architecture, vector size and tokenizer, and its vectors of all texts of the
- * training files, alternative texts included. The vectors are computed once, with the tokenizer, prompt, pooling and maximum
- * length of the teacher. They are not normalized, because the vectors of the trained model are not normalized during training
- * either.
+ * The teacher of a training run, which is a model of any architecture, vector size and tokenizer. aoei_teacher contains its
+ * vectors of all texts of the training files, including alternative texts. The vectors are computed once, with the tokenizer,
+ * prompt, pooling and maximum length of the teacher. They are not normalized, because the vectors of the trained model are not
+ * normalized during training either.
  */
 #ifndef AOEI_TRAIN_TEACHER_H
 #define AOEI_TRAIN_TEACHER_H

@@ -61,7 +61,7 @@ typedef struct aoei_task {
 struct aoei_trainer {
     aoe_context *ctx;                         /* threads, kernels and log; borrowed */
     const aoe_training_args *o;               /* options, already checked; borrowed */
-    aoei_task *task;                          /* what the run trains on; borrowed */
+    aoei_task *task;                          /* loads the training data and computes losses and gradients; borrowed */
     double hidden_dropout, attention_dropout; /* dropout probabilities of hidden states and attention weights */
     aoe_model *base;                          /* initial model, or the checkpoint if the run resumes; owned */
     aoe_model *view;                          /* model with the settings and files of `base` and the trained weights; owned */
