@@ -282,7 +282,7 @@ typedef struct aoe_model_info {
     double dropout;                  /* hidden_dropout_prob of config.json */
     size_t kv_heads;                 /* heads of keys and values; fewer than `heads` with grouped-query attention */
     int causal;                      /* 1 if attention is causal in the layers before bidirectional_from */
-    size_t bidirectional_from;       /* causal models: first layer with bidirectional attention; `layers`: no layer */
+    size_t bidirectional_from;       /* causal models: first layer with bidirectional attention; `layers` if there is none */
     size_t head_size;                /* RAN: components of a head; otherwise 0 */
     size_t window, min_window;       /* RAN: tokens of a window, and the minimum for a last window of its own; otherwise 0 */
     const char *base;                /* adapters: directory of the base model, owned by the model; NULL: no adapters */

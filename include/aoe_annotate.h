@@ -22,7 +22,7 @@ typedef struct aoe_chat_model {
     const char *api; /* base URL, "https://host/v1"; requests go to API/chat/completions. http:// only for loopback addresses */
     const char *key; /* API key, sent only to the origin of `api`, never printed, logged or stored; NULL: no key */
     double price_in, price_out; /* price per million tokens of prompts and of responses, in any currency; 0: unknown */
-    int costs_nothing;          /* 1: the model is free, so prices of 0 are known */
+    int costs_nothing;          /* 1: the model is free; prices of 0 are then known to be 0 */
 } aoe_chat_model;
 
 typedef enum aoe_chat_state {

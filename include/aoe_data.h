@@ -172,9 +172,9 @@ typedef struct aoe_data_split_part {
 } aoe_data_split_part;
 
 typedef struct aoe_data_split_result {
-    size_t rows, skipped, clusters, texts; /* rows read, bad rows skipped, clusters, distinct texts */
+    size_t rows, skipped, clusters, texts; /* number of rows read, of bad rows skipped, of clusters, and of distinct texts */
     size_t largest;                        /* rows of the largest cluster */
-    size_t largest_line;                   /* line of its first row */
+    size_t largest_line;                   /* line of the first row of the largest cluster */
     size_t near_pairs;                     /* near-duplicate pairs that joined two clusters */
 } aoe_data_split_result;
 
@@ -216,7 +216,7 @@ typedef struct aoe_data_dedup_options {
 } aoe_data_dedup_options;
 
 typedef struct aoe_data_dedup_result {
-    size_t rows, skipped, kept; /* rows read, bad rows skipped, rows written */
+    size_t rows, skipped, kept; /* number of rows read, of bad rows skipped, and of rows written */
     size_t duplicates;          /* rows that were left out because an earlier row has equal texts and label */
     size_t conflicts;           /* rows with equal texts but another label than the first row with these texts */
     size_t dropped;             /* rows that were left out because of a conflict */
@@ -264,9 +264,10 @@ typedef struct aoe_data_stats_result {
     size_t rows, skipped;               /* rows read, bad rows skipped */
     int has_labels;                     /* 1: the table has a label column */
     double threshold;                   /* threshold in use; NaN if no label is a number */
-    size_t positive, negative, dropped; /* rows with a label of at least the threshold, below it, or dropped by the label map */
+    size_t positive, negative, dropped; /* number of rows with a label of at least the threshold, with a label below the
+                                           threshold, and with a label that the label map drops */
     size_t unknown;                     /* rows whose label is a name without a value */
-    size_t texts, distinct;             /* texts; distinct texts */
+    size_t texts, distinct;             /* number of texts, and of distinct texts */
     aoe_data_lengths characters;        /* lengths of texts in Unicode code points */
     aoe_data_lengths words;             /* lengths in words separated by white space */
     aoe_data_lengths tokens;            /* lengths in tokens, if has_tokens */

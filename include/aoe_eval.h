@@ -23,12 +23,13 @@ AOE_API double aoe_spearman(const double *x, const double *y, size_t n);
 typedef enum aoe_sts_row { AOE_STS_FILE, AOE_STS_SUBSET, AOE_STS_FOLDER, AOE_STS_ALL } aoe_sts_row;
 
 typedef struct aoe_sts_result {
-    aoe_sts_row row;  /* FILE: a table; SUBSET: a subset of a SentEval folder; FOLDER: all its subsets; ALL: all inputs */
-    const char *name; /* borrowed for the call */
-    size_t pairs;     /* scored pairs */
-    size_t skipped;   /* lines without a gold score, gold files without texts, bad rows */
-    size_t empty;     /* empty texts */
-    size_t truncated; /* texts truncated to the maximum length */
+    aoe_sts_row row; /* FILE: a table; SUBSET: a subset of a SentEval folder; FOLDER: all subsets of a SentEval folder; ALL: all
+                        inputs */
+    const char *name;            /* borrowed for the call */
+    size_t pairs;                /* scored pairs */
+    size_t skipped;              /* lines without a gold score, gold files without texts, bad rows */
+    size_t empty;                /* empty texts */
+    size_t truncated;            /* texts truncated to the maximum length */
     double spearman, pearson;    /* correlation of cosine and gold score, in [-1, 1] */
     const double *cosine, *gold; /* [pairs] borrowed for the call of an aoe_sts_fn; NULL in the result of aoe_eval_pairs */
 } aoe_sts_result;
@@ -260,8 +261,8 @@ typedef struct aoe_t_test_result {
     double p;    /* two-sided p-value; 1 if all differences are 0 */
 } aoe_t_test_result;
 
-/* Student's t test for paired values, for example scores of two methods with the same seeds: tests whether the mean of
- * x[i] - y[i] is 0; with y NULL, whether the mean of x[i] is 0. Assumes that the differences are approximately normal. */
+/* Student's t test for paired values, for example scores of two methods with the same seeds: tests whether the mean of x[i] -
+ * y[i] is 0. If y is NULL, tests whether the mean of x[i] is 0. Assumes that the differences are approximately normal. */
 AOE_API void aoe_t_test(const double *x, const double *AOE_NULLABLE y, size_t n, aoe_t_test_result *result);
 /* P(|T| >= |t|) of Student's t distribution with df > 0 degrees of freedom, computed with the incomplete beta function; NaN if
  * t or df is NaN. */

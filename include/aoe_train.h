@@ -227,13 +227,14 @@ typedef struct aoe_train_data {
 
 AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
 
-/* Training methods; docs/objectives.md. Each uses only the fields of aoe_train_options.objective that are named here. */
+/* Training methods; docs/objectives.md. A method uses only those fields of aoe_train_options.objective that its comment names.
+ */
 typedef enum aoe_method {
     AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triplets: aoe_contrastive; all fields */
     AOE_METHOD_COSENT,               /* pairs, triplets: only the cosine loss; tau_cosine */
     AOE_METHOD_SBERT_CLASSIFICATION, /* pairs: softmax classifier over u, v, |u - v|; labels are classes */
     AOE_METHOD_SBERT_REGRESSION,     /* pairs: mean squared difference of cosine and label / label_max */
-    AOE_METHOD_SIMCSE_UNSUP,         /* texts of any file: each text with itself under another dropout mask; tau_ibn */
+    AOE_METHOD_SIMCSE_UNSUP,         /* texts of any file; each text is its own positive, under another dropout mask; tau_ibn */
     AOE_METHOD_SIMCSE_SUP,           /* triplets, positives, pairs with label >= ibn_threshold; tau_ibn, hard_negative */
     AOE_METHOD_CONTRASTIVE, /* data as for SIMCSE_SUP, but no projection; the loss is aoe_contrastive without the cosine and
                                angle terms; tau_ibn, hard_negative, w_ibn, w_cln */
@@ -250,12 +251,12 @@ typedef struct aoe_train_options {
     size_t n_data;
     aoe_method method;               /* default AOE_METHOD_ANGLE */
     aoe_objective_options objective; /* weights and temperatures; its ibn_threshold is AOE_AUTO by default */
-    double label_max;                /* SBERT_REGRESSION: label of a cosine of 1; AOE_AUTO (default): highest label of a file */
-    size_t classes;                  /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1 */
-    int no_projection;               /* 1: SIMCSE methods without the dense layer with tanh after the pooling */
-    int allow_duplicates;            /* 1: a text may occur twice in a contrastive batch */
-    size_t batch_size;               /* examples per batch; default 32 */
-    size_t accumulate;               /* batches per step; default 1 */
+    double label_max;     /* SBERT_REGRESSION: label for a cosine of 1; AOE_AUTO (default): highest label of a file */
+    size_t classes;       /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1 */
+    int no_projection;    /* 1: SIMCSE methods without the dense layer with tanh after the pooling */
+    int allow_duplicates; /* 1: a text may occur twice in a contrastive batch */
+    size_t batch_size;    /* examples per batch; default 32 */
+    size_t accumulate;    /* batches per step; default 1 */
     size_t cache_chunk; /* number of examples that the encoder processes at a time, while the losses are computed over the whole
                            batch (GradCache); 0 (default): the whole batch */
     const char *teacher;      /* model directory of a teacher; NULL (default): no distillation */

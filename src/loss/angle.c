@@ -92,9 +92,9 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
         if (m == 0.0)
             continue;
         double zz = a * a + b * b, ww = c * c + d * d;
-        /* factor of z_k / |z_k|^2 and of w_k / |w_k|^2 */
+        /* radial part of the gradients: factor of z_k / |z_k|^2 for z_k, and of w_k / |w_k|^2 for w_k */
         double radial = -scale * m * (fabs(arg) - D) / M;
-        /* factor of i z_k / |z_k|^2 and of -i w_k / |w_k|^2 */
+        /* part that changes the angle: factor of i z_k / |z_k|^2 for z_k, and of -i w_k / |w_k|^2 for w_k */
         double rotation = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M;
         gx[k] += (radial * a - rotation * b) / zz;
         gx[half + k] += (radial * b + rotation * a) / zz;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A first pass over the examples computes the logits of each pair and d loss / d logit, and a second pass the gradients of the
- * vectors. The gradients of the classifier weights are accumulated over the pairs in ascending order; blocks of components are
- * computed in parallel.
+ * A first pass over the examples computes the logits of each pair and d loss / d logit. A second pass computes the gradients of
+ * the vectors. The gradients of the classifier weights are accumulated over the pairs in ascending order. Each task computes
+ * the gradients for one block of components.
  */
 #include "loss/classification_objective.h"
 
@@ -27,8 +27,8 @@ typedef struct state {
     double *term;  /* [B] cross entropy of each pair */
 } state;
 
-/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
- * callers). */
+/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
+ * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
     size_t cells = 0;
     *p = (state){0};

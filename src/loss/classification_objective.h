@@ -15,7 +15,8 @@ typedef struct aoei_classifier {
     size_t classes;       /* number of classes */
     const double *weight; /* [classes, 3 D] weights of u, of v and of |u - v| for each class */
     const double *bias;   /* [classes] biases */
-    /* gradients of weight and bias, same shapes, overwritten; not used if the batch has no gradient */
+    /* gradients of the loss with respect to `weight` and `bias`, in arrays of these shapes, overwritten; not used if the batch
+     * has no gradient */
     double *d_weight, *d_bias;
 } aoei_classifier;
 

@@ -25,12 +25,13 @@ typedef struct state {
     int has_contrastive;            /* 1: at least one contrastive term has a weight above 0 */
     aoei_sweep sweep;
     aoei_info_nce contrastive;  /* the candidates are all positives, then all negatives */
-    aoei_ranking_terms ranking; /* only with negatives; pairs 2i and 2i + 1: example i's query with its positive, negative */
+    aoei_ranking_terms ranking; /* used only if there are negatives; pair 2i is query i with its positive, and pair 2i + 1 is
+                                   query i with its negative */
     double *label;              /* [2B] labels of the pairs in `ranking` */
 } state;
 
-/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
- * callers). */
+/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
+ * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
     *p = (state){0};

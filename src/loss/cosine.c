@@ -36,7 +36,8 @@ double aoei_sum_lanes(const double lane[4]) {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* Uses the square root of the product of both squared norms, so that the cosine of a vector with itself is exactly 1. */
+/* Returns the cosine. The divisor is the square root of the product of both squared norms, so that the cosine of a vector with
+ * itself is exactly 1. */
 static double cosine_of(const dot_products *s) {
     double norms = sqrt(aoei_sum_lanes(s->xx) * aoei_sum_lanes(s->yy));
     return norms == 0.0 ? 0.0 : aoei_sum_lanes(s->xy) / norms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The term is a mean over pairs (cosines) or over texts (distributions). A first pass over the examples computes the loss of
- * each example, and a second pass adds the gradients.
+ * If cosines are compared, the term is a mean over pairs of texts. If distributions are compared, it is a mean over texts. A
+ * first pass over the examples computes the loss of each example, and a second pass adds the gradients.
  */
 #include "loss/distill_objective.h"
 
@@ -24,8 +24,8 @@ typedef struct state {
                       teacher */
 } state;
 
-/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
- * callers). */
+/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
+ * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
@@ -74,7 +74,8 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* ----------------------------------------------------------- distributions */
 
-/* Returns log sum_k exp(x_k) of x[D], which is f64 or f32; exactly one of them must be set. */
+/* Returns log sum_k exp(x_k) for the values x[D], which are in the array f64 or in the array f32. The other pointer must be
+ * NULL. */
 static double log_sum(const double *f64, const float *f32, size_t D) {
     assert(f64 || f32);
     double max = -INFINITY, sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Parallel passes over the examples of a batch. The number of ranges of examples depends only on the number of examples. A
- * task stops at the first example of its range that is not finite, so the first such example of the batch is the one reported
- * by the first range that has one.
+ * Parallel passes over the examples of a batch. The number of ranges of examples depends only on the number of examples. A task
+ * stops at the first example of its range that contains a value that is not finite, and reports this example. The report of the
+ * first range that has one is therefore the first such example of the batch.
  */
 #include "loss/example_sweep.h"
 
@@ -36,7 +36,7 @@ static size_t first_of_ranges(const aoei_sweep *s) {
     return s->e.n;
 }
 
-/* Copies vector a of example i to out[D]. Returns whether all its values are finite. */
+/* Copies vector a of example i to out[D]. Returns 1 if all values of the vector are finite, otherwise 0. */
 static int read_vector(const aoei_vector_examples *e, size_t i, size_t a, double *out) {
     const float *f32 = e->v[a] ? e->v[a] + i * e->stride : NULL;
     const double *f64 = e->v64[a] ? e->v64[a] + i * e->stride : NULL;
@@ -56,7 +56,7 @@ static int read_example(const aoei_vector_examples *e, size_t i, double *v) {
     return finite;
 }
 
-/* Stores g[D] as the gradient of vector a of example i. Returns whether the stored values are finite. */
+/* Stores g[D] as the gradient of vector a of example i. Returns 1 if all stored values are finite, otherwise 0. */
 static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const double *g) {
     float *f32 = e->grad[a] ? e->grad[a] + i * e->stride : NULL;
     double *f64 = e->grad64[a] ? e->grad64[a] + i * e->stride : NULL;

@@ -28,8 +28,8 @@ typedef struct aoei_vector_examples {
     int add;                             /* 1: gradients are added to those in memory; 0: gradients are overwritten */
 } aoei_vector_examples;
 
-/* A function that a sweep calls for example i. v: its vectors. g: its gradients, to which the function adds; NULL in a reading
- * sweep. Both are [arity, D]. Calls for different examples may run in parallel. */
+/* A function that a sweep calls for example i. v: [arity, D] vectors of the example. g: [arity, D] gradients of the example, to
+ * which the function adds; NULL in a reading sweep. Calls for different examples may run in parallel. */
 typedef void (*aoei_example_fn)(void *arg, size_t i, const double *v, double *g);
 
 typedef struct aoei_sweep {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The loss of in-batch negatives. The scores are computed in two passes: the first computes the log-sum-exp of each row, and
- * the second the gradient. With the scores S_uv = <z_u, z_v> / tau, the softmax p_uv of row u over all v except u, the
- * symmetric targets T_uv (0, 1 or 2) and n_u = sum_v T_uv:
+ * The loss of in-batch negatives. There are two passes over the scores. The first pass computes the log-sum-exp of each row,
+ * and the second pass computes the gradient. With the scores S_uv = <z_u, z_v> / tau, the softmax p_uv of row u over all v
+ * except u, the symmetric targets T_uv (0, 1 or 2) and n_u = sum_v T_uv:
  *     N L       = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
  *     N dL/dz_u = sum_v (n_u p_uv + n_v p_vu - 2 T_uv) z_v / tau
  * The scores and the factors of z_v are symmetric in u and v, so only the blocks (I, J) with J <= I are computed. A strip
@@ -21,8 +21,8 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* rows of a block; even, so that both rows of a pair are in the same block */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs; larger only if one
-                         block column is larger */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs. The buffer is larger
+                         only if a single block column does not fit */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -33,12 +33,12 @@ static size_t rows_of(const aoei_ibn *b, size_t block) {
     return min_size(b->N - block * BLOCK, BLOCK);
 }
 
-/* Number of rows of block column J from the diagonal to the last row. */
+/* Returns the number of rows of block column J from the diagonal to the last row. */
 static size_t height(const aoei_ibn *b, size_t J) {
     return b->N - J * BLOCK;
 }
 
-/* Number of doubles that the block columns [from, to) occupy. */
+/* Returns the number of doubles that the block columns [from, to) occupy. */
 static size_t columns_size(const aoei_ibn *b, size_t from, size_t to) {
     size_t n = to - from;
     return BLOCK * (n * height(b, from) - BLOCK * (n * (n - 1) / 2));
@@ -53,7 +53,7 @@ static aoei_scores_f64 block_at(const aoei_ibn *b, size_t I, size_t J) {
                              .scale = 1.0 / b->tau};
 }
 
-/* Address of the score in row r and column c of a block. */
+/* Returns the address of the score in row r and column c of a block. */
 static double *cell(const aoei_scores_f64 *s, size_t r, size_t c) {
     return s->x + c / P * s->panel + r * P + c % P;
 }
@@ -62,8 +62,8 @@ static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
     return b->anchors[I] || b->anchors[J];
 }
 
-/* Returns 1 if row u belongs to a positive pair. T_uv is 1 if v is the other text of this pair, plus 1 if v is the same text
- * as u. */
+/* Returns 1 if row u belongs to a positive pair. T_uv is the sum of two terms: 1 if u and v are the two texts of a positive
+ * pair, and 1 if u and v are identical texts. */
 static int has_partner(const aoei_ibn *b, size_t u) {
     return b->label[u / 2] >= b->threshold;
 }

@@ -19,8 +19,8 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* number of queries and of candidates of a block of scores */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates; larger only if one
-                         block of queries is larger */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates. The buffer is
+                         larger only if the scores of a single block of queries do not fit */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -59,12 +59,12 @@ static void score_task(void *arg, size_t task, size_t worker) {
                                               .c_panel = s.panel});
 }
 
-/* Address of the score of query `row` of the strip with candidate `column`. */
+/* Returns the address of the score of query `row` of the strip with candidate `column`. */
 static double *score_at(const aoei_info_nce *c, size_t row, size_t column) {
     return c->score + column / P * c->rows * P + row * P + column % P;
 }
 
-/* Address of the score of query `row` of the strip with its target. */
+/* Returns the address of the score of query `row` of the strip with the target of this query. */
 static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
@@ -129,14 +129,16 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     aoei_panels_gemm(c->ctx, &g);
 }
 
-/* Number of doubles for the scores of `rows` queries with M candidates. *overflow is set to 1 if the number overflows. */
+/* Returns the number of doubles for the scores of `rows` queries with M candidates. Sets *overflow to 1 if this number
+ * overflows. */
 static size_t scores_size(size_t rows, size_t M, int *overflow) {
     size_t size = 0, padded = divide_up(M, P) * P;
     *overflow |= padded < M || aoei_mul_size(rows, padded, &size);
     return size;
 }
 
-/* Number of queries in a strip: all queries, or as many complete blocks of queries as fit in the score buffer. */
+/* Returns the number of queries in a strip. If the scores of all queries fit in the score buffer, this is the number of all
+ * queries; otherwise, it is the largest number of complete blocks that fit. */
 static size_t strip_rows(const aoei_info_nce *c) {
     const size_t fitting = c->score_size / (divide_up(c->M, P) * P);
     return fitting >= c->queries.N ? c->queries.N : fitting / BLOCK * BLOCK;

@@ -15,9 +15,9 @@
 typedef struct aoei_info_nce {
     const aoe_context *ctx; /* threads and kernels; borrowed; set by the caller */
     double tau;             /* temperature (divisor of the cosines); set by the caller */
-    double hard_negative;   /* added to the score (after division by tau) of query i with candidate B + i, its own negative, if
-                      there are   that many candidates; set by the caller */
-    aoei_unit_rows queries; /* [B, D] unit vectors of the queries; rows set by the caller */
+    double hard_negative; /* added, after the division by tau, to the score of query i with its own negative, which is candidate
+                             B + i; unused if there are fewer candidates; set by the caller */
+    aoei_unit_rows queries;    /* [B, D] unit vectors of the queries; rows set by the caller */
     aoei_unit_rows candidates; /* [M, D] unit vectors of the candidates, M >= B; rows set by the caller */
     double *row_loss;          /* [B] loss of each query */
 

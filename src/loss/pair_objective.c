@@ -26,8 +26,8 @@ typedef struct state {
     aoei_ibn ibn;               /* in-batch negatives */
 } state;
 
-/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
- * callers). */
+/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
+ * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
     aoei_ranking_terms_lay_out(&p->ranking, a, B);

@@ -40,8 +40,8 @@ size_t aoei_ranking_pairs(const aoei_ranking *r) {
     return pairs;
 }
 
-/* Sets lower[t] to the sum of exp(s_i) over the items in tiers below t, and higher[t] to the sum of exp(-s_j) over the items
- * in tiers above t. */
+/* For each tier t, sets lower[t] to the sum of exp(s_i) over all items i in tiers below t, and higher[t] to the sum of
+ * exp(-s_j) over all items j in tiers above t. */
 static void sum_tiers(const aoei_ranking *r, const double *s, scaled_sum *lower, scaled_sum *higher) {
     scaled_sum a = {-INFINITY, 0.0};
     for (size_t t = 0; t < r->tiers; t++) {
@@ -65,7 +65,7 @@ double aoei_rank_loss(const aoei_ranking *r, const double *s, double *grad, doub
         return 0.0;
     sum_tiers(r, s, lower, higher);
 
-    double max = 0.0; /* largest exponent of all terms in the logarithm; the term 1 has the exponent 0 */
+    double max = 0.0; /* largest exponent of all terms in the logarithm that defines L; the term 1 has the exponent 0 */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             max = fmax(max, lower[t].max - s[r->order[j]]);

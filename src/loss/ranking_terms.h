@@ -27,8 +27,8 @@ void aoei_ranking_terms_score(aoei_ranking_terms *r, size_t i, const double *x, 
 /* Sets cosine, angle and ordered_pairs of the result from the scores of all pairs. If with_grad is 1, also computes d_cosine
  * and d_angle. label: [n]. */
 void aoei_ranking_terms_loss(aoei_ranking_terms *r, const double *label, int with_grad, aoe_objective_result *result);
-/* These functions add the gradient of pair i to gx[D] and gy[D]: w_cosine * d cosine / d (x, y), or w_angle * d angle / d (x,
- * y), where cosine and angle are the losses. */
+/* These functions add gradients with respect to the vectors x and y of pair i to gx[D] and gy[D]. The first function adds the
+ * gradient of w_cosine times the cosine loss, and the second function adds that of w_angle times the angle loss. */
 void aoei_ranking_terms_cosine_grad(const aoei_ranking_terms *r, size_t i, const double *x, const double *y, size_t D,
                                     double *gx, double *gy);
 void aoei_ranking_terms_angle_grad(const aoei_ranking_terms *r, size_t i, const double *x, const double *y, size_t D,

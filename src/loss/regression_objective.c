@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Regression of cosines. A first pass over the pairs computes the error of each pair, and a second pass the gradients of its
- * vectors.
+ * Regression of cosines. A first pass over the pairs computes the error of each pair. A second pass computes the gradients of
+ * the vectors.
  */
 #include "loss/regression_objective.h"
 
@@ -21,8 +21,8 @@ typedef struct state {
     double *error;        /* [B] cosine minus target of each pair */
 } state;
 
-/* Takes all memory from the arena. A measuring arena computes the size of the workspace. B <= SIZE_MAX / 64 (checked by the
- * callers). */
+/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
+ * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);

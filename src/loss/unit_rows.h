@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vectors normalized to unit length, and the gradient of a vector from the gradient of its unit vector. The unit vectors are
- * stored as the rows of a matrix, and again transposed, both in panels of AOEI_PANEL_F64 adjacent columns (kernels/kernels.h),
- * for matmuls. A zero vector stays zero and receives no gradient.
+ * stored as the rows of a matrix z and as the columns of its transpose zt. Both matrices are in panels of AOEI_PANEL_F64
+ * adjacent columns (kernels/kernels.h), for matmuls. A zero vector stays zero and receives no gradient.
  */
 #ifndef AOEI_LOSS_UNIT_ROWS_H
 #define AOEI_LOSS_UNIT_ROWS_H

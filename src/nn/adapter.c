@@ -47,7 +47,7 @@ void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down,
     aoei_multiply(ctx, AOEI_F32, &g, down, 0, (aoei_tensor){0});
 }
 
-/* Returns the packed form of w if it was made for matmuls with x's type, otherwise NULL. */
+/* Returns the packed form of w if it was made for matmuls with inputs of x's type, otherwise NULL. */
 static const void *packed_for(aoei_tensor w, aoei_tensor x) {
     return w.packed_type == x.type ? w.packed : NULL;
 }
@@ -122,6 +122,6 @@ void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, 
     if (!dropout)
         add_to_output(&g);
     aoei_multiply(ctx, dy.type, &g, a->down, 0, workspace);
-    if (dropout) /* an element of the mask is a common factor of all terms of a sum, so it can be applied to the sum */
+    if (dropout) /* all terms of a sum have the same element of the mask as a factor, so the mask is applied once to the sum */
         aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);
 }

@@ -14,10 +14,10 @@
 #include "nn/dropout.h"
 #include "nn/tensor.h"
 
-/* An adapter of a layer [O, I]. */
+/* An adapter of a linear layer with weight [O, I]. N is the number of tokens, and r the rank. */
 typedef struct aoei_adapter {
     aoei_tensor down, up;    /* lora_A [r, I] and lora_B [O, r] */
-    aoei_tensor ddown, dup;  /* gradients of down and up, accumulated; absent in the forward pass */
+    aoei_tensor ddown, dup;  /* gradients of down and up, to which the backward pass adds; absent in the forward pass */
     double scale;            /* alpha / r */
     aoei_dropout drop;       /* dropout of x */
     const aoei_batch *batch; /* batch whose tokens are the rows of x */
@@ -44,8 +44,9 @@ void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, 
 void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor x,
                                       aoei_tensor workspace);
 /* Adds the adapter's part of the input gradient to dx, which must already contain the layer's own part: dx += mask * (scale *
- * (dy up) down) * activation'(gate), where mask is the dropout mask of the forward pass and an absent gate is a factor of 1.
- * Must be called directly after aoei_adapter_parameter_gradients, because it uses an intermediate result in a->low. */
+ * (dy up) down) * activation'(gate), where mask is the dropout mask of the forward pass. If gate is absent, the factor
+ * activation'(gate) is omitted. Must be called directly after aoei_adapter_parameter_gradients, because it uses an intermediate
+ * result in a->low. */
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
                                  aoei_activation activation, aoei_tensor gate, aoei_tensor workspace);
 

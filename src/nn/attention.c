@@ -4,10 +4,10 @@
  * length. The backward pass recomputes the probabilities.
  * In bf16, matmul operands are bf16. Scores, probabilities and their gradients are float32 and are rounded when they become
  * matmul operands. dk and dv are summed in float32.
- * Accumulation order: the heads that share a key-value head are processed in ascending order, and the query blocks of a head
- * also, so every element of dk and dv is summed over (head, query) in a fixed order. The result of a text does not depend on
- * other texts. With a causal mask or a window, softmax reads only the keys that a query attends to, and blocks of keys to
- * which no query attends are skipped.
+ * Accumulation order: the heads that share a key-value head are processed in ascending order, and so are the query blocks of
+ * each head. Every element of dk and dv is therefore summed over (head, query) in a fixed order. The result of a text does not
+ * depend on other texts. With a causal mask or a window, softmax reads only the keys that a query attends to, and blocks of
+ * keys to which no query attends are skipped.
  */
 #include "nn/attention.h"
 
@@ -19,7 +19,7 @@
 enum {
     ROWS = 64,   /* queries per block */
     CHUNK = 512, /* queries per forward task; longer texts are split into several tasks */
-    /* alignment of a block's first key, so that blocks start at a panel of packed keys and at a block of dropout masks */
+    /* the first key of a block is a multiple of EDGE, because panels of packed keys and blocks of dropout masks start there */
     EDGE = 64
 };
 
@@ -29,14 +29,15 @@ _Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0,
 typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
-    const aoei_batch *batch; /* packed texts, whose tokens attend to tokens of their own text; NULL: `spans` is used instead */
-    const aoei_attention_span *spans;      /* [n_spans], used if batch is NULL */
-    size_t n_spans, max_queries, max_keys; /* maximum numbers of queries and keys of a span, or of tokens of a text */
+    const aoei_batch *batch;          /* packed texts; a token attends only to its own text. NULL: `spans` is used instead */
+    const aoei_attention_span *spans; /* [n_spans], used if batch is NULL */
+    size_t n_spans, max_queries, max_keys; /* number of spans; maximum number of queries and of keys in a span; for a batch,
+                                              both are the length of the longest text */
     aoei_dtype type;                       /* type of all tensors */
-    aoei_tensor q, k, v, out;              /* [tokens, columns]; in the backward pass, out is dout */
-    aoei_tensor dq, dk, dv;                /* gradients of q, k and v; used in the backward pass only */
-    unsigned char *scratch;                /* [threads, worker_scratch] bytes */
-    size_t chunks;                         /* forward tasks per head, for the maximum sequence length */
+    aoei_tensor q, k, v, out; /* [tokens, columns]; in the backward pass, out is the gradient of the output (dout) */
+    aoei_tensor dq, dk, dv;   /* gradients of q, k and v; used in the backward pass only */
+    unsigned char *scratch;   /* [threads, worker_scratch] bytes */
+    size_t chunks;            /* forward tasks per head, for the maximum sequence length */
 } attention_job;
 
 /* State of a task: the span and the head that it computes, and the scratch memory of its worker. */
@@ -57,7 +58,8 @@ typedef struct head_work {
 
 /* Sizes in bytes of the parts of a worker's scratch memory, for given maximum numbers of queries and keys. */
 typedef struct scratch_sizes {
-    size_t block, operand, sums, packed; /* size of each of 3 blocks [ROWS, ld], 1 bf16 operand, 2 sums and 2 packed forms */
+    size_t block, operand, sums, packed; /* size of one block [ROWS, ld] (3 are needed), of the bf16 operand (1), of the sums
+                                            (2) and of a packed form (2) */
     size_t total;                        /* size of all parts */
 } scratch_sizes;
 
@@ -93,7 +95,7 @@ size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, a
     return aoei_attention_spans_scratch(ctx, a, type, longest, longest);
 }
 
-/* Returns span i of the job or, if it has a batch, text i of the batch as a span. */
+/* Returns span i of the job. If the job has a batch, returns text i of the batch as a span. */
 static aoei_attention_span span_at(const attention_job *j, size_t i) {
     if (j->spans)
         return j->spans[i];
@@ -210,8 +212,8 @@ static const void *packed_from(const head_work *w, const void *packed, size_t fi
     return (const unsigned char *)packed + bytes;
 }
 
-/* Computes y = dropout(x) for queries [q0, q0 + rows) and, for each query, the keys from keys.begin, a multiple of EDGE, to the
- * last key that it attends to. y may be x. */
+/* Computes y = dropout(x) for queries [q0, q0 + rows). Each row contains the keys from keys.begin to the last key that the
+ * query attends to. keys.begin must be a multiple of EDGE. y may be x. */
 static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows, key_range keys) {
     w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
     for (size_t r = 0; r < rows; r++) {
@@ -310,8 +312,8 @@ void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_
     run_forward(&j);
 }
 
-/* Location of the float32 sums [keys, d] of dk or dv for a span and a key-value head: in the tensor itself if it is float32,
- * otherwise in a workspace. */
+/* Location of the float32 sums [keys, d] of dk or dv for a span and a key-value head. If the tensor is float32, the sums are in
+ * the tensor; otherwise they are in a workspace. */
 typedef struct key_sums {
     float *data; /* first sum, borrowed */
     size_t ld;   /* distance between the rows of two keys in floats */

@@ -19,7 +19,7 @@ typedef struct aoei_attention {
     size_t kv_heads;   /* number of key and value heads; divides heads (grouped-query attention) */
     size_t head_dim;   /* d */
     int causal;        /* 1: a token attends to itself and to earlier tokens only */
-    size_t window;     /* a token attends to tokens at a distance of less than `window` tokens; 0: to all tokens */
+    size_t window;     /* a token attends only to tokens at a distance of less than `window`; 0: there is no such limit */
     double scale;      /* 1 / sqrt(d) */
     aoei_dropout drop; /* dropout of the probabilities; masks depend on text, head, query and key */
 } aoei_attention;
@@ -43,7 +43,7 @@ typedef struct aoei_attention_span {
     uint32_t text;                             /* index of the text; dropout masks depend on it */
     uint32_t position;                         /* position of the first query in its text; dropout masks depend on it */
 } aoei_attention_span;
-/* Like aoei_attention_scratch, for spans of up to max_queries queries and max_keys keys. */
+/* Like aoei_attention_scratch, but returns the size for spans of up to max_queries queries and max_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,
                                     size_t max_keys);
 /* Like aoei_attention_forward, but on spans[n] instead of the texts of a batch, and without causal mask or window. The output

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A packed batch. The caller owns the memory. */
+/* A batch of texts whose tokens are stored one after the other. The caller owns all arrays. */
 typedef struct aoei_batch {
     size_t n_tokens;            /* N, number of tokens of all texts */
     size_t n_texts;             /* number of texts */
@@ -16,9 +16,10 @@ typedef struct aoei_batch {
     const int32_t *ids;         /* [N] token ids in [0, V) */
     const uint32_t *positions;  /* [N] 0, 1, ... within each text */
     const uint32_t *offsets;    /* [n_texts + 1] index of each text's first token; offsets[n_texts] = N */
-    const uint32_t *text_index; /* [n_texts] index of each text within the optimizer step, for dropout masks; NULL: 0, 1, ... */
-    const uint32_t *first;      /* [n_texts] position of each text's first token in dropout masks, if texts are chunks of
-                                 * longer texts; NULL: 0 */
+    const uint32_t *text_index; /* [n_texts] index of each text within the optimizer step, which selects its dropout masks;
+                                   NULL: 0, 1, ... */
+    const uint32_t *first; /* [n_texts] if the texts are chunks of longer texts: position of the first token of each chunk in
+                              the long text, which selects its dropout masks; NULL: 0 */
 } aoei_batch;
 
 #endif

@@ -10,11 +10,12 @@
 
 typedef struct entropy_job {
     const aoe_context *ctx;
-    aoei_tensor logits, grad; /* [M, V] float32 logits, replaced by their gradient; bf16 copy of it, or logits */
+    aoei_tensor logits, grad; /* [M, V]. logits: float32, replaced by their gradient. grad: receives the gradient in bf16, or is
+                                 equal to logits */
     const int32_t *target;    /* [M] target class of each row */
     float scale;              /* factor of the gradient */
     double *loss;             /* [M] loss of each row, in nats */
-    uint8_t *best;            /* [M] 1 if no logit exceeds the target's */
+    uint8_t *best;            /* [M] 1 if no logit of the row exceeds the logit of the target */
 } entropy_job;
 
 /* Computes the loss of one row and replaces its logits by their gradient. */

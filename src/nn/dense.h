@@ -11,8 +11,8 @@
 /* y[N, O] = x[N, I] w[O, I]^T + b[1, O], followed by tanh if with_tanh is 1. b may be absent. All tensors are float32 and
  * contiguous. */
 void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b, int with_tanh);
-/* dx is overwritten with the gradient of x; dw and db are accumulated and may be absent. x and y are the input and output of
- * the forward pass. dy is modified. */
+/* dx is overwritten with the gradient of x. The gradients of w and b are added to dw and db, which may be absent. x and y are
+ * the input and output of the forward pass. dy is modified. */
 void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy, aoei_tensor x,
                          aoei_tensor y, aoei_tensor w, int with_tanh);
 

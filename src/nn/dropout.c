@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of the rows of tokens, with an optional residual. The mask of a row depends only on the key, the site, the text and
- * the token (docs/numerics.md, "Masks"), so any thread can compute it.
+ * Dropout of rows that belong to tokens, and addition of an optional residual. The mask of a row depends only on the key, the
+ * site, the text and the token (docs/numerics.md, "Masks"), so any thread can compute it.
  */
 #include "nn/dropout.h"
 

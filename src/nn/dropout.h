@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of the rows of tokens. The mask of an element depends only on the seed, the step, the
- * site, the text, the token and the column (docs/numerics.md, "Masks"), not on the batch or the
- * threads. A site is an operation of an encoder layer that applies dropout.
+ * Dropout of matrices with one row for each token of a batch. The mask of an element depends only on the seed, the step, the
+ * site, the text, the token and the column (docs/numerics.md, "Masks"), not on the batch or the threads. A site is an operation
+ * of an encoder layer that applies dropout.
  */
 #ifndef AOEI_NN_DROPOUT_H
 #define AOEI_NN_DROPOUT_H
@@ -27,9 +27,9 @@ static inline uint32_t aoei_site(size_t layer, uint32_t kind) {
     return (uint32_t)(4 * layer) + kind;
 }
 
-/* y = residual + dropout(x), all of one type and shape; an absent residual counts as 0. y may be x or residual.
- * The gradient of x is this function applied to the gradient of y, without a residual; then y may be bf16 and x float32.
- * For p = 0 it computes residual + x (float32 only), or copies x if the residual is absent. */
+/* y = residual + dropout(x), all of one type and shape; an absent residual counts as 0. y may be x or residual. To compute the
+ * gradient of x, call this function with the gradient of y as x and without a residual; in this case, y may be bf16 and x
+ * float32. If p is 0, the function computes y = residual + x (float32 only), or copies x if the residual is absent. */
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
                       const aoei_dropout *drop);
 

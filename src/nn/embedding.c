@@ -16,7 +16,7 @@ enum {
 typedef struct embedding_job {
     const aoe_context *ctx;
     aoei_tensor y;                          /* [N, D] output; in the backward pass, its gradient */
-    aoei_tensor word, position, token_type; /* tables; in the backward pass, their gradients */
+    aoei_tensor word, position, token_type; /* embedding tables; in the backward pass, the gradients of the tables */
     size_t position_offset;
     const aoei_batch *batch;
 } embedding_job;

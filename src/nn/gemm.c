@@ -10,8 +10,8 @@
 
 static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
-/* Sizes of the blocks of C. The block size is at first rows x cols, and is halved, down to min_rows x min_cols, until there
- * are at least `tasks` blocks. */
+/* Limits of the size of the blocks of C. The initial size is rows x cols. The rows or the columns are then halved until C has
+ * at least `tasks` blocks or a block would have fewer than min_rows rows or min_cols columns. */
 typedef struct block_sizes {
     size_t rows, cols, min_rows, min_cols, tasks; /* see above */
     size_t unit;                                  /* the number of rows of a block is a multiple of `unit` */
@@ -39,8 +39,8 @@ static size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* Returns the size of the blocks if n is divided into equal blocks of at most `max_size` > 0 elements, rounded up to a multiple
- * of `unit`. */
+/* Divides n elements into blocks of equal size with at most `max_size` > 0 elements. Returns this size, rounded up to a
+ * multiple of `unit`. */
 static size_t block_size(size_t n, size_t max_size, size_t unit) {
     size_t blocks = ceil_div(n, max_size);
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
@@ -83,7 +83,8 @@ static void choose_blocks(grid *s) {
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
         const int by_rows = s->rows / 2 >= c->min_rows, by_cols = s->cols / 2 >= c->min_cols;
-        /* with vector instructions and packed B, smaller blocks of rows cost nothing */
+        /* with vector instructions and packed B, rows are halved first, because smaller blocks of rows cost nothing
+         */
         const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
         if (by_rows && (!by_cols || rows_first))
             s->rows = block_size(g->M, s->rows / 2, c->unit);
@@ -141,7 +142,8 @@ static void to_float32(const pack_job *j, float *to, size_t row, size_t col, siz
         k->from_bf16(to, aoei_tensor_at(j->t, row, col), n);
 }
 
-/* Packs columns [n0, n1) of a matrix of a type that the packing kernels do not accept: they are converted to float32 first. */
+/* Packs columns [n0, n1) of a matrix whose type the packing kernels do not accept. The columns are first converted to float32.
+ */
 static void pack_converted(const pack_job *j, float *converted, size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The variant of layer normalization in langml (see the header), as portable loops that compute sums in double and round
- * results once.
+ * The variant of layer normalization in langml (see the header). The loops are portable C, compute sums in double and round
+ * each result once.
  */
 #include "nn/langml_layernorm.h"
 

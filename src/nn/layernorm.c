@@ -81,7 +81,7 @@ void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma, .dbeta = dbeta};
     j.rows_per_task = block_rows(x.cols);
-    /* computed first, because dx may be dy */
+    /* the parameter gradients are computed before dx, because dx may share the memory of dy */
     if (dgamma.data)
         aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
     if (dx.data)

@@ -11,8 +11,8 @@
  * 1 / sqrt(var + eps) of each row; it may be absent. */
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
                             aoei_tensor beta, double eps);
-/* dx and dy are float32; x is float32 or bf16. dx may be dy, or absent. dgamma and dbeta [1, D] are accumulated; if dgamma is
- * absent, neither is computed. */
+/* dx and dy are float32; x is float32 or bf16. dx may be dy, or absent. The parameter gradients are added to dgamma and dbeta
+ * [1, D]; if dgamma is absent, neither gradient is computed. */
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
 

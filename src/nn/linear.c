@@ -62,11 +62,11 @@ void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, a
     (e->adapter ? forward_adapted : forward)(ctx, y, x, w, b, e);
 }
 
-/* Column sums of dy, the gradient of the bias. */
+/* Arguments of the tasks that add the column sums of dy to the gradient of the bias. */
 typedef struct column_sum {
     const aoe_context *ctx;
-    aoei_tensor sum; /* [1, O] sums, to which the rows of x are added */
-    aoei_tensor x;   /* [N, O] input */
+    aoei_tensor sum; /* [1, O] gradient of the bias, to which the rows of x are added */
+    aoei_tensor x;   /* [N, O] gradient of the output (dy) */
 } column_sum;
 
 static void column_sum_task(void *arg, size_t task, size_t worker) {

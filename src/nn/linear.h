@@ -27,8 +27,8 @@ typedef struct aoei_linear_epilogue {
         *adapter; /* NULL: none. With an adapter and an activation, y and pre are contiguous and residual is absent */
 } aoei_linear_epilogue;
 /* y[N, O] = x[N, I] w[O, I]^T + b[1, O]. b may be absent, and e may be NULL. y has x's type or is float32; x and y may be
- * column views. w may have any type. Its packed form is used if it was made for x's type. If w has no such packed form and
- * another type than x, a packing workspace is required. */
+ * column views. w may have any type. If w has a packed form that was made for x's type, the function uses it. Otherwise, if the
+ * types of w and x differ, a packing workspace is required. */
 void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                          const aoei_linear_epilogue *e);
 
@@ -37,7 +37,8 @@ typedef struct aoei_linear_grads {
     aoei_tensor dx; /* [N, I] = dy w; float32 or dy's type. It is computed last and may share the memory of x */
     int accumulate; /* 1: dx += dy w, float32 only */
     aoei_activation activation;
-    aoei_tensor gate; /* [N, I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
+    aoei_tensor gate; /* [N, I] of dx's type: dx = (dy w) * activation'(gate), which is the gradient of gate if x =
+                         activation(gate); absent: dx = dy w */
     aoei_tensor dw;   /* [O, I] float32, += dy^T x */
     aoei_tensor db;   /* [1, O] float32, += column sums of dy */
     aoei_tensor

@@ -16,7 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Queries and texts per block. A block of scores has 4 MB, and enough queries to make the cost of packing the texts negligible.
+/* Numbers of queries and of texts per block. A block of scores then has 4 MB, and the number of queries is large enough to make
+ * the cost of packing the texts negligible.
  */
 enum { QUERIES = 1024, TEXTS = 1024 };
 enum { ROWS = 16 /* queries per task */, LANES = 16 /* scores compared at a time */ };
@@ -29,7 +30,8 @@ typedef struct scan {
     size_t first_query, first_text; /* rows of the block's first query and text */
 } scan;
 
-/* Returns 1 if a ranks after b: its score is lower or, for equal scores, its text comes later. */
+/* Returns 1 if a ranks after b. This is the case if the score of a is lower, or if the scores are equal and the text of a comes
+ * later. */
 static int is_worse(aoei_neighbor a, aoei_neighbor b) {
     return a.score < b.score || (!(a.score > b.score) && a.text > b.text);
 }
@@ -121,7 +123,7 @@ size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t
 /* ------------------------------------------------------------- public API */
 
 typedef struct search {
-    aoei_arena arena;           /* memory of the tensors; owned */
+    aoei_arena arena;           /* memory of the tensors and of `best`; owned */
     aoei_tensor queries, texts; /* [Q, D], [N, D] unit vectors */
     aoei_tensor workspace;      /* workspace of aoei_nearest */
     aoei_neighbor *best;        /* [Q, k] results, in the arena */

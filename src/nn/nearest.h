@@ -19,7 +19,7 @@ typedef struct aoei_neighbor {
     uint32_t text; /* row of the text, or AOEI_NO_TEXT if there are fewer than k texts */
 } aoei_neighbor;
 
-/* Returns 1 if the text must be skipped for this query. It is called from several threads. */
+/* Returns 1 if the text must not be a neighbor of this query. The function is called on several threads at the same time. */
 typedef int (*aoei_nearest_skip_fn)(const void *user, size_t query, uint32_t text);
 
 typedef struct aoei_nearest_job {

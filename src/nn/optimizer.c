@@ -21,7 +21,8 @@ typedef struct adamw_job {
     aoei_adamw_f32 decay, plain; /* kernel arguments with and without weight decay */
 } adamw_job;
 
-/* Returns the number of elements per task. If the segment has a packed form, these are the rows of one packed panel. */
+/* Returns the number of elements that one task updates. If the segment has a packed form, these are the elements of the rows
+ * that form one packed panel. */
 static size_t block_length(const aoei_adamw_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
 }
@@ -39,8 +40,8 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
 /* Returns the segment that a task updates. */
 static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
-    while (low < high) { /* finds the last segment whose first_task is at most `task`; an empty segment has the first_task of
-                            the next segment */
+    while (low < high) { /* binary search for the last segment whose first_task is at most `task`; an empty segment, which has
+                            the first_task of the next segment, is never found */
         const size_t middle = (low + high + 1) / 2;
         if (o->segments[middle].first_task <= task)
             low = middle;
@@ -66,7 +67,8 @@ static void adamw_task(void *arg, size_t task, size_t worker) {
     const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
     const size_t n = s->end - at < block ? s->end - at : block;
     aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
-    if (s->weight && within * AOEI_GEMM_PANEL < s->weight->rows) /* the elements after the last row are padding */
+    if (s->weight &&
+        within * AOEI_GEMM_PANEL < s->weight->rows) /* blocks after the last row contain only padding, which is not packed */
         repack(j->ctx, s->weight, within * AOEI_GEMM_PANEL);
 }
 
@@ -99,7 +101,7 @@ void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad
 typedef struct squares_job {
     const aoe_context *ctx;
     const float *x;           /* [n] input */
-    size_t n, block;          /* number of elements, and of elements per task */
+    size_t n, block;          /* number of elements of x, and number of elements per task */
     double partial[PARTIALS]; /* sum of each task */
 } squares_job;
 

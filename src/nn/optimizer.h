@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization") and gradient norms.
- * The optimizer's state is flat: values, gradients and both moments are contiguous float32
- * tensors [1, P], divided into ascending segments without gaps.
+ * AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization") and gradient norms. The values, the gradients and both
+ * moments of all P parameters are contiguous float32 tensors [1, P]. The tensors are divided into segments in ascending order
+ * without gaps.
  */
 #ifndef AOEI_NN_OPTIMIZER_H
 #define AOEI_NN_OPTIMIZER_H
@@ -13,11 +13,11 @@
 #include "nn/tensor.h"
 
 typedef struct aoei_adamw_segment {
-    size_t begin, end; /* elements [begin, end) of the flat tensors */
-    int decay;         /* 1: weight decay applies */
-    aoei_tensor
-        *weight;       /* weight that is stored in this segment and has a packed form, which is updated; NULL: no packed form */
-    size_t first_task; /* set by aoei_adamw_plan */
+    size_t begin, end;   /* elements [begin, end) of the flat tensors */
+    int decay;           /* 1: weight decay applies */
+    aoei_tensor *weight; /* weight that is stored in this segment and has a packed form, which each step updates; NULL: there is
+                            no packed form */
+    size_t first_task;   /* set by aoei_adamw_plan */
 } aoei_adamw_segment;
 /* Divides the segments into tasks for aoei_adamw_step; returns the number of tasks. */
 size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n);

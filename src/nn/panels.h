@@ -14,8 +14,9 @@ void aoei_panels_row_sums(const aoe_context *ctx, const aoei_scores_f64 *b, doub
 void aoei_panels_column_sums(const aoe_context *ctx, const aoei_scores_f64 *b, double *max, double *sum);
 void aoei_panels_score_weights(const aoe_context *ctx, const aoei_scores_f64 *b, const double *row_weight,
                                const double *row_log, const double *column_weight, const double *column_log);
-/* Merges the softmax sums of a block of columns, m[n] (maximum of each row) and s[n] (sum of exp(s - maximum)), into the total
- * max[n] and sum[n]. Initially, max is -infinity and sum is 0. */
+/* Adds the softmax sums of a block of columns to the totals max[n] and sum[n] of n rows. m[n] is the maximum score of each row
+ * in the block, and s[n] is the sum of exp(score - maximum). Before the first call, the caller sets max to -infinity and sum to
+ * 0. */
 void aoei_panels_add_sums(size_t n, const double *m, const double *s, double *max, double *sum);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Pooling of token vectors into one vector per text, and L2 normalization. Means add tokens in ascending order in double and
- * are rounded once. The maximum is taken from the first token that has it. For the maximum, NaN is larger than every
- * number, so that NaN values propagate.
+ * are rounded once. If several tokens have the maximum, the first one is used. In comparisons for the maximum, NaN is larger
+ * than every number, so that NaN values propagate.
  */
 #include "nn/pooling.h"
 

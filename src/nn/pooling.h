@@ -8,8 +8,9 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* out[n_texts, D] float32 from first and last [N, D], which have one type. first is the embedding output and last the output
- * of the last layer; first is read only by first-last-avg and may be absent otherwise. aoe.h defines the pooling modes. */
+/* out[n_texts, D] float32 from first and last [N, D], which have one type. `first` is the embedding output, and `last` is the
+ * output of the last layer. `first` is read only in the mode first-last-avg and may be absent in other modes. aoe.h defines the
+ * pooling modes. */
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch);
 /* All gradients are float32. dlast is overwritten; dfirst is overwritten by first-last-avg and unchanged otherwise. For

@@ -26,13 +26,14 @@ void aoei_swish_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, co
 /* dx (of x's type) = swish'(x) * inverse_rotation(dy); dy is float32. */
 void aoei_swish_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x, const aoei_rotation *r);
 
-/* A gated sum: y[N, D] = dropout(swish(x)) + t sigma(gate) if `swish` is 1, otherwise x + t sigma(gate). Each element is
+/* A gated sum: if `swish` is 1, y[N, D] = dropout(swish(x)) + t sigma(gate). If it is 0, y = x + t sigma(gate). Each element is
  * rounded once. */
 typedef struct aoei_gated_sum {
     aoei_tensor gated;       /* [N, 2D]: t in the first D columns, gate in the last D columns */
     aoei_tensor x;           /* [N, D] */
     int swish;               /* 1: swish and dropout are applied to x */
-    const aoei_batch *batch; /* batch whose tokens are the rows of x; dropout masks depend on it; NULL: no dropout */
+    const aoei_batch *batch; /* batch whose tokens are the rows of x; the text and position of a token select its dropout mask;
+                                NULL: no dropout */
     aoei_dropout drop;       /* dropout of swish(x) */
 } aoei_gated_sum;
 void aoei_gated_sum_forward(const aoe_context *ctx, aoei_tensor y, const aoei_gated_sum *s);

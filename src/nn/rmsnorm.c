@@ -82,7 +82,7 @@ void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor d
                            aoei_tensor stats, aoei_tensor gamma) {
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma};
     j.rows_per_task = block_rows(x.cols);
-    /* computed first, because dx may be dy */
+    /* the parameter gradients are computed before dx, because dx may share the memory of dy */
     if (dgamma.data)
         aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
     if (dx.data)

@@ -11,7 +11,8 @@
  * 1 / sqrt(mean(x^2) + eps) of each row; it may be absent. */
 void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
                           double eps);
-/* dx and dy are float32; x is float32 or bf16. dx may be dy, or absent. dgamma [1, D] is accumulated and may be absent. */
+/* dx and dy are float32; x is float32 or bf16. dx may be dy, or absent. The gradient of gamma is added to dgamma [1, D], which
+ * may be absent. */
 void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dy, aoei_tensor x,
                            aoei_tensor stats, aoei_tensor gamma);
 

@@ -27,8 +27,9 @@ typedef struct aoei_rope {
 } aoei_rope;
 /* Fills table[N, d] (float32): for each token, the cosines of its d / 2 angles, followed by the sines. */
 void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope *r, const aoei_batch *batch);
-/* Rotates the pairs (i, i + d / 2) of every head of x[N, heads d] by the angles of the token. back = 1 applies the inverse
- * rotation, which converts the gradient of the output to that of the input. x is float32 or bf16 and may be a column view. */
+/* Rotates the pairs (i, i + d / 2) of every head of x[N, heads d] by the angles of the token. If back is 1, applies the inverse
+ * rotation; applied to the gradient of the output, it gives the gradient of the input. x is float32 or bf16 and may be a column
+ * view. */
 void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back);
 
 #endif

@@ -13,7 +13,7 @@ enum { ROWS = 64 /* rows per task */ };
 typedef struct rows_job {
     const aoe_context *ctx;
     aoei_tensor to, from;
-    const uint32_t *index; /* [n] indices into the larger matrix, borrowed */
+    const uint32_t *index; /* [n] row of the larger matrix for each row of the smaller matrix, borrowed */
     size_t n;              /* rows of the smaller matrix */
 } rows_job;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Gathers and scatters rows of matrices. `index` has one entry per row of the smaller matrix. The
+ * Gathers and scatters rows of matrices. index[i] is a row of the larger matrix, for each row i of the smaller matrix. The
  * matrices of a call have one type.
  */
 #ifndef AOEI_NN_ROWS_H

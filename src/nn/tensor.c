@@ -71,9 +71,10 @@ typedef struct block_work {
     const aoe_context *ctx;
     aoei_tensor to;                /* [rows, cols] output; absent: nothing is written */
     aoei_tensor from;              /* [rows, cols] input; absent: zeros */
-    size_t rows, cols;             /* shape, after contiguous matrices have been flattened */
+    size_t rows, cols;             /* shape of both matrices; contiguous matrices, except int8, are treated as a single row */
     size_t block_rows, block_cols; /* shape of a block */
-    atomic_int *bad; /* set to 1 if an element of `from` is not finite; NULL: the task copies or clears instead of checking */
+    atomic_int *bad; /* flag that the tasks set to 1 if an element of `from` is not finite; NULL: the tasks copy or clear
+                        instead of checking */
 } block_work;
 
 static int row_is_finite(const float *x, size_t n) {

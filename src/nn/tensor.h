@@ -24,7 +24,7 @@ typedef struct aoei_tensor {
 
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);                        /* float32, uninitialized */
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols); /* uninitialized */
-/* A float32 tensor of at least `bytes` bytes for temporary data. Absent in a measuring arena. */
+/* Returns a float32 tensor of at least `bytes` bytes for temporary data. In a measuring arena, the tensor is absent. */
 aoei_tensor aoei_workspace_take(aoei_arena *a, size_t bytes);
 /* Returns a read-only tensor over a float32 weight in the caller's memory (4-byte aligned), for example in a mapped file. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
@@ -38,8 +38,8 @@ aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n);
 /* Returns a view [rows, cols] of the elements of a contiguous tensor that start at element `offset`. */
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols);
 
-/* These functions accept tensors of any type, except that int8 tensors are read-only. `host` is a float32 array [rows, cols] of
- * the caller, contiguous; values are converted. */
+/* These functions accept tensors of any type, except that int8 tensors are read-only. `host` is a contiguous float32 array
+ * [rows, cols] of the caller. Values are converted between float32 and the type of the tensor. */
 void aoei_tensor_zero(const aoe_context *ctx, aoei_tensor t);
 void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* t = host */
 void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);        /* host = t */

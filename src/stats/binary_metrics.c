@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The best accuracy and F1 over all thresholds, and average precision. Scores are processed once, in descending order; pairs
- * with equal scores are accepted together. Counts are exact; only divisions are rounded.
+ * Computes the highest accuracy and the highest F1 over all thresholds, and the average precision. The pairs are processed
+ * once, in descending order of their scores. Pairs with equal scores are accepted together. Counts are exact; only divisions
+ * are rounded.
  */
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -35,8 +36,8 @@ static void add_threshold(aoe_binary_metrics *m, const counts *s, size_t n) {
     }
     if (!m->positives)
         return;
-    /* F1 = 2 p r / (p + r) with precision p = true_positives / accepted and recall r = true_positives / positives; 0 without
-     * true positives */
+    /* F1 = 2 p r / (p + r) with precision p = true_positives / accepted and recall r = true_positives / positives. Without true
+     * positives, F1 is 0 */
     const double f1 = 2.0 * (double)s->true_positives / (double)(s->accepted + m->positives);
     if (f1 > m->f1) {
         m->f1 = f1;

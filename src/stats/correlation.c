@@ -50,8 +50,8 @@ static double scale_of(const double *x, size_t n) {
 double aoe_pearson(const double *x, const double *y, size_t n) {
     if (!x || !y)
         return (double)NAN;
-    /* is_constant compares values instead of the variance with 0, because the rounded mean of equal values may differ from
-     * them */
+    /* is_constant compares the values with each other. Comparing the variance with 0 would not be reliable, because the rounded
+     * mean of equal values may differ from these values */
     if (n < 2 || is_constant(x, n) || is_constant(y, n))
         return NAN;
     const double ax = scale_of(x, n), ay = scale_of(y, n), mx = mean_of(x, n, ax), my = mean_of(y, n, ay);

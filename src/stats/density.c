@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Statistics of a sample: quantiles, Gaussian kernel density estimates with reflection at the bounds, and the bandwidth of the
- * kernel. Sums are in float64 and in the order of the sample. The results are bit-identical on all machines except for
+ * kernel. Sums are computed in float64, in the order of the sample. The results are bit-identical on all machines except for
  * differences in the rounding of exp() and pow().
  */
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Significance of differences between runs: Student's t test over runs, and percentile bootstrap intervals (Efron 1979) over
- * runs and pairs of texts. A bootstrap resample is represented by the number of times that each pair is drawn. The values are
- * sorted once; one pass over the counts then gives the average ranks of a resample.
- * Invariant: for a given seed, replicate r draws the same pairs and runs for all metrics.
+ * Computes whether differences between runs are significant. The methods are Student's t test over runs, and percentile
+ * bootstrap intervals (Efron 1979) over runs and pairs of texts. A bootstrap resample is represented by the number of times
+ * that each pair is drawn. The values are sorted once; the average ranks of a resample are then computed in one pass over these
+ * numbers. Invariant: for a given seed, replicate r draws the same pairs and runs for all metrics.
  */
 #include "stats/significance.h"
 
