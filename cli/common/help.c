@@ -30,8 +30,8 @@ static void print_wrapped(const char *text, int at) {
     putchar('\n');
 }
 
-/* Writes the default of an option to out[size]: its `fallback` text, otherwise the current value of the target; "" if it has
- * none. */
+/* Writes the default of an option to out[size]: its `fallback` text if there is one, otherwise the current value of the
+ * target. Writes "" if the option has no default. */
 static void default_text(char *out, size_t size, const cli_option *o, const void *target) {
     out[0] = 0;
     if (o->fallback) {

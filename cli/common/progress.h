@@ -16,8 +16,9 @@ typedef struct cli_progress {
 
 void cli_progress_begin(cli_progress *p, const char *what, const char *unit, size_t done);
 /* Shows that `done` of `total` units are done; total is 0 if unknown. rate_text: text that is shown instead of units per
- * second; may be NULL. seconds_left: remaining time; negative: it is estimated. extra: fields separated by two spaces, the most
- * important first, because a narrow terminal shows only the first fields; may be NULL. */
+ * second, or NULL. seconds_left: remaining time; if it is negative, the remaining time is estimated. extra: additional
+ * fields, or NULL. They are separated by two spaces, and the most important field is first, because a narrow terminal shows
+ * only the first fields. */
 void cli_progress_update(cli_progress *p, size_t done, size_t total, const char *rate_text, double seconds_left,
                          const char *extra);
 void cli_progress_end(cli_progress *p);                /* removes the bar */

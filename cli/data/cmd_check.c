@@ -103,7 +103,7 @@ static const cli_option check_table[] = {
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
 };
 
-/* The text of a message after FILE:LINE. */
+/* Writes the part of a message that follows FILE:LINE to out[size]. */
 static void describe(const aoe_finding *f, char *out, size_t size) {
     char text[LINE], label[LINE];
     cli_excerpt(text, f->text, EXCERPT);

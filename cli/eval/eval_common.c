@@ -61,7 +61,7 @@ static void print_json(const cli_evaluation *c, const cli_eval *e) {
     }
 }
 
-/* 1 if tables have a column for the field. */
+/* Returns 1 if tables have a column for the field. */
 static int has_column(const cli_eval *e, const cli_eval_field *f) {
     size_t sum = 0;
     for (size_t i = 0; f->kind == CLI_EVAL_RARE && i < e->n; i++)

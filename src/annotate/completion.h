@@ -48,7 +48,7 @@ typedef struct aoei_chat_limits {
 /* Computes the limits that a request with these settings contains. Errors: as for aoei_chat_request. */
 int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err);
 
-/* Message and code of an error response ({"error": {"message", "code", "type"}}), truncated to fit; "" if missing. */
+/* Message and code of an error response ({"error": {"message", "code", "type"}}), truncated to fit. A missing text is "". */
 typedef struct aoei_chat_error {
     char message[256];
     char code[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Markers at the start of list items: "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the numerals of many
- * scripts. The functions read one line; parse_sentences.c decides which lines form a list.
+ * Markers at the start of list items, such as "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the numerals of
+ * many scripts. The functions read one line; parse_sentences.c decides which lines form a list.
  */
 #ifndef AOEI_ANNOTATE_LIST_MARKER_H
 #define AOEI_ANNOTATE_LIST_MARKER_H

@@ -33,7 +33,7 @@ typedef struct aoei_mention {
     aoei_mention_kind kind;
 } aoei_mention;
 
-/* State of a repository; its index is the index of its name in aoei_issues.repo. */
+/* State of a repository. Its index in aoei_collection.repository is the index of its name in aoei_issues.repo. */
 typedef struct aoei_repository {
     uint32_t canonical;       /* index of the repository under its current name */
     unsigned char read;       /* 1: its issues were read */

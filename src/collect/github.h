@@ -29,7 +29,8 @@ typedef struct aoei_github {
     int cancelled;                          /* 1: the progress callback requested cancellation */
 } aoei_github;
 
-/* Clock of connections that are opened after it is set; NULL: the system clock. Only tests set it. */
+/* Clock that aoei_github_open gives to new connections. If it is NULL, they use the system clock. Only tests set this
+ * variable. */
 extern const aoei_fetch_clock *aoei_github_clock;
 
 /* Opens *g, which must be closed even after an error. Errors: AOE_EARG; errors of aoei_store_open and aoei_http_create. */
@@ -41,8 +42,8 @@ enum { AOEI_GITHUB_SHOWN = 200 }; /* maximum size in bytes of a server's message
 
 /* A response. Zeroed before the first request; each request replaces its contents. */
 typedef struct aoei_github_response {
-    int status; /* HTTP status such as 200, 403 (forbidden, not a rate limit) or 404; 0: offline mode, and the response is not
-                   in the cache; or AOEI_GITHUB_FAILED */
+    int status; /* HTTP status such as 200, 403 (forbidden, not a rate limit) or 404; AOEI_GITHUB_FAILED; or 0 if the response
+                   is not in the cache in offline mode */
     char why[AOEI_GITHUB_SHOWN]; /* message of the server if the status is not 200, without the token; "": no message */
     json_t *json;                /* body of a response with status 200 (GraphQL: its "data"), owned; otherwise NULL */
     char *next;                  /* URL of the next page, owned; NULL: this is the last page */

@@ -118,8 +118,8 @@ static void skip_address(cursor *c) {
         c->at--;
 }
 
-/* Reads the URL of an issue. Returns 1 if it was read; 0 if there is none (the cursor does not move); -1 if the URL names
- * another object in a repository, which is skipped. */
+/* Reads the URL of an issue. Returns 1 if the URL was read. Returns 0 if there is no such URL; the cursor does not move.
+ * Returns -1 if the URL names another object in a repository; the URL is skipped. */
 static int read_link(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     k.at += starts(&k, "https://") ? 8 : starts(&k, "http://") ? 7 : 0;

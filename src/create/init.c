@@ -136,7 +136,7 @@ typedef struct weight_generator {
     size_t size;        /* capacity of `buffer` in floats; at least the size of the largest weight */
 } weight_generator;
 
-/* The number of parameters of a slot. */
+/* Returns the number of parameters of a slot. */
 static size_t slot_size(const new_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);

@@ -30,14 +30,15 @@ enum { BATCH = 4096 /* texts embedded at a time */ };
 
 /* Sums over embeddings. The first embedding is subtracted from each one, which avoids cancellation if the mean is large. */
 typedef struct moments {
-    size_t D;           /* components of an embedding */
-    size_t n;           /* embeddings added so far */
-    double *shift;      /* [D] first embedding, owned */
-    double *sum;        /* [D] sum of the shifted embeddings; after moments_finish: mean of the embeddings; owned */
-    double *covariance; /* [D, D] sum of the products of components (lower triangle only); after moments_finish: the covariance;
-                           after aoei_eigen_symmetric: its eigenvectors as rows; owned */
-    double *batch;      /* [BATCH, D] shifted embeddings of one batch, owned */
-    size_t rows;        /* number of rows used in `batch` */
+    size_t D;      /* components of an embedding */
+    size_t n;      /* embeddings added so far */
+    double *shift; /* [D] first embedding, owned */
+    double *sum;   /* [D] sum of the shifted embeddings, which moments_finish replaces by the mean of the embeddings; owned */
+    /* [D, D] sums of the products of components (lower triangle only). moments_finish replaces the sums by the covariance, and
+     * aoei_eigen_symmetric replaces the covariance by its eigenvectors as rows; owned */
+    double *covariance;
+    double *batch; /* [BATCH, D] shifted embeddings of one batch, owned */
+    size_t rows;   /* number of rows used in `batch` */
 } moments;
 
 /* State of one call of aoe_whiten. */

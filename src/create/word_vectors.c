@@ -91,7 +91,7 @@ static int is_integer(const char *s, size_t len) {
     return len > 0 && strspn(s, "0123456789") >= len;
 }
 
-/* 1 if s is the first line of a word2vec file: two integers. */
+/* Returns 1 if s is the first line of a word2vec file: two integers. */
 static int is_header(const char *s) {
     const size_t first = strcspn(s, " "), second = s[first] ? strcspn(s + first + 1, " \r") : 0;
     return count_fields(s) == 2 && is_integer(s, first) && is_integer(s + first + 1, second);
@@ -123,7 +123,7 @@ static int read_components(const reader *r, float *row, const char *s, size_t li
     return 0;
 }
 
-/* 1 if the tokenizer can produce the word, and the vocabulary does not contain it yet. */
+/* Returns 1 if the tokenizer can produce the word, and the vocabulary does not contain it yet. */
 static int is_usable(const reader *r, const char *word, size_t len) {
     for (size_t i = 0; i < len; i++)
         if (word[i] == ' ' || word[i] == '\t' || word[i] == '\1')
@@ -269,7 +269,7 @@ static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, co
     return rc;
 }
 
-/* 1 if lowercasing does not change the word. */
+/* Returns 1 if lowercasing does not change the word. */
 static int is_lowercase(aoe_text s) {
     uint32_t lower[AOEI_LOWER_MAX];
     for (size_t at = 0; at < s.len;) {

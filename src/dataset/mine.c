@@ -58,9 +58,9 @@ typedef struct miner {
     uint32_t *index;             /* [searches] class of each query; owned */
     aoei_neighbor *best;         /* [searches, k] nearest candidates of each search; owned */
     aoei_neighbor *found;        /* [max. searches of a row, k] candidates of the current row; owned */
-    size_t *latest_search;       /* [classes] number of the last shared search of a query class, from 1; 0: none; owned */
-    size_t before;               /* number of searches in earlier blocks */
-    block_row *block_row;        /* [ROWS] rows of the block; owned */
+    size_t *latest_search; /* [classes] number of the latest shared search of a query class, counted from 1; 0: none; owned */
+    size_t before;         /* number of searches in earlier blocks */
+    block_row *block_row;  /* [ROWS] rows of the block; owned */
 } miner;
 
 void aoe_mine_options_defaults(aoe_mine_options *o) {

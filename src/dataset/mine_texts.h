@@ -25,7 +25,7 @@ typedef struct aoei_mine_texts {
     size_t n_texts;             /* number of texts */
     size_t n_classes;           /* number of classes */
     size_t n_candidates; /* number of classes that may be negatives (candidates); they are the classes 0 to n_candidates - 1 */
-    uint32_t *representative;    /* [n_classes] first text of each class (of a candidate: first possible negative); owned */
+    uint32_t *representative;    /* [n_classes] first text of each class; for a candidate, its first possible negative; owned */
     aoei_token_lists tokens;     /* [n_classes] tokens of each class; freed by aoei_mine_texts_drop_tokens; owned */
     size_t truncated;            /* number of classes whose texts are truncated */
     aoei_mine_row *row;          /* [n_rows] rows in the order of the files; owned */

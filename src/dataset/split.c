@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_split: divides the rows of a file into parts. Rows form clusters that stay in one part: each row is joined with the
- * first row that contains one of its texts, its group, or a near duplicate of one of its texts.
+ * aoe_data_split: divides the rows of a file into parts. Rows form clusters, and all rows of a cluster are assigned to one
+ * part. Each row is joined with the first row that contains one of its texts, with the first row of its group, and with the
+ * first rows of near duplicates of its texts.
  */
 #include <math.h>
 

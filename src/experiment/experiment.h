@@ -13,9 +13,8 @@
 
 typedef struct aoei_experiment aoei_experiment;
 
-/* Checks the options and creates the trials: first all seeds of the first configuration, then of the second, and so on; an
- * untrained configuration has one trial. kind: "grid" or "compare". by_file: as in aoei_trial. *o is borrowed. Errors:
- * AOE_EARG, AOE_ENOMEM. */
+/* Checks the options and creates the trials, ordered by configuration and then by seed. An untrained configuration has one
+ * trial. kind: "grid" or "compare". by_file: as in aoei_trial. *o is borrowed. Errors: AOE_EARG, AOE_ENOMEM. */
 int aoei_experiment_create(aoei_experiment **e, const char *kind, const aoe_experiment_options *o, int by_file, aoe_error *err);
 void aoei_experiment_free(aoei_experiment *e); /* accepts NULL */
 

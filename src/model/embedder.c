@@ -55,7 +55,8 @@ static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *po
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
-/* The maximum number of tokens of a batch: batch_tokens, or one text of the maximum length. */
+/* Returns the maximum number of tokens of a batch: batch_tokens, but at least the maximum sequence length, so that every
+ * text fits into a batch. */
 static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
     return o->batch_tokens > m->settings.max_length ? o->batch_tokens : m->settings.max_length;
 }
@@ -155,14 +156,14 @@ static int by_length(const void *pa, const void *pb) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* Number of chunks of a text with text_tokens tokens. per_chunk: text tokens of a chunk; overlap: tokens that adjacent chunks
- * share. The last chunk ends at the end of the text. */
+/* Returns the number of chunks of a text with text_tokens tokens. per_chunk: text tokens of a chunk; overlap: tokens that
+ * adjacent chunks share. The last chunk ends at the end of the text. */
 static size_t chunks_for(size_t text_tokens, size_t per_chunk, size_t overlap) {
     const size_t step = per_chunk - overlap;
     return text_tokens <= per_chunk ? 1 : (text_tokens - per_chunk + step - 1) / step + 1;
 }
 
-/* Overlap of adjacent chunks with per_chunk text tokens. */
+/* Returns the overlap of adjacent chunks with per_chunk text tokens. */
 static size_t overlap_for(const aoe_embedder *e, size_t per_chunk) {
     return e->overlap == AOE_AUTO ? per_chunk / 8 : e->overlap < per_chunk ? e->overlap : per_chunk - 1;
 }
@@ -171,7 +172,7 @@ static aoei_affix_lengths affixes_of(const aoei_token_lists *lists, size_t text)
     return lists->affixes ? lists->affixes[text] : (aoei_affix_lengths){0, 0};
 }
 
-/* Number of chunks of a text. */
+/* Returns the number of chunks of a text. */
 static size_t count_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t text) {
     const size_t n = aoei_token_count(lists, text), max_length = e->model->settings.max_length;
     const aoei_affix_lengths affixes = affixes_of(lists, text);
@@ -229,7 +230,8 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Computes the vectors of the batch in e->buffer and adds them to `vectors`. The i-th text of the batch is chunks[i]. */
+/* Computes the vectors of the batch in e->buffer, whose i-th text is chunks[i]. Writes the vector of a text that is one
+ * chunk to `vectors`, and adds the vectors of all other chunks to those of their texts. */
 static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;

@@ -31,8 +31,9 @@ static int extend(aoe_model *m, size_t before, aoe_error *err) {
     return weights && (tensors || !m->files.tensors) ? 0 : aoei_fail_nomem(err, n * sizeof *weights);
 }
 
-/* Adds the weight and the bias of a layer after the pooling: the slots of `kind` (AOEI_PW_*) and kind + 1. before: number of
- * slots without this layer; weight, bias: values to copy; NULL: the values are initialized from `seed`. */
+/* Adds a layer after the pooling. Its weight has the slot of `kind` (AOEI_PW_*), and its bias has the next slot. before:
+ * number of slots without this layer. weight, bias: values to copy; if they are NULL, the values are initialized from
+ * `seed`. */
 static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weight, const float *bias, uint64_t seed,
                      aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&m->config, kind);

@@ -10,7 +10,7 @@
 #include "model/weight_rows.h"
 #include "nn/gemm.h"
 
-/* The size in bytes of the packed copy of the weight in `slot`; 0 if it is not packed. */
+/* Returns the size in bytes of the packed copy of the weight in `slot`; 0 if it is not packed. */
 static size_t packed_size(const aoe_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);

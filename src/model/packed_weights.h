@@ -6,7 +6,7 @@
 
 #include "model/model.h"
 
-/* The size in bytes that the packed copies of the model need, whether they exist or not. */
+/* Returns the size in bytes that the packed copies of the model need, whether they exist or not. */
 size_t aoei_model_packed_bytes(const aoe_model *m);
 /* Creates the packed copies. Adapters are merged into them, and m->config.lora is cleared. Errors: AOE_ENOMEM. */
 int aoei_model_pack(aoe_model *m, aoe_error *err);

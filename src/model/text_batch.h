@@ -41,7 +41,7 @@ int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t 
 int aoei_encode_for_chunks(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                            aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
-/* The number of tokens of text i. */
+/* Returns the number of tokens of text i. */
 static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
     return l->offsets[i + 1] - l->offsets[i];
 }

@@ -18,20 +18,20 @@
 
 #define BLOCK ((size_t)1 << 18) /* elements that a task converts, rounded to complete rows, at least one row */
 
-/* The placement of a weight that is used in the mapped file. */
+/* Returns the placement of a weight that is used in the mapped file. */
 static aoei_weight_placement mapped(aoei_dtype type) {
     return (aoei_weight_placement){.type = type, .mapped = 1};
 }
 
-/* The placement of a weight that is converted to `type`. */
+/* Returns the placement of a weight that is converted to `type`. */
 static aoei_weight_placement converted(aoei_dtype type, const aoei_slot *slot) {
     const size_t scales = type == AOEI_I8 ? slot->rows * sizeof(float) : 0;
     const size_t bytes = slot->rows * slot->cols * aoei_dtype_size(type) + scales;
     return (aoei_weight_placement){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
 }
 
-/* 1 if the input of the first layer is exactly a row of the token embeddings, without position or type embeddings and without a
- * norm. Rounding the embeddings to bf16 then does not change results. */
+/* Returns 1 if the input of the first layer is exactly a row of the token embeddings, without position or type embeddings and
+ * without a norm. Rounding the embeddings to bf16 then does not change results. */
 static int uses_only_token_embeddings(const aoei_encoder_config *c) {
     return c->rope.theta > 0 && !c->token_types && c->no_embed_norm;
 }
@@ -85,7 +85,7 @@ static void convert_task(void *arg, size_t task, size_t worker) {
         ((float *)(uintptr_t)to.scale)[r] = aoei_int8_row(aoei_tensor_at(to, r, 0), values + r * to.cols, to.cols);
 }
 
-/* The number of rows that a task converts. */
+/* Returns the number of rows that a task converts. */
 static size_t rows_of_block(const aoei_tensor *w) {
     return w->cols < BLOCK ? BLOCK / w->cols : 1;
 }
@@ -111,7 +111,7 @@ static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_erro
     return 0;
 }
 
-/* 1 if data and scales of a stored tensor are aligned to their elements. */
+/* Returns 1 if data and scales of a stored tensor are aligned to their elements. */
 static int is_aligned(const aoei_st_tensor *t) {
     return (uintptr_t)t->data % aoei_st_dtype_size(t->dtype) == 0 &&
            (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);

@@ -10,7 +10,7 @@
  * tensor is missing or has the wrong shape), AOE_EUNSUPPORTED (unsupported data type, or a tensor that belongs to no adapter).
  */
 int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
-/* The prefix that PEFT adds to the names of weights: for a causal model the prefix in its checkpoint, such as "model.",
+/* Returns the prefix that PEFT adds to the names of weights: for a causal model the prefix in its checkpoint, such as "model.",
  * otherwise "". */
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c);
 

@@ -189,7 +189,7 @@ static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_
     return rc;
 }
 
-/* Copies the LICENSE file of the model from which this one is derived, if it has one. */
+/* Copies the LICENSE file of the model from which this model is derived, if that model has a LICENSE file. */
 static int write_license(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
     if (!source || !source->weights)

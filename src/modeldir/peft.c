@@ -80,7 +80,7 @@ static int module_name(char *out, size_t size, const aoei_encoder_config *c, siz
     return !slot.absent;
 }
 
-/* 1 if `name` is the name of the module or the last components of its name. */
+/* Returns 1 if `name` is the name of the module or the last components of its name. */
 static int matches_module(const char *name, const char *module) {
     const size_t len = strlen(name), full = strlen(module);
     return len <= full && !strcmp(module + full - len, name) && (len == full || module[full - len - 1] == '.');
@@ -115,7 +115,8 @@ static unsigned matching_targets(const char *name, const aoei_encoder_config *c)
     return targets;
 }
 
-/* 1 if the name also matches a module that is not a target: another linear layer, or the pooler that transformers adds. */
+/* Returns 1 if the name also matches a module that is not a target: another linear layer, or the pooler that transformers adds.
+ */
 static int matches_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
     return (matching_targets(name, c) & ~targets) || matches_module(name, "pooler.dense");
 }

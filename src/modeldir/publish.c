@@ -73,14 +73,15 @@ static int list_model(char ***names, size_t *n, const char *dir, aoe_error *err)
 
 /* -------------------------------------------------------------- the previous model */
 
-/* The name of the subfolder of `staging` that contains the moved files of the previous model; static. NULL: there is none. */
+/* Returns the name of the subfolder of `staging` that contains the moved files of the previous model (a static string), or
+ * NULL if there is no such subfolder. */
 static const char *backup_name(const char *staging) {
     return aoei_entry_exists(staging, COMPLETE_BACKUP)  ? COMPLETE_BACKUP
            : aoei_entry_exists(staging, PARTIAL_BACKUP) ? PARTIAL_BACKUP
                                                         : NULL;
 }
 
-/* 1 if publishing from `staging` began but was interrupted, so that the directory contains no complete model. */
+/* Returns 1 if publishing from `staging` began but was interrupted, so that the directory contains no complete model. */
 static int is_interrupted(const char *dir, const char *staging) {
     const char *backup = backup_name(staging);
     /* aoei_has_weights(dir) may be 1 if the previous model had two weights files and only one of them was moved */
@@ -162,7 +163,7 @@ int aoei_publish(int *keep_staging, const char *dir, const char *staging, aoe_er
 
 /* -------------------------------------------------------------- recovery */
 
-/* 1 for a staging folder of a process that no longer exists, or of an earlier process with the id of this process. */
+/* Returns 1 for a staging folder of a process that no longer exists, or of an earlier process with the id of this process. */
 static int is_stale(const char *name) {
     if (strncmp(name, STAGING, strlen(STAGING)) != 0)
         return 0;

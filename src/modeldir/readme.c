@@ -36,7 +36,7 @@ static void put_title(aoei_buffer *b, const char *library, const char *title) {
                        library, has_tag ? "- " : "", has_tag ? library : "", has_tag ? "\n" : "", title);
 }
 
-/* The name of the library that loads the model, as model hubs use it. */
+/* Returns the name of the library that loads the model, as model hubs use it. */
 static const char *library_of(const aoei_encoder_config *c) {
     static const char *const names[] = {[AOEI_LIBRARY_SENTENCE_TRANSFORMERS] = "sentence-transformers",
                                         [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
@@ -138,7 +138,7 @@ static int put_license(aoei_buffer *b, const aoei_model_contents *m, const char 
     return rc;
 }
 
-/* 1 for the keys of a training record whose values are paths. */
+/* Returns 1 for the keys of a training record whose values are paths. */
 static int has_paths(const char *key) {
     static const char *const keys[] = {"base_model", "data", "dev", "teacher", "texts", "mean_of"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

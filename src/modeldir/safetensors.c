@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads safetensors files: one mapped file, or the shards (files) that an index lists. The data is not copied and not checked
- * for NaN and infinity (weights_check.h does this).
- * Invariants after opening: the bytes of every tensor are inside its file, match its data type and shape, and do not overlap
- * another tensor; names are unique; entries are sorted by name.
+ * for NaN and infinity (weights_check.h does this). Invariants after opening: The bytes of every tensor are inside its file and
+ * do not overlap another tensor, and their number matches the data type and shape of the tensor. Names are unique, and the
+ * entries are sorted by name.
  */
 #include "modeldir/safetensors.h"
 
@@ -181,8 +181,8 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     return 0;
 }
 
-/* Adds the tensors of a file. data: [size] bytes of the file; weight_map: tensor names and their files in an index, or NULL;
- * with an index, only the tensors that it assigns to `file` are added. */
+/* Adds the tensors of a file. data: [size] bytes of the file. weight_map: tensor names and their files in an index; only the
+ * tensors that it assigns to `file` are added. If weight_map is NULL, all tensors are added. */
 static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
                        const json_t *weight_map, const char *file, aoe_error *err) {
     const char *path = s->shards[shard_index].path, *name;
@@ -280,7 +280,7 @@ static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_
     return rc ? rc : add_tensors(s, s->n_shards - 1, last->map.data, last->map.size, weight_map, file, err);
 }
 
-/* 1 if the name of a shard is a plain file name, which cannot refer to a file outside the directory. */
+/* Returns 1 if the name of a shard is a plain file name, which cannot refer to a file outside the directory. */
 static int is_plain_name(const char *name) {
     return name && *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }

@@ -24,7 +24,7 @@ typedef struct aoei_st_tensor {
     size_t shape[AOEI_ST_MAX_DIMS];
     const unsigned char *data;          /* [bytes] data in the mapped file, little-endian, may be unaligned */
     size_t bytes;                       /* size of `data` */
-    const struct aoei_st_tensor *scale; /* for a tensor NAME of type I8: the tensor NAME_scale, not checked; else NULL */
+    const struct aoei_st_tensor *scale; /* scales of a tensor of type I8 (the tensor NAME_scale), not checked; otherwise NULL */
 } aoei_st_tensor;
 
 typedef struct aoei_safetensors aoei_safetensors; /* one file, or the shards of an index */

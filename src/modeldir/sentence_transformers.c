@@ -202,7 +202,7 @@ static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error
     return equal;
 }
 
-/* 1 if the activation function is the identity. */
+/* Returns 1 if the activation function is the identity. */
 static int is_identity(const json_t *config) {
     const char *name = json_string_value(json_object_get(config, "activation_function"));
     const char *dot = name ? strrchr(name, '.') : NULL;

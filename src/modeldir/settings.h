@@ -49,7 +49,7 @@ int aoei_partial_settings_set_prompt(aoei_partial_settings *s, const char *promp
 /* Copies `from` to *to, which is freed with aoei_settings_free, also on failure. Errors: AOE_ENOMEM. */
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err);
 void aoei_settings_free(aoei_settings *s); /* accepts a zeroed struct */
-/* The name of the folder to which the dense layer of a model with these settings is written; static. */
+/* Returns the name of the folder to which the dense layer of a model with these settings is written; static. */
 const char *aoei_settings_dense_folder(const aoei_settings *s);
 /* Returns 0 for a pooling over tokens that sentence-transformers does not have, so that modules.json cannot describe it. */
 int aoei_pooling_is_portable(aoe_pooling pooling);

@@ -29,7 +29,7 @@ static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f) {
     return NULL;
 }
 
-/* 1 if the value is missing or null. */
+/* Returns 1 if the value is missing or null. */
 static int is_missing(const json_t *config, const char *key) {
     const json_t *v = json_object_get(config, key);
     return !v || json_is_null(v);

@@ -128,12 +128,12 @@ size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector) {
 
 /* ----------------------------------------------------------------- writing */
 
-/* 1 if the tensor is stored as int8 with one scale per row. */
+/* Returns 1 if the tensor is stored as int8 with one scale per row. */
 static int is_int8(aoe_storage storage, const aoei_st_entry *e) {
     return storage == AOE_STORAGE_INT8 && e->n_dims == 2 && e->shape[1];
 }
 
-/* The number of elements of a tensor. */
+/* Returns the number of elements of a tensor. */
 static size_t elements(const aoei_st_entry *e) {
     size_t n = 1;
     for (size_t i = 0; i < e->n_dims; i++)

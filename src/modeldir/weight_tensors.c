@@ -126,7 +126,7 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
     return rc;
 }
 
-/* The data type of all weights except adapters, or "mixed". In models with I8 matrices, vectors may be F32. */
+/* Returns the data type of all weights except adapters, or "mixed". In models with I8 matrices, vectors may be F32. */
 static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
     const char *name = NULL;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -143,7 +143,7 @@ static const char *storage_name(const aoei_model_files *f, const aoei_encoder_co
     return name;
 }
 
-/* The file that contains the tensor of a slot. */
+/* Returns the file that contains the tensor of a slot. */
 static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(c, slot, &d);
@@ -173,7 +173,7 @@ static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t
                      aoei_safetensors_path(file, t), t->name, isnan(v) ? "NaN" : "infinity", i);
 }
 
-/* 1 if the file contains a tensor of the masked-LM head. */
+/* Returns 1 if the file contains a tensor of the masked-LM head. */
 static int has_head(const aoei_model_files *f, const aoei_encoder_config *c) {
     for (size_t i = aoei_head_slot(c, 0); i < aoei_pooled_slot(c, 0); i++) {
         aoei_slot slot;
@@ -184,7 +184,7 @@ static int has_head(const aoei_model_files *f, const aoei_encoder_config *c) {
     return 0;
 }
 
-/* The size of all tensors in f->tensors in bytes, scales included. */
+/* Returns the size of all tensors in f->tensors in bytes, scales included. */
 static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config *c) {
     size_t bytes = 0;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {

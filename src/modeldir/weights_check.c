@@ -32,7 +32,7 @@ static uint32_t bad_group32(const unsigned char *p) {
     return any & 0x80000000u;
 }
 
-/* Like bad_group32 for 16-bit types. exponent: mask of the exponent bits; one: the lowest exponent bit. */
+/* Like bad_group32 for 16-bit types. exponent: mask of the exponent bits. one: mask of the lowest exponent bit. */
 static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t one) {
     uint16_t any = 0;
     for (size_t i = 0; i < GROUP; i++) {
@@ -60,7 +60,7 @@ static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
     return dtype == AOEI_ST_F16 ? bad_group16(p, 0x7c00, 0x0400) : bad_group16(p, 0x7f80, 0x0080);
 }
 
-/* 1 if the block contains an invalid value. */
+/* Returns 1 if the block contains an invalid value. */
 static int block_is_bad(const block *b) {
     const size_t group = GROUP * aoei_st_dtype_size(b->dtype);
     unsigned char last[GROUP * sizeof(float)] = {0}; /* the last group if it is incomplete, padded with zeros */

@@ -187,8 +187,9 @@ static int wait_for_start(aoei_fetch *f, const char *url, const char *why, aoe_e
     return rc ? rc : wait_for_limit(f, url, why, err);
 }
 
-/* Seconds to wait after `failures` failed attempts: a random value between half of the delay and the delay, which starts with
- * o.first_delay and doubles after each failure up to o.max_delay. */
+/* Returns the seconds to wait after `failures` failed attempts. The delay is o.first_delay after the first failure and
+ * doubles after each further failure, up to o.max_delay. The result is a random value between half of the delay and the
+ * delay. */
 static double backoff_seconds(aoei_fetch *f, size_t failures) {
     double seconds = f->o.first_delay;
     for (size_t i = 1; i < failures && seconds < f->o.max_delay; i++)
@@ -202,7 +203,7 @@ static double backoff_seconds(aoei_fetch *f, size_t failures) {
 
 /* ----------------------------------------------------------------- responses */
 
-/* 1 if the first SEARCHED_BYTES bytes of the body contain the words; case is ignored. */
+/* Returns 1 if the first SEARCHED_BYTES bytes of the body contain the words; case is ignored. */
 static int body_contains(const aoei_http_response *r, const char *words) {
     const size_t n = r->body.len < SEARCHED_BYTES ? r->body.len : SEARCHED_BYTES, len = strlen(words);
     for (size_t i = 0; i + len <= n; i++)
@@ -211,13 +212,13 @@ static int body_contains(const aoei_http_response *r, const char *words) {
     return 0;
 }
 
-/* 1 if the response reports a rate limit. */
+/* Returns 1 if the response reports a rate limit. */
 static int is_limit(const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after) {
     return r->status == 429 || (r->status == 403 && (retry_after >= 0 || rate->remaining == 0 ||
                                                      body_contains(r, "rate limit") || body_contains(r, "abuse detection")));
 }
 
-/* 1 if a request with this response status should be retried. */
+/* Returns 1 if a request with this response status should be retried. */
 static int is_temporary_failure(int status) {
     return status == 408 || (status >= 500 && status <= 599 && status != 501 && status != 505);
 }
@@ -354,7 +355,7 @@ static int contains(const char *data, size_t len, const char *token) {
     return token && len && memmem(data, len, token, strlen(token)) != NULL;
 }
 
-/* 1 if a response may be cached: its status is suitable, and neither its URL nor its headers contain the token. */
+/* Returns 1 if a response may be cached: its status is suitable, and neither its URL nor its headers contain the token. */
 static int is_cacheable(const aoei_http_response *r, const char *token) {
     if ((r->status < 200 || r->status > 299) && r->status != 404 && r->status != 410 && r->status != 451)
         return 0;

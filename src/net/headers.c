@@ -172,7 +172,7 @@ static int64_t whole_number(const char *s) {
     return strtoll(s, NULL, 10);
 }
 
-/* The time of the Date header in seconds since 1970; `now` if there is no valid Date header. */
+/* Returns the time of the Date header in seconds since 1970; `now` if there is no valid Date header. */
 static int64_t server_time(const aoei_headers *h, int64_t now) {
     const char *date = aoei_headers_get(h, "date", 0);
     const time_t t = date ? aoei_curl_date(date) : -1;

@@ -92,7 +92,7 @@ void aoei_http_response_free(aoei_http_response *r) {
 
 /* ---------------------------------------------------------------- checks */
 
-/* 1 if s has no control characters, so that it is valid in a header line. */
+/* Returns 1 if s has no control characters, so that it is valid in a header line. */
 static int is_header_text(const char *s) {
     for (; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -100,7 +100,7 @@ static int is_header_text(const char *s) {
     return 1;
 }
 
-/* 1 if the header line has this name. */
+/* Returns 1 if the header line has this name. */
 static int has_name(const char *line, const char *name) {
     const size_t len = strlen(name);
     return strncasecmp(line, name, len) == 0 && line[len + strspn(line + len, " \t")] == ':';
@@ -277,7 +277,7 @@ static outcome run_transfer(aoei_http *h, const transfer *t, CURLcode *code) {
     return DONE;
 }
 
-/* 1 if the error may be temporary, so that a retry may succeed. */
+/* Returns 1 if the error may be temporary, so that a retry may succeed. */
 static int is_temporary(CURLcode code) {
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:

@@ -54,8 +54,8 @@ int aoei_start_curl(aoe_error *err);
 /* Initializes SQLite. Thread-safe; may be called again, even after a failure. Errors: AOE_ENOMEM, AOE_EIO. */
 int aoei_start_sqlite(aoe_error *err);
 
-/* 1 if an allocation of libcurl failed in this thread since the last call of this function. libcurl often reports such failures
- * with other error codes. */
+/* Returns 1 if an allocation of libcurl failed in this thread since the last call of this function. libcurl often reports such
+ * failures with other error codes. */
 int aoei_curl_out_of_memory(void);
 
 /* Parses a date in one of the three formats of HTTP. Returns seconds since 1970, or -1 if it is not a date. */

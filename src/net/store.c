@@ -282,7 +282,7 @@ static void finish(sqlite3_stmt *stmt) {
     (void)sqlite3_clear_bindings(stmt);
 }
 
-/* The bytes of a column, borrowed until the next step. For an empty column, data may be NULL. */
+/* Returns the bytes of a column, borrowed until the next step. For an empty column, data may be NULL. */
 static aoe_text column(sqlite3_stmt *stmt, int i) {
     const void *data = sqlite3_column_blob(stmt, i); /* called before sqlite3_column_bytes, as SQLite requires */
     return (aoe_text){data, (size_t)sqlite3_column_bytes(stmt, i)};

@@ -21,8 +21,8 @@
 
 typedef struct aoei_store aoei_store; /* thread-safe */
 
-/* Opens the cache. Creates the file if it does not exist, readable only by its owner; does not create its directory. Errors
- * of this and the following functions: AOE_ENOENT, AOE_EIO, AOE_ENOSPC, AOE_EFORMAT (damaged, or not a cache),
+/* Opens the cache. If the file does not exist, it is created with permissions for its owner only. Its directory must exist.
+ * Errors of this and the following functions: AOE_ENOENT, AOE_EIO, AOE_ENOSPC, AOE_EFORMAT (damaged, or not a cache),
  * AOE_EUNSUPPORTED (newer schema), AOE_ENOMEM. */
 int aoei_store_open(aoei_store **s, const char *path, aoe_error *err);
 void aoei_store_close(aoei_store *s); /* accepts NULL */

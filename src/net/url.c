@@ -20,7 +20,7 @@ const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]) {
     return out;
 }
 
-/* 1 for loopback addresses and localhost. */
+/* Returns 1 for loopback addresses and localhost. */
 static int is_loopback(const char *host) {
     struct in_addr v4;
     if (inet_pton(AF_INET, host, &v4) == 1)

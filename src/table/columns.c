@@ -41,7 +41,7 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* 1 if the texts are equal. ignore_case: 1 to ignore the case of ASCII letters. */
+/* Returns 1 if the texts are equal. ignore_case: 1 to ignore the case of ASCII letters. */
 static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
     size_t i = 0;
     while (i < a.len && i < b.len && (a.data[i] == b.data[i] || (ignore_case && lower(a.data[i]) == lower(b.data[i]))))

@@ -24,7 +24,8 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
  * the case of ASCII letters is ignored, else 0. *index is set to the first of the counted columns; unchanged if the result is
  * 0. */
 size_t aoei_columns_find(const aoei_table *t, aoe_text name, size_t *index);
-/* Fails with AOE_EFORMAT: "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the names of the table's columns. */
+/* Fails with AOE_EFORMAT. The message is "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the names of the table's
+ * columns. */
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err);
 
 #endif

@@ -40,7 +40,7 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
         if (gzip) {
             gzip->zalloc = zlib_alloc;
             gzip->zfree = zlib_free;
-            /* 15: largest window; + 16: write a gzip header (zlib stores no time in it) */
+            /* 15 selects the largest window; adding 16 selects a gzip header, into which zlib writes no time */
             if (deflateInit2(gzip, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
                 return 0;
         }

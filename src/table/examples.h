@@ -49,7 +49,7 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind
 /* Converts labeled pairs to positives: keeps the pairs whose label is at least `threshold`. */
 void aoei_examples_keep_positives(aoei_examples *e, double threshold);
 
-/* The line of the example that contains e->text[index]. */
+/* Returns the line of the example that contains e->text[index]. */
 size_t aoei_examples_line(const aoei_examples *e, size_t index);
 
 int aoei_text_is_empty(aoe_text text); /* 1 if the text is empty or has only ASCII white space */

@@ -47,8 +47,8 @@ enum { AOEI_NUMBER_TEXT = 32 /* buffer size for a number, NUL included */ };
  * parsing returns x exactly. Trailing zeros are omitted. Returns the length. */
 size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x);
 
-/* The lowest label of a positive pair: `option`, or lowest + 0.8 (highest - lowest) if `option` is AOE_AUTO. lowest and highest
- * are the extreme labels of a file. */
+/* Returns the lowest label of a positive pair: `option`, or lowest + 0.8 (highest - lowest) if `option` is AOE_AUTO. lowest and
+ * highest are the extreme labels of a file. */
 double aoei_positive_threshold(double option, double lowest, double highest);
 
 #endif

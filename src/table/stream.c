@@ -78,7 +78,7 @@ static int fill(aoei_stream *s, aoe_error *err) {
     return 0;
 }
 
-/* The offset in the compressed file of the next byte to decompress. */
+/* Returns the offset in the compressed file of the next byte to decompress. */
 static uint64_t offset_of(const aoei_stream *s) {
     return s->read - (s->in_len - s->in_pos);
 }
@@ -175,7 +175,7 @@ int aoei_stream_attach(aoei_stream **out, FILE *file, const char *name, aoei_cod
     if (codec == AOEI_CODEC_GZIP) {
         s->gzip.zalloc = zlib_alloc;
         s->gzip.zfree = zlib_free;
-        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15: largest window; + 16: expect a gzip header */
+        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15 permits the largest window; adding 16 requires a gzip header */
             goto fail;
         s->gzip_ready = 1;
     }

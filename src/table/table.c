@@ -33,15 +33,16 @@ struct aoei_table {
     aoe_text *cell;                    /* [n_columns] cells of the row; array owned; NULL for .jsonl */
     size_t *select;                    /* [n_select] indices of the selected columns, owned */
     size_t n_select;
-    aoei_field *field;                    /* [n_select] fields of the selected columns, owned */
-    json_t *object;                       /* .jsonl only: the parsed row, owned */
-    int object_pending;                   /* 1: `object` is the first valid row, read for its keys and not yet returned */
-    size_t object_line;                   /* line of the first valid row of a .jsonl file */
-    bad_row *bad;                         /* [n_bad] bad rows before the first valid row of a .jsonl file, owned */
-    size_t n_bad, next_bad, bad_capacity; /* used elements of `bad`; index of the next one to return; allocated elements */
-    size_t line;                          /* line of the current row */
-    aoe_text bytes;                       /* bytes of the current row, borrowed from `lines` or `csv` */
-    aoei_buffer header;                   /* bytes of the header, owned */
+    aoei_field *field;  /* [n_select] fields of the selected columns, owned */
+    json_t *object;     /* .jsonl only: the parsed row, owned */
+    int object_pending; /* 1: `object` is the first valid row, read for its keys and not yet returned */
+    size_t object_line; /* line of the first valid row of a .jsonl file */
+    bad_row *bad;       /* [n_bad] bad rows before the first valid row of a .jsonl file, owned */
+    /* n_bad: elements of `bad`; next_bad: index of the element to return next; bad_capacity: elements allocated */
+    size_t n_bad, next_bad, bad_capacity;
+    size_t line;        /* line of the current row */
+    aoe_text bytes;     /* bytes of the current row, borrowed from `lines` or `csv` */
+    aoei_buffer header; /* bytes of the header, owned */
 };
 
 static const struct {
@@ -235,8 +236,8 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     return best;
 }
 
-/* Parses a first line such as "sep=;", which Excel writes, and skips it. *delimiter is set unless it is already set. Returns 1,
- * 0 if the file is empty, or an error. */
+/* If the first line is a line such as "sep=;", which Excel writes, parses and skips it. If *delimiter is 0, it is set to the
+ * delimiter of this line. Returns 1, 0 if the file is empty, or an error. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     aoei_line line = {0};
     const int rc = aoei_lines_peek(t->lines, &line, err);

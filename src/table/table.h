@@ -41,9 +41,10 @@ typedef struct aoei_table aoei_table;
 /* Determines the format from the extension of the file name, without .gz or .zst; case is ignored. "-" (standard input) is
  * AOE_TABLE_TXT. Errors: AOE_EARG for an unknown extension; the message lists the known extensions. */
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
-/* Opens a table and reads its header. For .jsonl, the columns are the keys of the first valid row; aoei_table_next returns the
- * bad rows before it first. o: only input_format and delimiter are used; NULL: detect both. Errors: AOE_EFORMAT (empty file,
- * invalid header), AOE_EARG (unknown extension, invalid delimiter), those of aoei_lines_next. */
+/* Opens a table and reads its header. The columns of a .jsonl file are the keys of its first valid row. If bad rows precede
+ * this row, the first calls of aoei_table_next return them. o: only the fields input_format and delimiter are used; if o is
+ * NULL, both are detected. Errors: AOE_EFORMAT (empty file, invalid header), AOE_EARG (unknown extension, invalid
+ * delimiter), those of aoei_lines_next. */
 int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
 /* Reads a table from a stream. Takes ownership of s, even on failure. format: any except AOE_TABLE_AUTO; delimiter: 0 to
  * detect it. */
@@ -65,12 +66,12 @@ size_t aoei_table_selected_index(const aoei_table *t, size_t i);
  * code, after which t must not be read again. */
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
 
-/* The bytes of the header (owned by t) and of the last row (borrowed until the next row), as in the decompressed file, line
- * ends included. The header of .jsonl and .txt files is "". */
+/* These functions return the bytes of the header (owned by t) and the bytes of the last row (borrowed until the next row).
+ * The bytes are those of the decompressed file, line ends included. The header of .jsonl and .txt files is "". */
 aoe_text aoei_table_header_bytes(const aoei_table *t);
 aoe_text aoei_table_row_bytes(const aoei_table *t);
 size_t aoei_table_line(const aoei_table *t); /* line number of the start of the last row, even if the row is bad */
-/* The last row of a .jsonl file, borrowed until the next row; NULL for other formats. */
+/* Returns the last row of a .jsonl file, borrowed until the next row; NULL for other formats. */
 const json_t *aoei_table_object(const aoei_table *t);
 
 /* Copies the beginning of a text for a message: at most AOEI_EXCERPT - 1 bytes and a NUL, with "..." at the end if the text was

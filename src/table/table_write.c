@@ -168,7 +168,8 @@ static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     return i;
 }
 
-/* Sets w->order to the cells to write: all, or those that `keep` (options.keep) lists. */
+/* Sets w->order to the indices of the cells to write. If keep (options.keep) is NULL, all cells are written; otherwise, only
+ * the cells of the columns that it lists. */
 static int choose_columns(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
     if (!w->n)
         return aoei_fail(err, AOE_EFORMAT, "the table has no columns; in .jsonl, the keys of the first row are the columns");

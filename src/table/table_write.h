@@ -34,10 +34,10 @@ typedef struct aoei_table_writer {
     aoei_compressor compressor;
 } aoei_table_writer;
 
-/* Opens the writer and writes the header. path: name of the output, which determines format and compression; name: [n] column
- * names; keep and rename: as in aoe_data_convert_options; write, user: callback that receives the output. The names are
- * borrowed until aoei_table_writer_free. *w must be freed even if this fails. Errors: AOE_EARG (an unknown or repeated column),
- * AOE_EFORMAT (the format cannot represent a name), those of aoei_compress_write. */
+/* Opens the writer and writes the header. path: name of the output, which determines the format and the compression. name:
+ * [n] column names, borrowed until aoei_table_writer_free. keep, rename: as in aoe_data_convert_options. write, user:
+ * callback that receives the output, and its first argument. *w must be freed even if this fails. Errors: AOE_EARG (an
+ * unknown or repeated column), AOE_EFORMAT (the format cannot represent a name), those of aoei_compress_write. */
 int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_text *name, size_t n, const char *keep,
                            const char *rename, aoe_write_fn write, void *user, aoe_error *err);
 /* Writes a row. cell: [n] cells; file, line: position of the row in the input, for messages. Errors: AOE_EFORMAT (the format

@@ -17,7 +17,8 @@
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
     "positive, negative, entailment, contradiction"
 
-/* 1 if column i has one of the names in `list` ("a,b" or "a, b"), exactly or as the only match when case is ignored. */
+/* Returns 1 if column i is selected by one of the names in `list` ("a,b" or "a, b"). A name selects columns as in
+ * aoei_columns_find. */
 static int is_selected(const aoei_table *t, size_t i, const char *list) {
     const aoe_text column = aoei_table_column(t, i);
     for (const char *s = list; *s;) {
@@ -88,7 +89,7 @@ static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row,
     return AOEI_BAD_ROW;
 }
 
-/* The k-th alternative of a field; data is NULL if it is an element of a list that is not a string. */
+/* Returns the k-th alternative of a field; data is NULL if it is an element of a list that is not a string. */
 static aoe_text text_at(const aoei_field *f, size_t k) {
     if (f->kind != AOEI_FIELD_LIST)
         return f->text;
