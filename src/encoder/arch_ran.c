@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names follow
- * those of the published Keras checkpoints. Matrices are stored as [out, in], not as [in, out] as in Keras (docs/ran.md).
+ * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names follow those
+ * of the published Keras checkpoints. Matrices are stored as [out, in], whereas Keras stores them as [in, out] (docs/ran.md).
  */
 #include "encoder/arch_ran.h"
 
@@ -13,7 +13,7 @@
 #include "encoder/ran.h"
 #include "encoder/ran_slots.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table */
+#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length, which no position table limits */
 #define DEFAULT_TOKENS ((size_t)512)
 #define MAX_LAYERS     ((size_t)1 << 10)
 #define MAX_HEADS      ((size_t)1 << 10)

@@ -11,7 +11,7 @@
 #include "encoder/arch_keys.h"
 #include "encoder/static_encoder.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table */
+#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length, which no position table limits */
 #define DEFAULT_TOKENS ((size_t)512)     /* default of Model2Vec */
 
 static const char *const prefixes[] = {"", NULL};

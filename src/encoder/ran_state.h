@@ -49,7 +49,7 @@ typedef struct aoei_ran_layer {
     aoei_tensor out;          /* [N, D] output of the layer */
 } aoei_ran_layer;
 
-/* Gradients of aoei_ran_rows. */
+/* Gradients of n rows. Each field is the gradient of the field of aoei_ran_rows with its name. */
 typedef struct aoei_ran_grads {
     aoei_tensor unit;  /* [n, D] float32 */
     aoei_tensor sum;   /* [n, D] float32 */

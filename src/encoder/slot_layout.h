@@ -59,7 +59,7 @@ enum { AOEI_HW_TRANSFORM, AOEI_HW_TRANSFORM_BIAS, AOEI_HW_NORM, AOEI_HW_NORM_BIA
  * and bias [1, head_rows]. */
 enum { AOEI_PW_DENSE, AOEI_PW_DENSE_BIAS, AOEI_PW_HEAD, AOEI_PW_HEAD_BIAS, AOEI_PW_COUNT };
 
-/* Groups of slots: outside the layers, in a layer, and in the masked-LM head. */
+/* Groups of slots. OUTER: outside the layers; LAYER: in a layer; HEAD: in the masked-LM head. */
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 
 typedef struct aoei_slot {

@@ -24,7 +24,7 @@ typedef struct aoei_layer_state {
 } aoei_layer_state;
 
 typedef struct aoei_transformer_state {
-    aoei_layer_state *layers; /* [layers] */
+    aoei_layer_state *layers; /* [layers] activations of each layer, in the arena */
     aoei_tensor embed_sum;    /* [N, D] input of the embedding norm, if there is one (training) */
     aoei_tensor embed_stats;  /* [N, 2] float32 statistics of the embedding norm (training) */
     aoei_tensor final;        /* [N, D] output of the norm after the last layer (pre-norm, training) */

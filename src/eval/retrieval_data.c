@@ -17,7 +17,7 @@
 #include "eval/eval_model.h"
 #include "table/labels.h"
 
-/* The name of an example, which is its first text: a group or an id. */
+/* The name of an example, which is its first text. In a table of groups it is the group, and in a BEIR folder it is the id. */
 typedef struct named_example {
     aoe_text name;  /* group or id; borrowed */
     uint32_t index; /* index of the example in the file */

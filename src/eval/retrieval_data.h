@@ -21,7 +21,7 @@ typedef struct aoei_relevant {
 typedef struct aoei_query {
     uint32_t index; /* for groups, index of the query in aoei_retrieval_data.texts; for BEIR, in aoei_retrieval_data.queries */
     uint32_t own;   /* index of the query among the texts; AOEI_NO_TEXT if it is not one of them */
-    size_t first;   /* index of its first relevant text in aoei_retrieval_data.relevant */
+    size_t first;   /* index of the query's first relevant text in aoei_retrieval_data.relevant */
     size_t n;       /* number of relevant texts, at least 1; the query itself counts only if options.count_query is set */
 } aoei_query;
 

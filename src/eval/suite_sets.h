@@ -20,7 +20,7 @@ typedef struct aoei_suite_part {
     size_t pairs;     /* published number of pairs that have a score */
 } aoei_suite_part;
 
-/* How a set is stored: a SentEval folder, the file of STS-B, or the file of SICK-R. */
+/* How a set is stored. FOLDER: a SentEval folder; STSB: the file of STS-B; SICK: the file of SICK-R. */
 typedef enum aoei_suite_layout { AOEI_SUITE_FOLDER, AOEI_SUITE_STSB, AOEI_SUITE_SICK } aoei_suite_layout;
 
 typedef struct aoei_suite_set {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The buffers that normalizers and pre-tokenizers write: the bytes of a text and, if tracking is enabled, the origin of each
- * byte, which is the byte offset in the raw text of the character that it comes from. Zero bytes follow the text, so that
- * readers may load several bytes at once.
+ * The buffers that normalizers and pre-tokenizers write. A buffer contains the bytes of a text. If tracking is enabled, it also
+ * contains the origin of each byte. The origin is the byte offset in the raw text of the character from which the byte comes.
+ * Zero bytes follow the text, so that readers may load several bytes at once.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZED_H
 #define AOEI_TOKENIZER_NORMALIZED_H

@@ -33,9 +33,9 @@ typedef struct aoei_pair_entry {
 typedef struct aoei_pair_merger {
     uint32_t *symbol; /* [n_symbols] symbols of all words, concatenated; owned */
     size_t n_symbols, symbol_capacity;
-    aoei_pair_word *word; /* [n_words] owned */
+    aoei_pair_word *word; /* [n_words] words in the order in which they were added; owned */
     size_t n_words, word_capacity;
-    aoei_pair *pair; /* [n_pairs] owned */
+    aoei_pair *pair; /* [n_pairs] all pairs that have occurred; owned */
     size_t n_pairs, pair_capacity;
     uint32_t *slot;        /* [mask + 1] hash table: index of a pair + 1, or 0 if empty; owned */
     size_t mask;           /* number of slots - 1 */

@@ -121,7 +121,7 @@ void aoei_pattern_end(aoei_pattern_search *search) {
     memset(search, 0, sizeof *search);
 }
 
-/* Finds the next occurrence of the literal string. Returns 1, or 0 if there is none. */
+/* Finds the next occurrence of the literal string and returns 1. Returns 0 if there is none. */
 static int next_literal(aoei_pattern_search *search, size_t *start, size_t *end) {
     const aoei_pattern *p = search->pattern;
     size_t at = search->at;
@@ -153,7 +153,7 @@ static int match(aoei_pattern_search *search) {
     return rc;
 }
 
-/* Finds the next match of the regular expression. Returns 1, 0 if there is none, or an error code. */
+/* Finds the next match of the regular expression. Returns 1 if there is a match, 0 if there is none, or an error code. */
 static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, aoe_error *err) {
     if (!search->match) {
         pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates. The whole formatted string is tokenized, so the tokens are those of a text in which the prompt is written
- * out. The spans of the tokens tell which tokens belong to the text.
+ * Prompt templates. The whole formatted string is tokenized, so the tokens equal the tokens of a text into which the user has
+ * written the prompt. The span of a token shows whether the token belongs to the text.
  */
 #include "tokenizer/prompt.h"
 

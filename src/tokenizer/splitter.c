@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text into matches and the parts between them. A part is returned only after the next part has shown whether
- * the two must be merged.
+ * Splits a text into matches and the parts between them. A part is returned only when the next part is known, because the two
+ * parts may have to be merged.
  */
 #include "tokenizer/splitter.h"
 

@@ -24,7 +24,7 @@ typedef struct aoei_subword {
     aoei_wordpiece wordpiece; /* used if type is AOEI_SUBWORD_WORDPIECE; owned */
     aoei_bpe bpe;             /* used if type is AOEI_SUBWORD_BPE; owned */
     aoei_unigram unigram;     /* used if type is AOEI_SUBWORD_UNIGRAM; owned */
-    char space[5];            /* letter that begins the tokens at the start of a word; "": none; NUL-terminated */
+    char space[5];            /* letter at the start of every token that begins a word; "": none; NUL-terminated */
 } aoei_subword;
 
 /* Workspace of encoding. The caller zeroes it before the first use; all texts of a caller can use the same workspace. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The list to which subword models append tokens: the ids and, if tracking is enabled, the span of each token, which is its
- * byte range in the normalized text.
+ * The list to which subword models append tokens. It contains the id of each token. If tracking is enabled, it also contains
+ * the span of each token, which is the byte range of the token in the normalized text.
  */
 #ifndef AOEI_TOKENIZER_TOKEN_LIST_H
 #define AOEI_TOKENIZER_TOKEN_LIST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Encodes texts and looks up tokens. Encoding matches added tokens in the raw text, normalizes the text between them, matches
- * added tokens in the normalized text, and passes the text between those to the pre-tokenizer and the subword model. Encoding
- * allocates its own workspace, so several threads can share a tokenizer.
+ * Encodes texts and looks up tokens. Encoding first matches added tokens in the raw text. It normalizes the text between these
+ * tokens and matches added tokens in the normalized text. The remaining text is passed to the pre-tokenizer and then to the
+ * subword model. Encoding allocates its own workspace, so several threads can share a tokenizer.
  */
 #include "tokenizer/tokenizer.h"
 
@@ -28,7 +28,7 @@ typedef struct encoder {
     aoei_pretokenizing pretokenizing;
     aoei_words *words; /* current batch of words, borrowed */
     aoei_subword_scratch scratch;
-    size_t stop;   /* number of ids at which encoding may stop */
+    size_t stop;   /* encoding may stop as soon as there are this number of ids */
     size_t origin; /* byte offset of the current piece of raw text in the whole text */
     ends *ends;    /* receives the numbers of tokens before and after the text's own tokens; NULL: not needed */
     aoe_error *err;

@@ -138,8 +138,9 @@ static int read_token(special *s, const json_t *value, aoei_added_flags flags, c
     return 0;
 }
 
-/* Reads the special tokens. tokenizer_config.json overrides the defaults, and special_tokens_map.json overrides both. The
- * latter is ignored if tokenizer_config.json has "added_tokens_decoder", which newer versions of transformers write. */
+/* Reads the special tokens. tokenizer_config.json overrides the defaults, and special_tokens_map.json overrides both.
+ * special_tokens_map.json is ignored if tokenizer_config.json has "added_tokens_decoder", which newer versions of transformers
+ * write. */
 static int read_specials(reader *r) {
     int newer = json_object_get(r->config, "added_tokens_decoder") != NULL;
     for (int i = 0; i < N_SPECIALS; i++) {

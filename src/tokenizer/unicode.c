@@ -64,14 +64,14 @@ int aoei_unicode_is_punctuation(uint32_t cp) {
     case UTF8PROC_CATEGORY_PO:
         return !is_newer(cp);
     default:
-        return cp == 0x166D || cp == 0x111C9; /* category Po until Unicode 11 */
+        return cp == 0x166D || cp == 0x111C9; /* category Po until Unicode 11, so it is punctuation for BERT */
     }
 }
 
 int aoei_unicode_is_nonspacing(uint32_t cp) {
     if (category(cp) == UTF8PROC_CATEGORY_MN)
         return !is_newer(cp);
-    return cp == 0x1734; /* category Mn until Unicode 13 */
+    return cp == 0x1734; /* category Mn until Unicode 13, so it is nonspacing for BERT */
 }
 
 int aoei_unicode_is_mark(uint32_t cp) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Character classes and mappings as Hugging Face tokenizers define them: categories of Unicode 8.0 (used by BERT),
- * decompositions of Unicode 9.0, and lower case, \w, numbers and grapheme clusters of the current standard (utf8proc). Code
- * points must be valid scalar values.
+ * Character classes and mappings as Hugging Face tokenizers define them. The categories that BERT uses are those of Unicode
+ * 8.0, and the decompositions are those of Unicode 9.0. Lower case, \w, numbers and grapheme clusters are those of the Unicode
+ * version of utf8proc. Code points must be valid scalar values.
  */
 #ifndef AOEI_TOKENIZER_UNICODE_H
 #define AOEI_TOKENIZER_UNICODE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Differences between the character tables of Hugging Face tokenizers and those of utf8proc (Unicode 15). For BERT, Hugging
- * Face tokenizers use the character categories of Unicode 8.0, and for normalization forms those of Unicode 9.0. Characters
- * that were assigned later have no category there. Only unicode.c includes this file.
+ * Differences between the character tables of Hugging Face tokenizers and those of utf8proc (Unicode 15). Hugging Face
+ * tokenizers use Unicode 8.0 for the character categories of BERT, and Unicode 9.0 for normalization forms. In their tables,
+ * characters that were assigned later have no category. Only unicode.c includes this file.
  */
 #ifndef AOEI_TOKENIZER_UNICODE_TABLES_H
 #define AOEI_TOKENIZER_UNICODE_TABLES_H

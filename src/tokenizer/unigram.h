@@ -27,9 +27,9 @@ typedef struct aoei_unigram {
 
 /* The best segmentation of the word up to a position. */
 typedef struct aoei_unigram_node {
-    double score; /* sum of the scores of its tokens */
-    size_t start; /* start of its last token */
-    int32_t id;   /* id of its last token; -1: no segmentation ends at this position */
+    double score; /* sum of the scores of the tokens of the segmentation */
+    size_t start; /* start of the last token of the segmentation, in bytes from the start of the word */
+    int32_t id;   /* id of the last token of the segmentation; -1: no segmentation ends at this position */
 } aoei_unigram_node;
 
 /* Workspace of encoding. The caller zeroes it before the first use; every word uses the same buffers. */

@@ -10,9 +10,9 @@
 #include "aoe.h"
 #include "tokenizer/vocab.h"
 
-/* Adds the tokens to *v, which must be zeroed, sets *begin and *end to the byte range of their JSON object in data, and returns
- * 1. The other parts of the file are not checked. If the file has an unusual or invalid form, returns 0 and leaves *v empty;
- * the caller then uses the JSON parser. Errors: AOE_ENOMEM. */
+/* Adds the tokens to *v, which must be zeroed, and returns 1. Sets *begin and *end to the byte range in data of the JSON object
+ * that contains the tokens. The other parts of the file are not checked. If the file has an unusual or invalid form, returns 0
+ * and leaves *v empty; the caller then uses the JSON parser. Errors: AOE_ENOMEM. */
 int aoei_vocab_scan(aoei_vocab *v, size_t *begin, size_t *end, const char *data, size_t len, aoe_error *err);
 
 #endif

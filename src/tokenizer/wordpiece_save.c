@@ -16,7 +16,7 @@
 
 static const char *const special_keys[AOEI_SPECIAL_COUNT] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 
-/* Returns the value, or, if `failed` is not 0, frees it and returns NULL. */
+/* If `failed` is 0, returns the value. Otherwise frees the value and returns NULL. */
 static json_t *complete(json_t *value, int failed) {
     if (!failed)
         return value;

@@ -41,7 +41,7 @@ typedef struct aoei_batches {
     size_t *order;   /* [largest number of examples of a source] examples of a source in random order; owned */
     size_t *queue;   /* [largest number of examples of a source] examples that are moved to a later batch; owned */
     uint32_t *stamp; /* [largest number of texts of a source] for each group of identical texts, number of the last batch of the
-                        source that contains one of them, counted from 1, or 0; owned */
+                        source that contains one of them, counted from 1; 0: none; owned */
 } aoei_batches;
 
 /* Allocates the plan. Errors: AOE_EARG (2^32 or more examples per epoch), AOE_ENOMEM. */

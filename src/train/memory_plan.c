@@ -156,7 +156,8 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
     return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
 }
 
-/* Sets m->config.lora to the adapters that training would use: new ones if o->lora.r is set, otherwise those of the model. */
+/* Sets m->config.lora to the adapters that training would use: new adapters if o->lora.r is set, otherwise the adapters of the
+ * model. */
 static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
     if (o->lora.r)
         return aoei_lora_resolve(&m->config.lora, &o->lora, &m->config, err);

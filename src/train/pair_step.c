@@ -155,8 +155,8 @@ static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_te
     return last;
 }
 
-/* Runs the backward pass of the chunk that was encoded last. pooled: gradient of its pooled vectors. last: its last hidden
- * states. */
+/* Runs the backward pass of the chunk that was encoded last. pooled: gradient of the pooled vectors of the chunk. last: last
+ * hidden states of the chunk. */
 static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
     const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, pooled, last, b, &s->state);

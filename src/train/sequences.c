@@ -32,9 +32,9 @@ struct aoei_sequences {
     aoe_text *texts;         /* [BLOCK_TEXTS] texts, which point into `bytes`; owned */
     size_t n_texts;          /* number of texts of the block */
     aoei_token_lists tokens; /* tokens of the texts, without special tokens; owned */
-    size_t text, token;      /* position of the next token to use: index of its text in the block, and its index in the text */
-    int32_t *sequence;       /* [max_length] token ids of the current sequence; owned */
-    size_t n;                /* number of tokens of the current sequence */
+    size_t text, token; /* index in the block of the text that contains the next token, and index of this token in the text */
+    int32_t *sequence;  /* [max_length] token ids of the current sequence; owned */
+    size_t n;           /* number of tokens of the current sequence */
 };
 
 /* Returns the maximum number of tokens of a sequence, special tokens excluded. */

@@ -50,8 +50,9 @@ static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_trai
     return e;
 }
 
-/* Writes an event to the log and passes it to the event callback. Only about 1,000 step events of a long run are logged.
- * Checkpoints and the start of a resumed run are not logged, so that its log equals that of an uninterrupted run. */
+/* Writes an event to the log and passes it to the event callback. The log contains only about 1,000 step events of a long run.
+ * It contains neither checkpoints nor the start of a resumed run, so the log of a resumed run equals the log of an
+ * uninterrupted run. */
 static int report_event(aoei_trainer *t, timer *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;
     const int is_resume = e->kind == AOE_TRAIN_START && e->step > 0;
