@@ -305,8 +305,9 @@ typedef struct aoe_shape {
     const char *architecture; /* name as in aoe_model_info, borrowed; NULL: "bert" */
     size_t head_size, window; /* RAN: components of a head, tokens of a window; otherwise 0 */
 } aoe_shape;
-/* Sizes of a known encoder: bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini,
- * roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG lists the names. */
+/* Sets *s to the sizes of the encoder with the given name: bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6,
+ * minilm-l12, aoe-mini, roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG lists the
+ * names. */
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
 AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static string */
 
@@ -346,7 +347,7 @@ AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const ao
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
-/* Text of a token, borrowed, not NUL-terminated; data NULL and len 0 for an unknown id. */
+/* Returns the text of a token, which is borrowed and not NUL-terminated. For an unknown id, data is NULL and len is 0. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
 AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t);       /* "WordPiece", "BPE" or "Unigram"; static string */
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL: the model has no tokenizer */

@@ -40,8 +40,8 @@ typedef struct aoe_chat_progress {
     double seconds;                                /* remaining waiting time */
 } aoe_chat_progress;
 
-/* Receives the progress, on any thread, one call at a time. Returns 0 to continue. Otherwise no further request is sent,
- * running requests are completed and stored, and the function returns AOE_ECANCELLED. */
+/* Receives the progress. It may be called on any thread, but never on two threads at the same time. Returns 0 to continue.
+ * Otherwise no further request is sent, running requests are completed and stored, and the function returns AOE_ECANCELLED. */
 typedef int (*aoe_chat_progress_fn)(void *user, const aoe_chat_progress *p);
 /* Receives a prompt that would be sent. Returns 0 to receive further prompts. */
 typedef int (*aoe_chat_prompt_fn)(void *user, const aoe_chat_model *model, aoe_text prompt);
@@ -95,8 +95,8 @@ AOE_API void aoe_chat_options_defaults(aoe_chat_options *o);
 typedef struct aoe_annotate_options {
     size_t struct_size; /* set by aoe_annotate_options_defaults */
     aoe_chat_options chat;
-    const char *const *files; /* [n_files] input texts: .txt or tables (columns: "text=NAME", otherwise all
-                                 columns of texts) */
+    const char *const *files; /* [n_files] files of input texts, .txt or tables. table.columns "text=NAME" selects one column;
+                                 by default, all columns of texts are read */
     size_t n_files;
     aoe_table_options table;                       /* label_map and allow_empty are ignored */
     size_t positives;                              /* synonymous sentences requested per text and model; default 5; 0: none */
@@ -157,7 +157,8 @@ typedef struct aoe_score_result {
 } aoe_score_result;
 
 AOE_API void aoe_score_options_defaults(aoe_score_options *o);
-/* Asks chat models to rate the similarity of pairs of texts from 0 to 5. Caching, limits and errors: as aoe_annotate. */
+/* Asks chat models to rate the similarity of pairs of texts from 0 to 5. The cache, the limits and the errors are those of
+ * aoe_annotate. */
 AOE_API int aoe_score(const aoe_score_options *AOE_NULLABLE o, aoe_score_result *AOE_NULLABLE result,
                       aoe_error *AOE_NULLABLE err);
 

@@ -25,7 +25,7 @@ typedef enum aoe_table_format {
     AOE_TABLE_TSV,   /* a header line, one row per line, fields separated by TAB; quotes are literal */
     AOE_TABLE_CSV,   /* RFC 4180 with a header line; fields separated by `delimiter` */
     AOE_TABLE_JSONL, /* one JSON object per line */
-    AOE_TABLE_TXT    /* one text per line, no header; with `delimiter` a table with a header line */
+    AOE_TABLE_TXT    /* one text per line, no header; if `delimiter` is set, a table with a header line */
 } aoe_table_format;
 
 typedef struct aoe_table_options {
@@ -144,8 +144,9 @@ AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
  *   triplets to positives without the negative
  *   positives to pairs    a row with label 1, and `negatives` rows with random positives of other rows and label 0
  *   positives to triplets a row for each random negative
- * The query of a row, and texts that occur with it in any row, are never its random negatives. If the kind changes, other
- * columns are left out. Errors: AOE_EFORMAT (file, line and column; a text that the output format cannot represent). */
+ * Random negatives of a query are never equal to the query or to a text that occurs with this query in any row. If the kind
+ * changes, other columns are left out. Errors: AOE_EFORMAT (file, line and column; a text that the output format cannot
+ * represent). */
 AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *AOE_NULLABLE o,
                              aoe_data_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -223,8 +224,8 @@ typedef struct aoe_data_dedup_result {
 } aoe_data_dedup_result;
 
 AOE_API void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o);
-/* Writes the rows of a table except those whose texts equal the texts of an earlier row. Columns other than texts and label are
- * ignored. Labels are equal if they are the same number or the same name. Rows keep their bytes and order. Errors:
+/* Writes the rows of a table except those whose texts equal the texts of an earlier row. Only the texts and the label of a row
+ * are compared. Labels are equal if they are the same number or the same name. Rows keep their bytes and order. Errors:
  * AOE_EFORMAT. */
 AOE_API int aoe_data_dedup(const char *path, const aoe_data_dedup_options *AOE_NULLABLE o,
                            aoe_data_dedup_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
@@ -413,10 +414,10 @@ typedef struct aoe_mine_result {
 
 AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
 /* Mines hard negatives: for each row of the files, the candidates with the highest cosine to its query (exact search). A text
- * that is query or positive in a row with the same query is never a negative of this query. Texts with equal tokens, prompt and
- * truncation included, are one text. Needs memory for the vectors of all distinct texts and a few MB. The result does not
- * depend on the number of threads. In a static model, a query without known words has no negative. Errors: AOE_EFORMAT (file,
- * line and column; no positive), AOE_ECANCELLED, and as aoe_embed. */
+ * that is the query or a positive of a row is never a negative of this query, not even for another row with the same query.
+ * Texts with equal tokens, prompt and truncation included, are one text. Needs memory for the vectors of all distinct texts and
+ * a few MB. The result does not depend on the number of threads. In a static model, a query without known words has no
+ * negative. Errors: AOE_EFORMAT (file, line and column; no positive), AOE_ECANCELLED, and as aoe_embed. */
 AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *AOE_NULLABLE o, aoe_mine_result *result,
                      aoe_error *AOE_NULLABLE err);
 
@@ -455,27 +456,27 @@ typedef struct aoe_github_options {
     size_t struct_size;              /* set by aoe_github_options_defaults */
     const char *const *repositories; /* [n_repositories] "owner/name" */
     size_t n_repositories;
-    const char *cache;                   /* SQLite file with all responses, created if it does not exist; required */
-    const char *api;                     /* NULL (default): https://api.github.com; GitHub Enterprise: https://HOST/api/v3 */
-    const char *token;                   /* NULL (default): none. Sent only to the origin of `api`; never stored or logged */
-    int graphql;                         /* 1: use GraphQL, which needs a token; 0 (default): REST */
-    int all_comments;                    /* REST: 1: read the comments of every issue; 0 (default): of issues marked as
-                                            duplicates */
-    int refresh;                         /* 1: request cached responses again, conditionally where possible; default 0 */
-    int offline;                         /* 1: send no requests; responses missing in the cache are counted; default 0 */
-    size_t limit;                        /* read only this many of the oldest issues of a repository; 0 (default): all */
+    const char *cache; /* SQLite file with all responses, created if it does not exist; required */
+    const char *api;   /* NULL (default): https://api.github.com; GitHub Enterprise: https://HOST/api/v3 */
+    const char *token; /* NULL (default): none. Sent only to the origin of `api`; never stored or logged */
+    int graphql;       /* 1: use GraphQL, which needs a token; 0 (default): REST */
+    int all_comments;  /* REST only. 1: read the comments of every issue; 0 (default): read only the comments of issues that are
+                          marked as duplicates */
+    int refresh;       /* 1: request cached responses again, conditionally where possible; default 0 */
+    int offline;       /* 1: send no requests; responses missing in the cache are counted; default 0 */
+    size_t limit;      /* read only this many of the oldest issues of a repository; 0 (default): all */
     const char *name[AOE_ISSUES_SPLITS]; /* names of the outputs, whose extensions determine format and compression; NULL
                                             (default): the split is not written */
     double ratio[AOE_ISSUES_SPLITS];     /* relative numbers of duplicates in the splits; default 12, 1, 1, as in the paper */
-    aoe_example_kind kind;               /* PAIRS (default): text1, text2, label: a duplicate and its original with label 1, and
-                                            each negative with label 0. TRIPLETS: query, positive, negative */
-    int ids;                             /* 1: add columns with the issues, "owner/name#12": id1, id2, or query_id, positive_id,
-                                            negative_id; default 0 */
-    aoe_issue_negatives negatives_by;    /* default AOE_ISSUE_NEGATIVES_RANDOM */
-    size_t negatives;                    /* negatives per duplicate; default 1 */
-    unsigned clean;                      /* sum of AOE_ISSUE_CLEAN_*; default 0 */
-    uint64_t seed;                       /* seed of splits and negatives; default 42 */
-    aoe_write_fn write;                  /* receives one split after the other, part: the split; NULL (default): no output */
+    aoe_example_kind kind; /* PAIRS (default): columns text1, text2, label; a row has a duplicate and either its original (label
+                              1) or a negative (label 0). TRIPLETS: columns query, positive, negative */
+    int ids; /* 1: add columns with the names of the issues, for example "owner/name#12". PAIRS: id1, id2. TRIPLETS: query_id,
+                positive_id, negative_id; default 0 */
+    aoe_issue_negatives negatives_by; /* default AOE_ISSUE_NEGATIVES_RANDOM */
+    size_t negatives;                 /* negatives per duplicate; default 1 */
+    unsigned clean;                   /* sum of AOE_ISSUE_CLEAN_*; default 0 */
+    uint64_t seed;                    /* seed of splits and negatives; default 42 */
+    aoe_write_fn write; /* receives one split after the other; `part` is the index of the split; NULL (default): no output */
     int (*progress)(void *user, const aoe_github_progress *progress); /* returns 0 to continue, otherwise the function returns
                                                                          AOE_ECANCELLED; NULL (default): none */
     int (*stop)(void *user); /* called several times per second while waiting for the network; returns 0 to continue, otherwise
@@ -511,11 +512,11 @@ typedef struct aoe_github_result {
 
 AOE_API void aoe_github_options_defaults(aoe_github_options *o);
 /* Collects issues that were closed as duplicates and their originals (section 4.1 of the AnglE paper; docs/github-issues.md),
- * and writes each with negatives. A text is the title, a line end and the body; in .tsv files tabs and line ends become spaces.
- * Each response is stored in the cache at once, so that an interrupted run continues where it stopped and a complete run needs
- * no requests. The same cache, options and seed give the same bytes. Needs memory for the titles and numbers of all issues and
- * for the texts that are written. Errors: AOE_EIO (network errors after several attempts; a rejected token; a rate limit with a
- * long wait), AOE_ECANCELLED, the errors of the cache file. */
+ * and writes each duplicate with its original and with negatives. A text is the title, a line end and the body; in .tsv files
+ * tabs and line ends become spaces. Each response is stored in the cache at once, so that an interrupted run continues where it
+ * stopped and a complete run needs no requests. The same cache, options and seed give the same bytes. Needs memory for the
+ * titles and numbers of all issues and for the texts that are written. Errors: AOE_EIO (network errors after several attempts;
+ * a rejected token; a rate limit with a long wait), AOE_ECANCELLED, the errors of the cache file. */
 AOE_API int aoe_github_issues(const aoe_github_options *AOE_NULLABLE o, aoe_github_result *result, aoe_error *AOE_NULLABLE err);
 /* Returns the repositories of a preset: [*n] static strings "owner/name". Returns NULL if the preset is unknown. The preset
  * "angle" contains the 55 repositories of the paper (appendix A.1). */

@@ -126,9 +126,9 @@ AOE_API void aoe_suite_options_defaults(aoe_suite_options *o);
 AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *AOE_NULLABLE o,
                            aoe_suite_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
-/* Metrics of scores as a binary classifier. A pair is predicted positive if its score is at least the threshold. The best
- * threshold is halfway between two adjacent scores; if several thresholds are equally good, it is the highest. If there are no
- * positives, the F1 fields and average_precision are NaN. */
+/* Metrics of a binary classifier that predicts a pair as positive if its score is at least the threshold. The best threshold is
+ * halfway between two adjacent scores; if several thresholds are equally good, it is the highest. If there are no positives,
+ * the F1 fields and average_precision are NaN. */
 typedef struct aoe_binary_metrics {
     size_t positives;                                 /* number of positive pairs */
     double accuracy, accuracy_threshold;              /* highest accuracy and its threshold */
@@ -294,7 +294,7 @@ AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const dou
 
 typedef struct aoe_verify_result {
     const char *name; /* "bert/hidden", "objectives/cosine" ...; borrowed for the call */
-    double error;     /* largest error, relative or absolute as the golden case defines */
+    double error;     /* largest error; the golden case defines whether it is relative or absolute */
     double tolerance; /* largest error that passes */
     size_t checks;    /* number of compared values or tensors */
     int passed;       /* 1 if error <= tolerance; NaN fails */

@@ -54,25 +54,25 @@ typedef struct aoe_objective_result {
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
-/* Value and gradient of equations 1 to 8 of the AnglE paper for B labeled pairs. x, y: [B, D] with rows `stride` floats apart;
- * label: [B]. group: [2B] identity class of each text in the order x0 y0 x1 y1 ...: equal numbers are equal texts; NULL: all
- * texts differ. grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x and d total / d y.
- * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0; a temperature <= 0), AOE_ENUMERIC. */
+/* Computes the value and the gradient of equations 1 to 8 of the AnglE paper for B labeled pairs. x, y: [B, D] with rows
+ * `stride` floats apart; label: [B]. group: [2B] identity class of each text in the order x0 y0 x1 y1 ...: equal numbers are
+ * equal texts; NULL: all texts differ. grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x and d total
+ * / d y. All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0; a temperature <= 0), AOE_ENUMERIC. */
 AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const float *x, const float *y, size_t stride,
                           const double *label, const uint32_t *AOE_NULLABLE group, size_t B, size_t D,
                           float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *AOE_NULLABLE result,
                           aoe_error *AOE_NULLABLE err);
-/* Value and gradient of the contrastive loss for B examples. arity: texts per example, 2 (query, positive) or 3 (query,
- * positive, negative). v: [arity B, D] vectors in the order q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: [arity B, D],
- * overwritten with d total / d v. C(t) is the mean over queries of the cross entropy of q_i's positive among the candidates t,
- * with scores cos / tau_ibn, where hard_negative is added to the score of q_i and n_i:
+/* Computes the value and the gradient of the contrastive loss for B examples. arity: texts per example, 2 (query, positive) or
+ * 3 (query, positive, negative). v: [arity B, D] vectors in the order q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: [arity B,
+ * D], overwritten with d total / d v. C(t) is the mean over queries of the cross entropy of q_i's positive among the candidates
+ * t, with scores cos / tau_ibn, where hard_negative is added to the score of q_i and n_i:
  *     arity 2: total = w_ibn contrastive, contrastive = C(p); the other weights are ignored
  *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2;
  *              cosine and angle are the terms of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
  * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: as aoe_objective; AOE_EARG for another arity. */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
                             float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
-/* The angle score of one pair, before the temperature. x, y: [D]; NaN if D is odd. */
+/* Returns the angle score of one pair before it is divided by the temperature. x, y: [D]. Returns NaN if D is odd. */
 AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form);
 
 /* ---------------------------------------------------------------------- LoRA */
@@ -172,7 +172,8 @@ typedef struct aoe_train_event {
 
 /* Returns 0 to continue. Otherwise training writes a checkpoint, and aoe_train returns AOE_ECANCELLED. */
 typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
-/* Sets *score to the score of the model in training; higher is better. Returns 0 or an error code with err. */
+/* Sets *score to the score of the model in training; higher is better. Returns 0. If it fails, it sets *err and returns an
+ * error code. */
 typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
 
 /* Options of fine-tuning and pretraining. */
@@ -276,10 +277,10 @@ AOE_API void aoe_train_options_defaults(aoe_train_options *o);
 /* Fine-tunes args.model on the training files and writes the model to args.output. The same seed gives the same bits for any
  * number of threads and after resuming. If args.model is a directory of adapters, or options.lora requests new adapters, only
  * the adapters are trained and saved, in PEFT's format; the base model is neither changed nor copied. The vectors of a teacher
- * are computed once, before the first step; a resumed run checks that they are unchanged.
- * Errors: AOE_EFORMAT (training file: file, line and column; labels without an ordered pair if the cosine or angle loss is on),
- * AOE_EEXIST (args.output contains a model or checkpoints, without force or resume), AOE_ENUMERIC (the loss is not finite),
- * AOE_ECANCELLED, AOE_EIO and other errors of files. */
+ * are computed once, before the first step; a resumed run checks that they are unchanged. Errors: AOE_EFORMAT (training file:
+ * file, line and column; labels without an ordered pair if the cosine or angle loss is on), AOE_EEXIST (args.output contains a
+ * model or checkpoints, and neither force nor resume is set), AOE_ENUMERIC (the loss is not finite), AOE_ECANCELLED, AOE_EIO
+ * and other errors of files. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------- pretraining */
@@ -331,8 +332,8 @@ typedef struct aoe_init_result {
 } aoe_init_result;
 
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
-/* Writes a complete model directory with random weights. Only a part of the weights is in memory at a time.
- * Errors: AOE_EEXIST (dir contains a model, without force), AOE_EIO and other errors of files. */
+/* Writes a complete model directory with random weights. Only a part of the weights is in memory at a time. Errors: AOE_EEXIST
+ * (dir contains a model, and force is 0), AOE_EIO and other errors of files. */
 AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *AOE_NULLABLE o,
                      aoe_init_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -353,8 +354,8 @@ typedef struct aoe_convert_result {
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
  * weights of their base model. Converting to f32 is exact; weights that were converted from bf16 or int8 to f32 get the same
- * bytes when they are converted back. Errors: AOE_EEXIST (`to` contains a model, without force), AOE_EARG (`to` is `from`,
- * without force), AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of files. */
+ * bytes when they are converted back. Errors: AOE_EEXIST (`to` contains a model, and force is 0), AOE_EARG (`to` is `from`, and
+ * force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of files. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,
                         aoe_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Writes a model to `to` whose weights are the mean of the weights of the n models in the directories `from` (model soups,

@@ -31,8 +31,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local int out_of_memory; /* 1 if an allocation for jansson failed in this thread since the last reset */
 static _Thread_local void *reserve; /* memory for the parser after a failed allocation; allocated while this thread parses */
 
-/* The malloc function of jansson. If the allocation fails while a file is parsed, it sets out_of_memory and returns the
- * reserved memory if that is still unused. */
+/* The malloc function of jansson. If the allocation fails, it sets out_of_memory, frees the memory that is reserved for the
+ * running parser, and tries again. If no memory is reserved, it returns NULL. */
 static void *allocate(size_t bytes) {
     void *p = aoei_malloc(bytes);
     if (p)

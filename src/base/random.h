@@ -46,7 +46,7 @@ typedef struct aoei_rng {
 void aoei_rng_init(aoei_rng *r, uint64_t seed, uint32_t stream, uint32_t substream);
 uint32_t aoei_rng_u32(aoei_rng *r);
 uint32_t aoei_rng_below(aoei_rng *r, uint32_t n);            /* uniform in [0, n), unbiased; n > 0 */
-double aoei_rng_uniform(aoei_rng *r);                        /* [0, 1), 53 bits */
+double aoei_rng_uniform(aoei_rng *r);                        /* uniform in [0, 1), 53 random bits */
 double aoei_rng_normal(aoei_rng *r);                         /* standard normal (Box-Muller transform of two words) */
 void aoei_rng_shuffle(aoei_rng *r, size_t *index, size_t n); /* Fisher-Yates; n < 2^32 */
 

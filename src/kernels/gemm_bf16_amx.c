@@ -3,23 +3,24 @@
  * 32 elements along k and adds it to the running sum of an element of C. Groups of 32 elements are processed in ascending order
  * of k. Rows, columns and k are padded with zeros to whole tiles. A result therefore depends only on its row, its column and K.
  * Between chunks of K, and between calls, running sums are stored as float32.
- * Loops, from outer to inner: M-blocks (groups of rows of A, packed into L2); panels of 32 columns; chunks of K; blocks of
- * 32 x 32 elements of C. A step of a block is 32 elements along k: two tiles of A, two tiles of B and four tile products. A
- * chunk of B stays in L1 and is used by all blocks of the M-block, while A is read from L2. Between chunks, the sums of a
- * block are stored in `sums`; after the last chunk, they are stored in `staging`.
- * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: the tile unit reaches 98% of its peak rate if chunks have
- * 384 elements along k, so that B is in L1 and A in L2, and 76% if both are in L2 (768 and more elements). Storing the sums
- * of a block takes 50 cycles if A, B and the sums fit L1, 200 cycles with chunks of 384, and at least 900 cycles with chunks
- * of 768. Software prefetch of the current operands costs more than it gains. The following design is derived from these
- * measurements, but was not itself measured:
+ * Loops, from outer to inner: M-blocks (groups of rows of A, packed into L2); panels of 32 columns; chunks of K; blocks of 32 x
+ * 32 elements of C. A step of a block is 32 elements along k: two tiles of A, two tiles of B and four tile products. A chunk of
+ * B stays in L1 and is used by all blocks of the M-block, while A is read from L2. Between chunks, the sums of a block are
+ * stored in `sums`; after the last chunk, they are stored in `staging`.
+ * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: with chunks of 384 elements along k, B is in L1 and A is in
+ * L2, and the tile unit reaches 98% of its peak rate. With chunks of 768 or more elements, both operands are in L2, and the
+ * tile unit reaches 76%. Storing the sums of a block takes 50 cycles if A, B and the sums fit L1, 200 cycles with chunks of
+ * 384, and at least 900 cycles with chunks of 768. Software prefetch of the current operands costs more than it gains. The
+ * following design is derived from these measurements, but was not itself measured:
  * - Chunks of 384, with sums stored in memory between chunks.
  * - Accumulators are replaced one at a time. The first step of a block stores an accumulator of the previous block,
  * reinitializes it and multiplies, then continues with the next accumulator. The tile unit works on the other three
  * accumulators meanwhile, so each result has the time of three tile products to complete.
  * - One staging block is reused, so that its cache lines stay in L1. The positions of the quarters of a block in memory are
  * rotated, so that no load follows a store with equal low address bits.
- * - Vector work is interleaved with the later steps: first the epilogue of the previous block, a few rows per step and never
- * directly after its stores; then packing the next chunk of B, or prefetching it into L2, a few lines per step.
+ * - Vector work is interleaved with the later steps. First, the epilogue processes a few rows of the previous block per step,
+ * but never directly after the stores of this block. Then a few lines of the next chunk of B per step are packed, or prefetched
+ * into L2.
  */
 #include <assert.h>
 #include <string.h>

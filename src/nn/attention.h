@@ -27,9 +27,9 @@ typedef struct aoei_attention {
 /* Returns the size in bytes of the scratch tensor that the forward and backward pass need for texts of up to `longest` tokens.
  */
 size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t longest);
-/* out[N, H d] = dropout(softmax(scale q k^T)) v for each text and head. q is [N, H d]; k and v are [N, kv_heads d]; they may be
- * column views and have one type. In bf16, scores and softmax are float32, and probabilities are rounded to bf16 before they
- * are multiplied by v. scratch comes from aoei_workspace_take. */
+/* out[N, H d] = dropout(softmax(scale q k^T)) v for each text and head. q is [N, H d]; k and v are [N, kv_heads d]; q, k and v
+ * have one type and may be column views. In bf16, scores and softmax are float32, and probabilities are rounded to bf16 before
+ * they are multiplied by v. scratch comes from aoei_workspace_take. */
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch);
 /* Overwrites dq, dk and dv. The probabilities are recomputed, so the forward pass stores nothing for the backward pass. */
@@ -46,8 +46,8 @@ typedef struct aoei_attention_span {
 /* Like aoei_attention_scratch, but returns the size for spans of up to max_queries queries and max_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,
                                     size_t max_keys);
-/* Like aoei_attention_forward, but on spans[n] instead of the texts of a batch, and without causal mask or window. The output
- * of a query has the same bits as in a batch. */
+/* Like aoei_attention_forward, but computes spans[n] instead of the texts of a batch, without a causal mask or a window. The
+ * output of a query is bit-identical to the output that aoei_attention_forward computes. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch);
 /* dq is float32 or bf16 and is overwritten. dk and dv are float32, and the gradients of all queries are added to them. A row of

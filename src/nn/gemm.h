@@ -15,9 +15,9 @@ void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_gemm_args *g)
 void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed);
 #define AOEI_CONVERTED_SIDE (AOEI_WORKER_SCRATCH / AOEI_GEMM_PANEL)
 
-/* Matmul of A (of type `type`) and B = b, or the transpose of b if `transposed` is 1. *g describes all operands except B. If
- * g->packed is NULL and there is a workspace (of aoei_linear_workspace bytes), B is packed into it in parallel if A has enough
- * rows to make this worthwhile, or if B must be converted. */
+/* Multiplies A by B, where B is b or, if `transposed` is 1, the transpose of b. A has the data type `type`. *g describes all
+ * operands except B. If g->packed is NULL and there is a workspace (of aoei_linear_workspace bytes), B is packed into it in
+ * parallel if A has enough rows to make this worthwhile, or if B must be converted. */
 void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, aoei_tensor b, int transposed,
                    aoei_tensor workspace);
 

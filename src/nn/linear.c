@@ -20,7 +20,7 @@ size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, 
     return most > weight ? most : weight;
 }
 
-/* The forward pass without an adapter. */
+/* Computes the forward pass of a layer that has no adapter. */
 static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                     const aoei_linear_epilogue *e) {
     aoei_gemm_args g = {.M = x.rows,
@@ -43,7 +43,8 @@ static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_t
     aoei_multiply(ctx, x.type, &g, w, 1, e->workspace);
 }
 
-/* The forward pass with an adapter. The activation is applied after the adapter's output is added. */
+/* Computes the forward pass of a layer that has an adapter. The activation is applied after the output of the adapter is added.
+ */
 static void forward_adapted(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                             const aoei_linear_epilogue *e) {
     const aoei_linear_epilogue sum = {.workspace = e->workspace, .residual = e->residual};
