@@ -31,6 +31,12 @@ static const cli_option table[] = {
      .fallback = "all components with nonzero variance"},
 };
 
+static const cli_option text_table[] = {
+    CLI_OPTION_COLUMNS(.offset = offsetof(options, whiten.table.columns), "NAME,...", "text columns of tables",
+                       "all columns with a name listed in docs/data.md, such as sentence1"),
+    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, whiten.table.skip_bad_rows)),
+};
+
 static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_context *ctx) {
     aoe_whiten_result r;
     aoe_error err;
@@ -58,7 +64,7 @@ static int run_command(int argc, char **argv) {
     aoe_whiten_options_defaults(&o.whiten);
     const cli_group groups[] = {
         CLI_GROUP("whitening", table, &o),
-        CLI_GROUP("tables", cli_table_table, &o.whiten.table),
+        CLI_GROUP("texts", text_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.whiten.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
