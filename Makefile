@@ -38,7 +38,7 @@ DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
-VERSION := $(shell sed -n 's/^#define AOE_VERSION "\(.*\)"/\1/p' include/aoe.h)
+VERSION := $(shell sed -n 's/^#define AOE_VERSION *"\(.*\)"/\1/p' include/aoe.h)
 
 # Prints commands as `CC file`; V=1 prints the complete commands.
 Q := $(if $(V),,@)

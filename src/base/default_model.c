@@ -49,18 +49,31 @@ static int find_in(const char *folder, char *found) {
     return n == 1;
 }
 
-/* Searches the model directories of the installation or source tree that contains `file`, the path of the program or library.
- * Returns 1 and sets found[PATH_MAX] if there is a default model. */
-static int find_near(const char *file, char *found) {
-    static const char *const folders[] = {"../share/aoe/models", "../models", "../../models"};
+/* Sets folder[PATH_MAX] to `relative`, a path relative to the directory of `file`. Returns 0, or -1 if it does not fit. */
+static int resolve(char *folder, const char *file, const char *relative) {
     const char *slash = strrchr(file, '/');
     if (!slash || (size_t)(slash - file) >= PATH_MAX)
-        return 0;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char folder[PATH_MAX];
-        memcpy(folder, file, (size_t)(slash - file));
-        folder[slash - file] = 0;
-        if (!append(folder, folders[i]) && find_in(folder, found))
+        return -1;
+    memcpy(folder, file, (size_t)(slash - file));
+    folder[slash - file] = 0;
+    return append(folder, relative);
+}
+
+/* Searches the models that are installed with `file`, the path of the program or the library. Returns 1 and sets
+ * found[PATH_MAX] if there is a default model. */
+static int find_installed(const char *file, char *found) {
+    char folder[PATH_MAX];
+    return !resolve(folder, file, "../share/aoe/models") && find_in(folder, found);
+}
+
+/* Searches the models of the source tree that contains `file`. include/aoe.h identifies the source tree, so that a folder
+ * `models` of another project is not used. Returns 1 and sets found[PATH_MAX] if there is a default model. */
+static int find_in_sources(const char *file, char *found) {
+    static const char *const trees[][2] = {{"../include/aoe.h", "../models"}, {"../../include/aoe.h", "../../models"}};
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
+        char path[PATH_MAX];
+        if (!resolve(path, file, trees[i][0]) && access(path, F_OK) == 0 && !resolve(path, file, trees[i][1]) &&
+            find_in(path, found))
             return 1;
     }
     return 0;
@@ -72,11 +85,12 @@ int aoe_default_model(char *dir, size_t size, aoe_error *err) {
     char found[PATH_MAX], program[PATH_MAX];
     if (!given || !*given) {
         const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-        Dl_info library;
+        Dl_info info;
+        const char *library = dladdr((void *)aoe_default_model, &info) && info.dli_fname ? info.dli_fname : "";
         given = found;
         program[n > 0 ? n : 0] = 0;
-        if (!find_near(program, found) &&
-            !(dladdr((void *)aoe_default_model, &library) && library.dli_fname && find_near(library.dli_fname, found)))
+        if (!find_installed(program, found) && !find_installed(library, found) && !find_in_sources(program, found) &&
+            !find_in_sources(library, found))
             return aoei_fail(err, AOE_ENOENT,
                              "no default model found; give a model directory or set AOE_MODEL in the environment");
     }

@@ -81,7 +81,7 @@ int aoei_is_model_file(const char *name) {
                                         "vocab.json",
                                         "merges.txt",
                                         "README.md",
-                                        "LICENSE"};
+                                        AOEI_LICENSE};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return 1;

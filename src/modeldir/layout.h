@@ -7,6 +7,7 @@
 #define AOEI_CONFIG_FILE  "config.json"
 #define AOEI_WEIGHTS_FILE "model.safetensors"
 #define AOEI_INDEX_FILE   "model.safetensors.index.json"
+#define AOEI_LICENSE      "LICENSE"
 #define AOEI_PEFT_CONFIG  "adapter_config.json"
 #define AOEI_PEFT_WEIGHTS "adapter_model.safetensors"
 

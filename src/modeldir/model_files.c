@@ -10,10 +10,12 @@
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
 #include "modeldir/static_config.h"
-#include "base/path.h"
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
@@ -105,6 +107,18 @@ static void explain_missing(const aoei_model_files *f, aoe_error *err) {
     aoei_free(previous);
 }
 
+/* Reads LICENSE from the directory or from that of the base model. An unreadable file is reported when the model is saved. */
+static int read_license(aoei_model_files *f, aoe_error *err) {
+    const char *from = aoei_entry_exists(f->dir, AOEI_LICENSE) ? f->dir : f->base_dir;
+    if (!from || !aoei_entry_exists(from, AOEI_LICENSE))
+        return 0;
+    aoe_error ignored;
+    char *path = aoei_path_join(from, AOEI_LICENSE);
+    const int rc = path ? aoei_read_file(&f->license, &f->license_size, path, 0, &ignored) : AOE_ENOMEM;
+    aoei_free(path);
+    return rc == AOE_ENOMEM ? aoei_fail_nomem(err, strlen(from)) : 0;
+}
+
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err) {
     *f = (aoei_model_files){.dir = aoei_strdup(dir)};
@@ -118,7 +132,7 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
         rc = open_adapters(f, c, err);
     if (rc == AOE_ENOENT)
         explain_missing(f, err);
-    return rc;
+    return rc ? rc : read_license(f, err);
 }
 
 void aoei_model_files_close(aoei_model_files *f) {
@@ -128,6 +142,7 @@ void aoei_model_files_close(aoei_model_files *f) {
     aoei_safetensors_close(f->adapters);
     aoei_safetensors_close(f->dense);
     aoei_free(f->tensors);
+    aoei_free(f->license);
     aoei_free(f->base_dir);
     aoei_free(f->dir);
     *f = (aoei_model_files){0};

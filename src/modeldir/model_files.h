@@ -23,7 +23,10 @@ typedef struct aoei_model_files {
                                        the files; NULL: no file contains the weight; array owned */
     const char *prefix;             /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
     const char *storage;            /* data type of all weights ("F32", "F16", "BF16", "I8"), or "mixed"; static */
-    size_t stored_bytes;            /* size of all tensors in `tensors` in bytes, with the scales of int8 matrices */
+    char *license;       /* contents of LICENSE, or NULL; owned. Kept in memory because training removes the checkpoint
+                            from which it resumed */
+    size_t license_size; /* bytes of license */
+    size_t stored_bytes; /* size of all tensors in `tensors` in bytes, with the scales of int8 matrices */
 } aoei_model_files;
 
 /* Opens the model in `dir` and reads its configuration into c. base: directory of the base model of adapters; NULL: the

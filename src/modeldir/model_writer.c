@@ -33,7 +33,6 @@
 #include "tokenizer/tokenizer_files.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* size of the rows that are converted at a time */
-#define LICENSE     "LICENSE"
 
 /* Writes config.json, with the class name and the data type of the weights added. */
 static int write_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
@@ -195,15 +194,18 @@ static int write_license(const aoei_model_contents *m, const char *dir, aoe_erro
     if (!source || !source->weights)
         return 0;
     const char *from = m->license_dir ? m->license_dir : source->dir;
-    if (!aoei_entry_exists(from, LICENSE) && source->base_dir)
+    if (!m->license_dir && source->base_dir && !aoei_entry_exists(from, AOEI_LICENSE))
         from = source->base_dir;
-    if (!aoei_entry_exists(from, LICENSE))
+    const int in_memory = !m->license_dir && source->license;
+    if (!in_memory && !aoei_entry_exists(from, AOEI_LICENSE))
         return 0;
-    char *path = aoei_path_join(from, LICENSE), *to = aoei_path_join(dir, LICENSE), *text = NULL;
+    char *path = aoei_path_join(from, AOEI_LICENSE), *to = aoei_path_join(dir, AOEI_LICENSE), *text = NULL;
     size_t size = 0;
-    int rc = path && to ? aoei_read_file(&text, &size, path, 0, err) : aoei_fail_nomem(err, strlen(dir));
+    int rc = path && to ? 0 : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && !in_memory)
+        rc = aoei_read_file(&text, &size, path, 0, err);
     if (!rc)
-        rc = aoei_write_file(to, text, size, err);
+        rc = in_memory ? aoei_write_file(to, source->license, source->license_size, err) : aoei_write_file(to, text, size, err);
     aoei_free(text);
     aoei_free(to);
     aoei_free(path);

@@ -9,6 +9,7 @@ model=$SRC/models/aoe-mini-en
 mkdir -p installed/bin installed/share/aoe tree/build
 ln -s "$SRC/models" installed/share/aoe/models
 ln -s "$SRC/models" tree/models
+ln -s "$SRC/include" tree/include # identifies a source tree
 cp "$AOE" installed/bin/aoe
 cp "$AOE" tree/build/aoe
 for aoe in installed/bin/aoe tree/build/aoe; do

@@ -126,7 +126,12 @@ static void test_cancel(void **state) {
     const expected e = run_whole(&r);
     for (size_t step = 1; step < 12; step++)
         stop_and_resume(&r, &e, AOE_TRAIN_STEP, step);
+    free(test_write_text(r.model, "LICENSE", "terms\n"));
     stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 4);
+    char *license = train_run_read(&r, "LICENSE", NULL); /* kept although the checkpoint of the stop was removed */
+    assert_non_null(license);
+    assert_string_equal(license, "terms\n");
+    free(license);
     stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 8);
     stop_and_resume(&r, &e, AOE_TRAIN_CHECKPOINT, 3);
     stop_and_resume(&r, &e, AOE_TRAIN_CHECKPOINT, 9);
