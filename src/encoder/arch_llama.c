@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024): RMSNorm before attention and
- * feed-forward, rotary position embeddings, grouped-query attention, gated SiLU, causal attention. They differ in biases, in
- * the sliding window and in the defaults of config.json. The language-model head, lm_head.weight, is ignored.
+ * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024). All three have RMSNorm before
+ * attention and feed-forward, rotary position embeddings, grouped-query attention, gated SiLU and causal attention. They differ
+ * in biases, in the sliding window and in the defaults of config.json. The language-model head, lm_head.weight, is ignored.
  * Other options are rejected with a message that names the option.
  */
 #include "encoder/arch_llama.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The order of an encoder's weights. All weights are in one array of tensors; a slot is an index of this array. First come the
- * slots outside the layers (AOEI_W_*), then the slots of every layer, of the masked-LM head (AOEI_HW_*), and of the layers
- * after the pooling (AOEI_PW_*). The kind of a weight is its index within its layer or group. AOEI_LW_* are the kinds of a
- * transformer layer; other architectures define their own (arch.h). config.h defines the shape letters.
+ * The order of an encoder's weights. All weights are in one array of tensors; a slot is an index of this array. The array
+ * contains the slots outside the layers (AOEI_W_*), then the slots of every layer, then the slots of the masked-LM head
+ * (AOEI_HW_*), and then the slots of the layers after the pooling (AOEI_PW_*). The kind of a weight is its index within its
+ * layer or group. AOEI_LW_* are the kinds of a transformer layer; other architectures define their own (arch.h). config.h
+ * defines the shape letters.
  */
 #ifndef AOEI_ENCODER_SLOT_LAYOUT_H
 #define AOEI_ENCODER_SLOT_LAYOUT_H

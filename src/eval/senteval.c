@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Reader of SentEval folders. The gold file and the input file of a subset are read together, line by line. A pair whose gold
- * line is empty is only counted.
+ * line is empty is counted but not evaluated.
  */
 #include "eval/senteval.h"
 

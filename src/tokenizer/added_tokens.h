@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Added tokens: tokens that are matched as whole strings, some in the raw text and some in the normalized text. The text
- * between two matches is tokenized separately.
+ * Added tokens are matched as whole strings. The flag `normalized` of a token selects whether it is matched in the normalized
+ * text or in the raw text. The text between two matches is tokenized separately.
  */
 #ifndef AOEI_TOKENIZER_ADDED_TOKENS_H
 #define AOEI_TOKENIZER_ADDED_TOKENS_H

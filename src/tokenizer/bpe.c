@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BPE encoding. The symbols of a short word are an array that is scanned for the pair of lowest rank before every merge, which
- * is fastest for few symbols. The symbols of a longer word are a linked list with a heap of candidate pairs; outdated
- * candidates are skipped. Both methods merge the pairs in an identical order, so they give equal tokens.
+ * BPE encoding. The symbols of a short word are stored in an array. Before every merge, the array is searched for the pair of
+ * lowest rank. This is the fastest method for few symbols. The symbols of a longer word are stored in a linked list, and a heap
+ * contains the candidate pairs. Outdated candidates are skipped. Both methods merge the pairs in an identical order, so they
+ * give equal tokens.
  */
 #include "tokenizer/bpe.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BertNormalizer in one pass: each character is cleaned, surrounded by spaces if it is a CJK ideograph, decomposed (NFD)
- * without nonspacing marks, and converted to lower case before the next character is read. Only the remaining marks with a
- * combining class (spacing and enclosing marks) are collected until the run of combining characters ends and can be ordered.
- * Invariant: the output has capacity for the remaining input and OUT_SLACK bytes.
+ * BertNormalizer in one pass over the text. Each character is cleaned, surrounded by spaces if it is a CJK ideograph,
+ * decomposed (NFD) without nonspacing marks, and converted to lower case before the next character is read. Marks that remain
+ * and have a combining class (spacing and enclosing marks) must be put in canonical order. They are therefore collected until
+ * the run of combining characters ends. Invariant: the output has capacity for the remaining input and OUT_SLACK bytes.
  */
 #include "tokenizer/normalizer_bert.h"
 

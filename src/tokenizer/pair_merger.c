@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Incremental pair counts. A merge visits only the words that contain the pair and changes only the counts of pairs next to
- * each replacement. Counts that decrease are not updated in the heap: if the entry on top has an outdated count, it is
- * reinserted. Invariant: a pair's count is the sum, over all words, of the word's count times the pair's occurrences in it.
+ * each replacement. The heap is not updated when a count decreases. If the entry on top of the heap has an outdated count, it
+ * is reinserted with the current count. Invariant: a pair's count is the sum, over all words, of the word's count times the
+ * pair's occurrences in it.
  */
 #include "tokenizer/pair_merger.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs a list of pre-tokenizers. The first step splits only until a batch of pieces is full, so that a caller who needs few
- * words of a long text does not wait for the others. The other steps then process the batch as a list. Only steps that change
- * text copy it.
+ * Runs a list of pre-tokenizers. The first step splits only until a batch of pieces is full, so that a caller that needs few
+ * words of a long text does not wait for the other words. The other steps then process the batch as a list. Only steps that
+ * change text copy it.
  */
 #include "tokenizer/pretokenizer.h"
 

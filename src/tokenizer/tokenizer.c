@@ -28,7 +28,7 @@ typedef struct encoder {
     aoei_pretokenizing pretokenizing;
     aoei_words *words; /* current batch of words, borrowed */
     aoei_subword_scratch scratch;
-    size_t stop;   /* encoding may stop as soon as there are this number of ids */
+    size_t stop;   /* number of ids after which encoding may stop */
     size_t origin; /* byte offset of the current piece of raw text in the whole text */
     ends *ends;    /* receives the numbers of tokens before and after the text's own tokens; NULL: not needed */
     aoe_error *err;

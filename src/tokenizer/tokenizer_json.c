@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The decoder is not needed for encoding. "truncation" and
- * "padding" are ignored, because the caller sets the maximum length and texts are never padded. The vocabulary is
- * most of the file; if possible, it is read without the JSON parser.
+ * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The section "decoder" is ignored, because it is not needed for
+ * encoding. The sections "truncation" and "padding" are ignored, because the caller sets the maximum length and texts are never
+ * padded. The vocabulary is most of the file; if possible, it is read without the JSON parser.
  */
 #include "tokenizer/tokenizer_json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A hash table of short words that are single tokens, which is faster than searching the vocabulary's trie. The trie remains
- * complete, so the table can omit long words and words without a free slot near the position of their hash. The number of
+ * A hash table of short words that are single tokens, which is faster than searching the vocabulary's trie. The trie contains
+ * every token, so the table can omit long words and words without a free slot near the position of their hash. The number of
  * probes is therefore bounded for every vocabulary. After it is built, the table is read-only, so several threads may use it.
  */
 #ifndef AOEI_TOKENIZER_WORD_TABLE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Trains a WordPiece vocabulary: special tokens, then the characters as initial and as continuation ("##") pieces, then
- * merged pieces in the order of pair frequency. Words of more than 100 characters, and words with a character outside the
- * alphabet, are ignored, because the model would encode them as [UNK].
+ * Trains a WordPiece vocabulary. The vocabulary contains the special tokens, then the characters as initial pieces and as
+ * continuation pieces ("##"), and then merged pieces in the order of pair frequency. Words of more than 100 characters, and
+ * words with a character outside the alphabet, are ignored, because the model would encode them as [UNK].
  */
 #include "tokenizer/wordpiece_trainer.h"
 

@@ -15,10 +15,10 @@ int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err);
 /* Sets *path to the newest complete checkpoint in an output directory, owned by the caller (aoei_free), or to NULL if there is
  * none. */
 int aoei_checkpoint_find(char **path, const char *output, aoe_error *err);
-/* Like aoei_checkpoint_find, but skips damaged checkpoints (a file is missing, truncated or not valid JSON). If an older
- * checkpoint is intact, newer damaged checkpoints are renamed to damaged-step-N, and a warning is logged. If no checkpoint is
- * intact, the error message names the newest one and advises the user to delete it. Errors: AOE_EFORMAT, AOE_ENOENT, AOE_EIO,
- * AOE_ENOMEM. */
+/* Like aoei_checkpoint_find, but skips damaged checkpoints. A checkpoint is damaged if a file is missing, truncated or not
+ * valid JSON. If an older checkpoint is intact, newer damaged checkpoints are renamed to damaged-step-N, and a warning is
+ * logged. If no checkpoint is intact, the error message names the newest one and advises the user to delete it. Errors:
+ * AOE_EFORMAT, AOE_ENOENT, AOE_EIO, AOE_ENOMEM. */
 int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log, aoe_error *err);
 /* Restores the progress, the AdamW moments, the best weights and the training head from a checkpoint. The current weights are
  * not read here, because the caller has already opened the checkpoint as the model t->base. Errors: AOE_EARG (an option differs

@@ -17,9 +17,7 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     m->rate = rate;
     m->mask = -1;
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
-    m->vocab = m->vocab < model->config.vocab
-                   ? m->vocab
-                   : model->config.vocab; /* ids that only the tokenizer or only the model has are not used */
+    m->vocab = m->vocab < model->config.vocab ? m->vocab : model->config.vocab; /* other ids are not used */
     m->longest = longest;
     for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
         m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));

@@ -13,7 +13,7 @@ typedef struct aoei_masking {
     double rate;       /* fraction of the tokens that are selected for prediction */
     int32_t mask;      /* token id of [MASK] */
     uint8_t *kind;     /* [vocab] aoei_token_kind of each token: start of a word, continuation of a word, special, ...; owned */
-    int32_t *ordinary; /* [n_ordinary] ids of the word tokens, which may be selected for prediction or used as random
+    int32_t *ordinary; /* [n_ordinary] ids of the word tokens; only these tokens are selected for prediction or used as random
                           replacements; owned */
     size_t n_ordinary; /* number of word tokens */
     size_t vocab;      /* number of token ids that exist in both the tokenizer and the model */

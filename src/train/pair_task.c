@@ -266,8 +266,8 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* Sets *longest to the number of tokens of the longest text, and *tokens to an upper bound of the number of tokens of a batch
- * of n examples. */
+/* Sets *longest to the number of tokens of the longest text of all files. Sets *tokens to an upper bound of the number of
+ * tokens of a batch of n examples. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {

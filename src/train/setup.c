@@ -145,8 +145,8 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
 }
 
 /* Creates t->settings, the record of all options that affect the result. Every key is always present; the values of unused
- * options are null. The number of threads, the checkpoint interval and messages do not affect the result. An option comes
- * before options whose values depend on it, because a resumed run reports the first difference. */
+ * options are null. The number of threads, the checkpoint interval and messages do not affect the result. A resumed run reports
+ * the first difference, so an option comes before the options whose values depend on it. */
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
