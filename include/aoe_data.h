@@ -32,7 +32,7 @@ typedef struct aoe_table_options {
     size_t struct_size;    /* set by aoe_table_options_defaults */
     const char *columns;   /* "text1=a,text2=b,label=c"; NULL (default): recognized names */
     const char *label_map; /* values of label names, "entailment=1,neutral=drop"; NULL (default): only the predefined names */
-    int skip_bad_rows;     /* 1: skip and count bad rows; 0 (default): a bad row is an error */
+    int skip_bad_rows;     /* 1: skip and count bad rows; 0 (default): functions fail at the first bad row */
     int allow_empty;       /* 1: empty texts are valid (evaluation); 0 (default): a row with an empty text is bad (training) */
     /* File format; default AOE_TABLE_AUTO. An explicit format is required for tables from pipes and standard input. */
     aoe_table_format input_format;

@@ -61,7 +61,7 @@ AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_pat
  * a table or folder are equal, so that a correlation is undefined. */
 AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *AOE_NULLABLE o,
                           aoe_error *AOE_NULLABLE err);
-/* Evaluates pairs in memory, as aoe_eval_sts does for a table. */
+/* Evaluates pairs in memory in the same way as aoe_eval_sts evaluates a table. */
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *AOE_NULLABLE err);
 
 /* The dev set of a training run: labeled pairs on which models are compared during training, by the Spearman correlation of

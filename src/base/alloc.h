@@ -28,7 +28,7 @@ void aoei_alloc_fail_at(uint64_t n);
 uint64_t aoei_alloc_count(void);
 int64_t aoei_alloc_live(void);
 
-/* Size arithmetic with overflow check. Returns 0 and sets *out, or returns -1 on overflow. */
+/* Multiply or add two sizes. Return 0 and set *out to the result, or return -1 if the result overflows. */
 int aoei_mul_size(size_t a, size_t b, size_t *out);
 int aoei_add_size(size_t a, size_t b, size_t *out);
 

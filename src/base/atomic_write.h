@@ -45,7 +45,7 @@ int aoei_writer_finish(aoei_writer *w, aoe_error *err);
  * the rename fails, an existing file is unchanged. If only the sync of the directory fails, the complete new file has replaced
  * the existing file. */
 int aoei_writer_publish(aoei_writer *w, aoe_error *err);
-/* aoei_writer_finish, then aoei_writer_publish. */
+/* Calls aoei_writer_finish and then aoei_writer_publish. */
 int aoei_writer_commit(aoei_writer *w, aoe_error *err);
 /* Removes the temporary file and frees the writer. Accepts a writer that is zeroed, committed, or failed to commit. */
 void aoei_writer_abort(aoei_writer *w);

@@ -12,9 +12,9 @@
 #include "aoe.h"
 #include "base/pool.h"
 
-/* a: [n, n], finite and symmetric; on return, row i is the unit eigenvector of value[i]. The first component of largest
- * magnitude of each eigenvector is positive. value: [n], descending. Errors: AOE_ENOMEM, AOE_ENUMERIC if the matrix is not
- * finite or QL does not converge. */
+/* a: [n, n] matrix, which must be symmetric and contain only finite values. The function overwrites it: row i becomes the unit
+ * eigenvector of value[i]. The first component of largest magnitude of each eigenvector is positive. value: [n] eigenvalues in
+ * descending order. Errors: AOE_ENOMEM, AOE_ENUMERIC if the matrix is not finite or QL does not converge. */
 int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, aoe_error *err);
 
 #endif

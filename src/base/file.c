@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and maps files. If another program shortens a mapped file, access to the missing part
- * raises SIGBUS. This code does not prevent that.
+ * Reads and maps files. If another program shortens a mapped file, access to the missing part raises SIGBUS. The functions in
+ * this file do not prevent this.
  */
 #include "base/file.h"
 

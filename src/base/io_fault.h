@@ -11,8 +11,8 @@
 void aoei_io_fail_at(uint64_t n, int errnum);
 /* Returns the number of operations that change the disk since the last aoei_io_fail_at. */
 uint64_t aoei_io_count(void);
-/* Is called before each operation that changes the disk. Returns 0, or -1 with errno set if the caller must report the
- * operation as failed instead of executing it. */
+/* The library calls this function before each operation that changes the disk. Returns 0, or -1 with errno set if the caller
+ * must report the operation as failed instead of executing it. */
 int aoei_io_step(void);
 
 #endif

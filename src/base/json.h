@@ -14,11 +14,11 @@
  * functions declared below call it themselves. */
 void aoei_json_init(void);
 
-/* Like json_loadb. If an allocation failed, it returns NULL and sets *no_memory. jansson alone does not report this
- * reliably: it may report a syntax error or return an incomplete value. */
+/* Parses data[len] like json_loadb. If an allocation failed, it returns NULL and sets *no_memory. jansson alone does not report
+ * this reliably: it may report a syntax error or return an incomplete value. */
 json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_t *error, int *no_memory);
 
-/* aoei_json_load parses a file, aoei_json_parse parses data[len] and uses `name` as the file name in messages. Integers that
+/* aoei_json_load parses a file. aoei_json_parse parses data[len]; messages use `name` as the name of the file. Integers that
  * exceed 64 bits become reals, because Hugging Face tokenizers write model_max_length as such an integer.
  */
 int aoei_json_load(json_t **root, const char *path, aoe_error *err); /* the caller calls json_decref */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The loops of all matmul kernels except AMX. From the outer to the inner loop, they divide C into blocks of columns and blocks
  * of rows, the sums into blocks of K, and a block into panels of columns and tiles. A block of A is packed once for all its
- * panels. Unless B is already packed, each of its panels is packed just before its use and stays in the L1 cache for all tiles
+ * panels. Unless B is already packed, each panel of B is packed just before it is used. It stays in the L1 cache for all tiles
  * of the block of rows. Between blocks of K, running sums are stored in C if C is float32 and there is neither a gate nor a
  * residual, which may share C's memory; otherwise they are stored in the scratch buffer. The epilogue processes a tile directly
  * after its last store, while it is in the L1 cache.

@@ -93,19 +93,20 @@ typedef void aoei_gemm_pack_fn(void *packed, const void *b, aoei_dtype type, siz
 typedef aoei_gemm_pack_fn aoei_gemm_f32_pack_fn;
 typedef aoei_gemm_pack_fn aoei_gemm_bf16_pack_fn;
 
-/* y[rows,cols] = (x - mean) * rstd * gamma + beta, with biased variance. stats[rows][2] receives mean and rstd; NULL: not
- * stored. y may be x. Row strides are in floats. */
+/* LayerNorm: computes y[rows,cols] = (x - mean) * rstd * gamma + beta for each row, where rstd is computed from the biased
+ * variance. stats[rows][2] receives mean and rstd; NULL: not stored. y may be x. Row strides are in floats. */
 typedef void aoei_layernorm_f32_fn(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
                                    const float *beta, float eps, size_t rows, size_t cols);
 /* Computes dx, the gradient with respect to the input x, from dy and the stats of the forward pass. dx may be dy. */
 typedef void aoei_layernorm_grad_f32_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,
                                         const float *stats, const float *gamma, size_t rows, size_t cols);
-/* dgamma[cols] += sum over rows of dy * xhat with xhat = (x - mean) * rstd, and dbeta[cols] += sum over rows of dy. Rows are
- * added one by one to the stored values. To process a range of columns, the caller offsets the pointers. */
+/* Adds the sum of dy * xhat over all rows to dgamma[cols], where xhat = (x - mean) * rstd, and adds the sum of dy over all rows
+ * to dbeta[cols]. Rows are added one by one to the stored values. To process a range of columns, the caller offsets the
+ * pointers. */
 typedef void aoei_layernorm_param_grad_f32_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const float *x,
                                               size_t x_row, const float *stats, size_t rows, size_t cols);
-/* LayerNorm with bf16 activations: x and y are bf16; gradients, stats, gamma and beta are float32; y is computed in float32 and
- * rounded. */
+/* LayerNorm with bf16 activations. x and y are bf16; gradients, stats, gamma and beta are float32. y is computed in float32 and
+ * rounded once. */
 typedef void aoei_layernorm_bf16_fn(aoei_bf16 *y, size_t y_row, float *stats, const aoei_bf16 *x, size_t x_row,
                                     const float *gamma, const float *beta, float eps, size_t rows, size_t cols);
 typedef void aoei_layernorm_grad_bf16_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const aoei_bf16 *x,
@@ -126,28 +127,29 @@ typedef void aoei_rmsnorm_grad_bf16_fn(float *dx, size_t dx_row, const float *dy
                                        size_t x_row, const float *stats, const float *gamma, size_t rows, size_t cols);
 typedef void aoei_rmsnorm_param_grad_bf16_fn(float *dgamma, const float *dy, size_t dy_row, const aoei_bf16 *x, size_t x_row,
                                              const float *stats, size_t rows, size_t cols);
-/* sum[cols] += x[r][:] for ascending r. */
+/* Adds all rows of x[rows, cols] to sum[cols], in ascending order of rows. */
 typedef void aoei_column_sum_f32_fn(float *sum, const float *x, size_t x_row, size_t rows, size_t cols);
 typedef void aoei_column_sum_bf16_fn(float *sum, const aoei_bf16 *x, size_t x_row, size_t rows, size_t cols);
 /* Conversions. to_bf16 rounds x to bf16, and from_bf16 converts x to float32, which is exact. */
 typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
-/* y = x * scale. */
+/* Computes y = x * scale, which converts a row of int8 to float32. */
 typedef void aoei_from_int8_fn(float *y, const int8_t *x, float scale, size_t n);
-/* y = x * Phi(x) with the exact erf; y may be x. */
+/* GELU: computes y = x * Phi(x) with the exact erf. y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
-/* dx = dy * gelu'(x); dx may be dy or x. */
+/* Computes dx = dy * gelu'(x), the gradient of GELU. dx may be dy or x. */
 typedef void aoei_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
-/* y = gelu(x), computed in float32 and rounded to bf16; y may be x. */
+/* Computes y = gelu(x) in float32 and rounds y to bf16. y may be x. */
 typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
-/* The tanh approximation of GELU and its gradient. */
+/* The tanh approximation of GELU, with the arguments of the GELU functions above. */
 typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
 /* The gated linear unit (Dauphin et al. 2017): y = t sigma(g), where sigma is the logistic function. y may be t or g. For t =
  * g, the result is swish, t sigma(t). */
 typedef void aoei_glu_f32_fn(float *y, const float *t, const float *g, size_t n);
-/* dt = dy sigma(g), dg = dy t sigma'(g). dt or dg may be dy, t or g, but not each other. */
+/* Computes the gradients of the gated linear unit: dt = dy sigma(g) and dg = dy t sigma'(g). dt or dg may be dy, t or g, but
+ * not each other. */
 typedef void aoei_glu_grad_f32_fn(float *dt, float *dg, const float *dy, const float *t, const float *g, size_t n);
 /* SiLU, y = x / (1 + e^-x), and its gradient; y may be x, and dx may be dy or x. */
 typedef void aoei_silu_f32_fn(float *y, const float *x, size_t n);
@@ -178,9 +180,10 @@ typedef void aoei_dropout_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, const aoei_b
                                   size_t n);
 typedef void aoei_dropout_to_bf16_fn(aoei_bf16 *y, const float *x, const aoei_dropout_row *d, size_t n);
 
-/* p[n] = softmax(s[n]); p may be s. The maximum is subtracted first. The accumulation order of the sum depends only on n. */
+/* Computes p[n] = softmax(s[n]). p may be s. The maximum is subtracted first. The accumulation order of the sum depends only on
+ * n. */
 typedef void aoei_softmax_f32_fn(float *p, const float *s, size_t n);
-/* ds = p * (dp - sum(p dp)) * scale; ds may be dp. */
+/* Computes the gradient of softmax, ds = p * (dp - sum(p dp)) * scale, where p is the output of softmax. ds may be dp. */
 typedef void aoei_softmax_grad_f32_fn(float *ds, const float *p, const float *dp, float scale, size_t n);
 /* Softmax for a cross entropy: stats = {max s, sum exp(s - max)}, d[n] = scale * softmax(s[n]). For target index y, the loss is
  * log(stats[1]) + stats[0] - s[y], and scale times its gradient is d with `scale` subtracted from element y. d may be s. */
@@ -196,7 +199,7 @@ typedef struct aoei_adamw_f32 {
 } aoei_adamw_f32;
 /* Updates w, m and v, and sets grad to 0 for the next step while it is in the cache. */
 typedef void aoei_adamw_f32_fn(float *w, float *grad, float *m, float *v, const aoei_adamw_f32 *a, size_t n);
-/* Sum of x^2 in double. The accumulation order depends only on n. */
+/* Returns the sum of x^2, computed in double. The accumulation order depends only on n. */
 typedef double aoei_sum_squares_f32_fn(const float *x, size_t n);
 
 /* Float64 matrices are stored in panels of AOEI_PANEL_F64 columns. A panel is [rows][24], and panels start `panel` doubles
@@ -222,12 +225,12 @@ typedef struct aoei_scores_f64 {
     size_t panel, rows, cols; /* distance between the panels of x in doubles; number of rows; number of columns */
     double scale;             /* positive factor of the scores */
 } aoei_scores_f64;
-/* For each row: max[rows] = maximum of s, sum[rows] = sum of exp(s - max). Every row must have a finite score. The accumulation
- * order depends only on cols. */
+/* For each row, sets max[rows] to the maximum of s, and sum[rows] to the sum of exp(s - max). Every row must have a finite
+ * score. The accumulation order depends only on cols. */
 typedef void aoei_row_sums_f64_fn(const aoei_scores_f64 *b, double *max, double *sum);
-/* For each column: max[cols] = maximum of s, sum[cols] = sum of exp(s - max) in ascending order of rows. */
+/* For each column, sets max[cols] to the maximum of s, and sum[cols] to the sum of exp(s - max) in ascending order of rows. */
 typedef void aoei_column_sums_f64_fn(const aoei_scores_f64 *b, double *max, double *sum);
-/* x = row_weight[r] * exp(s - row_log[r]) + column_weight[c] * exp(s - column_log[c]). */
+/* Replaces each element (r, c) of x by row_weight[r] * exp(s - row_log[r]) + column_weight[c] * exp(s - column_log[c]). */
 typedef void aoei_score_weights_f64_fn(const aoei_scores_f64 *b, const double *row_weight, const double *row_log,
                                        const double *column_weight, const double *column_log);
 

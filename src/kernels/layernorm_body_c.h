@@ -28,7 +28,7 @@ void NORM(layernorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, siz
     }
 }
 
-/* dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma */
+/* Computes dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma. */
 void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                           const float *stats, const float *gamma, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {

@@ -37,7 +37,7 @@ void NORM(rmsnorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, size_
     }
 }
 
-/* dx = rstd (g - xhat mean(g xhat)) with g = dy gamma */
+/* Computes dx = rstd (g - xhat mean(g xhat)) with g = dy gamma. */
 void NORM(rmsnorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                         const float *stats, const float *gamma, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {

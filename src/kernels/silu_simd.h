@@ -13,7 +13,8 @@ static inline vf silu(vf x) {
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* s + x s (1 - s) with s = 1 / (1 + e^-x); 1 - s is computed as e^-x s, without cancellation. */
+/* Returns the derivative of SiLU, s + x s (1 - s) with s = 1 / (1 + e^-x). 1 - s is computed as e^-x s, to avoid cancellation.
+ */
 static inline vf silu_derivative(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), x)), one = vf_set1(1.0f);
     const vf s = vf_div(one, vf_add(one, e));

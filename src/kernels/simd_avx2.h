@@ -68,8 +68,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
 }
 
-/* bf16 rounding as in base/bf16.h, with integer operations so that all instruction sets give identical bits. The result is in
- * the upper half of each lane; the lower half is undefined. */
+/* Rounds to bf16 as defined in base/bf16.h. The function uses integer operations, so that all instruction sets give identical
+ * bits. The result is in the upper half of each lane; the lower half is undefined. */
 static inline __m256i vf_bf16_bits(vf x) {
     const __m256i bits = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -147,17 +147,17 @@ static inline vf vf_sqrt(vf a) {
     return _mm256_sqrt_ps(a);
 }
 
-/* a b + c */
+/* Returns a b + c, rounded once. */
 static inline vf vf_fma(vf a, vf b, vf c) {
     return _mm256_fmadd_ps(a, b, c);
 }
 
-/* c - a b */
+/* Returns c - a b, rounded once. */
 static inline vf vf_fnma(vf a, vf b, vf c) {
     return _mm256_fnmadd_ps(a, b, c);
 }
 
-/* a b - c */
+/* Returns a b - c, rounded once. */
 static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm256_fmsub_ps(a, b, c);
 }
@@ -196,7 +196,7 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm256_mul_ps(_mm256_mul_ps(x, _mm256_castsi256_ps(f)), _mm256_castsi256_ps(g));
 }
 
-/* Sum of the lanes in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
+/* Returns the sum of the lanes, added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline float vf_hsum(vf a) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
@@ -231,7 +231,7 @@ static inline vd vd_sub(vd a, vd b) {
     return (vd){_mm256_sub_pd(a.lo, b.lo), _mm256_sub_pd(a.hi, b.hi)};
 }
 
-/* a b + c */
+/* Returns a b + c, rounded once. */
 static inline vd vd_fma(vd a, vd b, vd c) {
     return (vd){_mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi)};
 }
@@ -244,7 +244,7 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm256_and_pd(a.lo, _mm256_castsi256_pd(lo)), _mm256_and_pd(a.hi, _mm256_castsi256_pd(hi))};
 }
 
-/* Sum of the lanes in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
+/* Returns the sum of the lanes, added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline double vd_hsum(vd a) {
     const __m256d s = _mm256_add_pd(a.lo, a.hi);
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));

@@ -66,8 +66,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
 }
 
-/* bf16 rounding as in base/bf16.h, with integer operations so that all instruction sets give identical bits. The result is in
- * the upper half of each lane; the lower half is undefined. */
+/* Rounds to bf16 as defined in base/bf16.h. The function uses integer operations, so that all instruction sets give identical
+ * bits. The result is in the upper half of each lane; the lower half is undefined. */
 static inline __m512i vf_bf16_bits(vf x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -141,17 +141,17 @@ static inline vf vf_sqrt(vf a) {
     return _mm512_sqrt_ps(a);
 }
 
-/* a b + c */
+/* Returns a b + c, rounded once. */
 static inline vf vf_fma(vf a, vf b, vf c) {
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* c - a b */
+/* Returns c - a b, rounded once. */
 static inline vf vf_fnma(vf a, vf b, vf c) {
     return _mm512_fnmadd_ps(a, b, c);
 }
 
-/* a b - c */
+/* Returns a b - c, rounded once. */
 static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm512_fmsub_ps(a, b, c);
 }
@@ -184,7 +184,7 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm512_scalef_ps(x, n);
 }
 
-/* Sum of the lanes: adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
+/* Returns the sum of the lanes. Adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
 static inline float vf_hsum(vf a) {
     const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
@@ -221,7 +221,7 @@ static inline vd vd_sub(vd a, vd b) {
     return (vd){_mm512_sub_pd(a.lo, b.lo), _mm512_sub_pd(a.hi, b.hi)};
 }
 
-/* a b + c */
+/* Returns a b + c, rounded once. */
 static inline vd vd_fma(vd a, vd b, vd c) {
     return (vd){_mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi)};
 }
@@ -232,7 +232,7 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm512_maskz_mov_pd((__mmask8)m, a.lo), _mm512_maskz_mov_pd((__mmask8)(m >> 8), a.hi)};
 }
 
-/* Sum of the lanes: adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
+/* Returns the sum of the lanes. Adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
 static inline double vd_hsum(vd a) {
     const __m512d h = _mm512_add_pd(a.lo, a.hi);
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(h), _mm512_extractf64x4_pd(h, 1));

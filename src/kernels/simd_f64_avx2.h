@@ -61,12 +61,12 @@ static inline dv dv_mul(dv a, dv b) {
     return _mm256_mul_pd(a, b);
 }
 
-/* a b + c */
+/* Returns a b + c, rounded once. */
 static inline dv dv_fma(dv a, dv b, dv c) {
     return _mm256_fmadd_pd(a, b, c);
 }
 
-/* c - a b */
+/* Returns c - a b, rounded once. */
 static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm256_fnmadd_pd(a, b, c);
 }
@@ -94,7 +94,7 @@ static inline dv dv_scale2(dv x, dv n) {
     return _mm256_mul_pd(_mm256_mul_pd(x, _mm256_castsi256_pd(f)), _mm256_castsi256_pd(g));
 }
 
-/* Sum of the lanes in the order (0 + 2) + (1 + 3). */
+/* Returns the sum of the lanes, added in the order (0 + 2) + (1 + 3). */
 static inline double dv_hsum(dv a) {
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
     return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));

@@ -60,12 +60,12 @@ static inline dv dv_mul(dv a, dv b) {
     return _mm512_mul_pd(a, b);
 }
 
-/* a b + c */
+/* Returns a b + c, rounded once. */
 static inline dv dv_fma(dv a, dv b, dv c) {
     return _mm512_fmadd_pd(a, b, c);
 }
 
-/* c - a b */
+/* Returns c - a b, rounded once. */
 static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm512_fnmadd_pd(a, b, c);
 }
@@ -89,7 +89,7 @@ static inline dv dv_scale2(dv x, dv n) {
     return _mm512_scalef_pd(x, n);
 }
 
-/* Sum of the lanes in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
+/* Returns the sum of the lanes, added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline double dv_hsum(dv a) {
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));

@@ -50,7 +50,7 @@ static inline vf vf_normal_tail(vf x, vf *density) {
     return vf_mul(vf_mul(p, r), *density);
 }
 
-/* x Phi(x) */
+/* Returns x Phi(x). */
 static inline vf vf_gelu(vf x) {
     vf density;
     const vf tail = vf_normal_tail(x, &density);
@@ -58,7 +58,7 @@ static inline vf vf_gelu(vf x) {
     return vf_if_negative(x, vf_mul(x, tail), above);
 }
 
-/* The derivative of x Phi(x): Phi(x) + x phi(x), where phi is the normal density. */
+/* Returns the derivative of x Phi(x), which is Phi(x) + x phi(x), where phi is the normal density. */
 static inline vf vf_gelu_derivative(vf x) {
     vf density;
     const vf tail = vf_normal_tail(x, &density);
@@ -66,19 +66,19 @@ static inline vf vf_gelu_derivative(vf x) {
     return vf_fma(x, vf_mul(density, vf_set1(3.989422917e-01f)), phi);
 }
 
-/* 2 sqrt(2 / pi) (x + 0.044715 x^3). The tanh approximation of GELU is x times the logistic function of this value, because
- * 0.5 (1 + tanh u) = 1 / (1 + e^(-2 u)). */
+/* Returns 2 sqrt(2 / pi) (x + 0.044715 x^3). The tanh approximation of GELU is x times the logistic function of this value,
+ * because 0.5 (1 + tanh u) = 1 / (1 + e^(-2 u)). */
 static inline vf vf_gelu_tanh_argument(vf x) {
     return vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(7.135481283e-02f), vf_set1(1.595769122e+00f)));
 }
 
-/* x / (1 + e^-z) with z = vf_gelu_tanh_argument(x) */
+/* Returns the tanh approximation of GELU, x / (1 + e^-z) with z = vf_gelu_tanh_argument(x). */
 static inline vf vf_gelu_tanh(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* The derivative of vf_gelu_tanh: s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s, without
+/* Returns the derivative of vf_gelu_tanh, s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s, without
  * cancellation. For |x| >= 16, s (1 - s) is 0. x^2 is limited to 256, so that z' is finite and its product with this 0 is not
  * NaN.
  */

@@ -59,7 +59,8 @@ double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_fo
     return score_of(&s, form);
 }
 
-/* Gradient of the reference form g = |inner| / (|x||y|). At inner = 0, where g is not differentiable, the gradient is 0. */
+/* Adds `scale` times the gradient of the reference form g = |inner| / (|x||y|) to gx and gy. At inner = 0, where g is not
+ * differentiable, the gradient is taken as 0. */
 static void reference_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_REFERENCE, x, y, half);
@@ -77,8 +78,8 @@ static void reference_grad(const double *x, const double *y, size_t half, double
     }
 }
 
-/* Gradient of the phase form, whose score is -D. With M = sum m_k and phi_k = arg h_k: dD = sum [(|phi_k| - D) dm_k + m_k
- * sign(phi_k) dphi_k] / M. */
+/* Adds `scale` times the gradient of the phase form, whose score is -D, to gx and gy. With M = sum m_k and phi_k = arg h_k: dD
+ * = sum [(|phi_k| - D) dm_k + m_k sign(phi_k) dphi_k] / M. */
 static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_PHASE, x, y, half);

@@ -69,7 +69,7 @@ static int check_batch(const aoei_example_batch *b, aoe_error *err) {
     return 0;
 }
 
-/* First pass: stores the unit vectors of example i and the scores of its pairs. */
+/* Processes example i in the first pass: stores the unit vectors of its texts and the scores of its pairs. */
 static void score_example(void *arg, size_t i, const double *v, double *g) {
     state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
@@ -105,7 +105,7 @@ static void compute_losses(state *p, int with_grad, aoe_objective_result *result
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
 
-/* Second pass: adds the gradient of the loss with respect to the vectors of example i to g. */
+/* Processes example i in the second pass: adds the gradient of the loss with respect to its vectors to g. */
 static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;

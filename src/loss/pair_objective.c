@@ -64,7 +64,7 @@ static int check_batch(const aoei_pair_batch *b, aoe_error *err) {
     return 0;
 }
 
-/* First pass: stores the scores and the unit vectors of pair i. */
+/* Processes pair i in the first pass: stores its scores and unit vectors. */
 static void score_pair(void *arg, size_t i, const double *v, double *g) {
     state *p = arg;
     const size_t D = p->sweep.e.D;
@@ -87,7 +87,7 @@ static void compute_losses(state *p, const aoei_pair_batch *b, int with_grad, ao
     result->total = o->w_cosine * result->cosine + o->w_ibn * result->ibn + o->w_angle * result->angle;
 }
 
-/* Second pass: adds the gradient of the loss with respect to the vectors of pair i to g. */
+/* Processes pair i in the second pass: adds the gradient of the loss with respect to its vectors to g. */
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D;

@@ -38,7 +38,8 @@ static inline uint32_t aoei_adapter_site(size_t layer, size_t index) {
  * these rows of w and up. */
 void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down, aoei_tensor up, double scale);
 
-/* y[N, O] += scale * (dropout(x) down^T) up^T. y is of x's type or float32. workspace: packing workspace, as in nn/linear.h. */
+/* Adds the output of the adapter to the output of the layer: y[N, O] += scale * (dropout(x) down^T) up^T. y has x's type or is
+ * float32. workspace: packing workspace, as in nn/linear.h. */
 void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor workspace);
 /* Adds the gradients of down and up to a->ddown and a->dup. dy[N, O] and x[N, I] have one type. */
 void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor x,

@@ -173,7 +173,7 @@ static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
 
 /* A range of keys: [begin, end), relative to the first key of the span. */
 typedef struct key_range {
-    size_t begin, end; /* first key, and key after the last */
+    size_t begin, end; /* first key of the range, and the key after its last key */
 } key_range;
 
 /* Returns the keys that a query attends to. */

@@ -26,7 +26,8 @@ static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     return buffer;
 }
 
-/* y = (x - mean(x)) scale gamma + beta, where scale = 1 / sqrt(mean(x^2) + eps). Stores the mean and the scale in stats. */
+/* Computes y = (x - mean(x)) scale gamma + beta for one row, where scale = 1 / sqrt(mean(x^2) + eps). Stores the mean and the
+ * scale in stats. */
 static void forward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
     const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
@@ -49,7 +50,7 @@ static void forward_row(const norm_job *j, size_t row, float *buffer) {
     }
 }
 
-/* With d = dy gamma: dx = scale (d - mean(d) - x scale mean(d (x - mean) scale)). */
+/* Computes dx for one row. With d = dy gamma, dx = scale (d - mean(d) - x scale mean(d (x - mean) scale)). */
 static void backward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
     const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *dy = aoei_tensor_at(j->dy, row, 0),

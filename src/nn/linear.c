@@ -96,7 +96,8 @@ static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, 
     aoei_multiply(ctx, x.type, &g, x, 0, l->workspace);
 }
 
-/* dx = dy w, or dx += dy w, multiplied by the gradient of the activation if there is a gate. */
+/* Computes dx = dy w, or adds dy w to dx if `accumulate` is 1. If there is a gate, dy w is multiplied by the derivative of the
+ * activation. */
 static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor w) {
     aoei_gemm_args g = {.M = dy.rows,
                         .N = w.cols,

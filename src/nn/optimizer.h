@@ -23,7 +23,7 @@ typedef struct aoei_adamw_segment {
 size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n);
 
 typedef struct aoei_adamw {
-    double lr, beta1, beta2, eps, weight_decay; /* parameters of AdamW; lr is the rate of this update */
+    double lr, beta1, beta2, eps, weight_decay; /* parameters of AdamW; lr is the learning rate of this update */
     double grad_scale;                          /* factor of the gradients, for clipping */
     uint64_t step;                              /* index of this update, counted from 1, for bias correction */
     const aoei_adamw_segment *segments;         /* [n_segments] segments, prepared by aoei_adamw_plan */

@@ -13,8 +13,8 @@
  * pooling modes. */
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch);
-/* All gradients are float32. dlast is overwritten; dfirst is overwritten by first-last-avg and unchanged otherwise. For
- * last-max, the first token that has the maximum receives the gradient. */
+/* All gradients are float32. dlast is overwritten. dfirst is overwritten in the mode first-last-avg and unchanged in other
+ * modes. For last-max, the first token that has the maximum receives the gradient. */
 void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling, aoei_tensor dout,
                         aoei_tensor last, const aoei_batch *batch);
 /* Scales rows to unit L2 norm: x / max(|x|, 1e-12), with the norm computed in double. */
