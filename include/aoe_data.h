@@ -75,9 +75,10 @@ AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* hash of all text
  * then stops and returns this code. */
 typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
 /* Calls fn with the texts of a file in file order: the lines of a .txt file, or the texts of a table, row by row. For a table,
- * o->columns names the columns of the texts ("a,b" or "text=a"; NULL: every column with a recognized name). Each text of a list
- * of alternatives is passed separately. Only the options columns, input_format and delimiter are used. Errors: AOE_EFORMAT with
- * file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn, with the location added. */
+ * o->columns names the columns of the texts ("a,b" or "text=a"; NULL: every column with a recognized name; "": the column text
+ * or sentence). Each text of a list of alternatives is passed separately. Only the options columns, input_format and
+ * delimiter are used. Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn, with the location
+ * added. */
 AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
                            aoe_error *AOE_NULLABLE err);
 

@@ -77,7 +77,8 @@ static const cli_option table[] = {
 static const cli_option column_table[] = {
     CLI_OPTION_COLUMNS(
             .offset = offsetof(options, table.columns), "text=NAME",
-            "text column of tables; several columns, for example a,b, give several embeddings per row, one per column", "text"),
+            "text column of tables; several columns, for example a,b, give several embeddings per row, one per column",
+            "text or sentence"),
 };
 
 /* Writes the header of a .npy file with an array [texts, dims]. Returns 0, or -1 on failure. */
@@ -234,28 +235,17 @@ static int embed_table(job *j, const char *path, const aoe_table_options *t) {
 }
 
 /* Returns 1 if the file is a table or is compressed, according to the options or its extension. Such files are read by
- * aoe_texts_read. */
+ * aoe_texts_read, which also reports an error if --columns is given for a file without columns. */
 static int is_table(const char *path, const aoe_table_options *t) {
     static const char *const extensions[] = {".tsv", ".csv", ".jsonl", ".gz", ".zst"};
     if (t->input_format != AOE_TABLE_AUTO)
-        return t->input_format != AOE_TABLE_TXT || t->delimiter;
-    if (t->delimiter)
+        return t->input_format != AOE_TABLE_TXT || t->delimiter || t->columns;
+    if (t->delimiter || t->columns)
         return 1;
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
         if (aoei_name_ends_with(path, extensions[i]))
             return 1;
     return 0;
-}
-
-/* Returns the options for reading a file. Without --columns, a table must have a column "text": aoe_texts_read would otherwise
- * read all text columns and mix their texts. */
-static aoe_table_options table_of(const char *path, const aoe_table_options *t) {
-    aoe_table_options one = *t;
-    const int is_txt =
-        t->input_format == AOE_TABLE_AUTO && (aoei_name_ends_with(path, ".txt.gz") || aoei_name_ends_with(path, ".txt.zst"));
-    if (!one.columns && !is_txt)
-        one.columns = "text=text";
-    return one;
 }
 
 /* Embeds all files. If none is a table, they are read as one sequence of lines. */
@@ -264,16 +254,16 @@ static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
     const char *const *path = args->n ? args->operand : standard_input;
     const size_t n = args->n ? args->n : 1;
     size_t tables = 0;
+    aoe_table_options one = *t; /* NULL columns would read all text columns and mix their texts */
+    one.columns = t->columns ? t->columns : "";
     int code = 0;
     for (size_t i = 0; i < n; i++)
         tables += (size_t)is_table(path[i], t);
     cli_progress_begin(&j->progress, "embedding", "texts", 0);
     if (!tables)
         code = embed_lines(j, path, n);
-    for (size_t i = 0; tables && i < n && !code; i++) {
-        const aoe_table_options one = table_of(path[i], t);
+    for (size_t i = 0; tables && i < n && !code; i++)
         code = is_table(path[i], t) ? embed_table(j, path[i], &one) : embed_lines(j, &path[i], 1);
-    }
     cli_progress_end(&j->progress);
     return code;
 }

@@ -74,20 +74,63 @@ static void add_to_list(char list[LIST_SIZE], const char *name) {
     snprintf(list + len, LIST_SIZE - len, "%s%s", len ? ", " : "", name);
 }
 
+/* Fails because columns are needed but the table is read as .txt. */
+static int fail_txt(const aoei_table *t, aoe_error *err) {
+    aoe_table_format by_name;
+    if (aoei_table_format_of(&by_name, aoei_table_name(t), NULL) == 0 && by_name == AOE_TABLE_TXT)
+        return aoei_fail(err, AOE_EFORMAT, "%s: a .txt file has no columns; use a .tsv, .csv or .jsonl table",
+                         aoei_table_name(t));
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s is read as .txt, which has no columns; set options.input_format to tsv, csv or jsonl",
+                     aoei_table_name(t));
+}
+
+/* Returns 1 if the header has one field that contains a character that often separates fields. */
+static int is_unsplit(const aoei_table *t) {
+    static const char separators[] = ",;|\t:^~!$@#*";
+    if (aoei_table_format(t) == AOE_TABLE_JSONL || aoei_table_columns(t) != 1)
+        return 0;
+    const aoe_text name = aoei_table_column(t, 0);
+    for (size_t i = 0; i < name.len; i++)
+        if (memchr(separators, name.data[i], sizeof separators - 1))
+            return 1;
+    return 0;
+}
+
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err) {
     char found[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
     size_t n = aoei_table_columns(t), shown = 0;
+    if (aoei_table_format(t) == AOE_TABLE_TXT)
+        return fail_txt(t, err);
+    if (is_unsplit(t))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the header has one field, '%s'; set options.delimiter if the fields are separated by another "
+                         "character",
+                         aoei_table_name(t), aoei_excerpt(excerpt, aoei_table_column(t, 0)));
     for (; shown < n && strlen(found) + AOEI_EXCERPT + 8 < LIST_SIZE; shown++)
         add_to_list(found, aoei_excerpt(excerpt, aoei_table_column(t, shown)));
     if (shown < n)
         add_to_list(found, "...");
-    return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s; %s", aoei_table_name(t), problem, *found ? found : "none", remedy);
+    return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s%s%s", aoei_table_name(t), problem, *found ? found : "none",
+                     remedy ? "; " : "", remedy ? remedy : "");
 }
 
-/* Fails because there is no column for role r. wanted: the names that were tried. */
-static int fail_missing(const aoei_table *t, const role *r, const char *wanted, aoe_error *err) {
-    char problem[LIST_SIZE + 64], remedy[LIST_SIZE];
-    snprintf(problem, sizeof problem, "no column for %s: expected %s", r->name, wanted);
+int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *err) {
+    return columns && *columns && aoei_table_format(t) == AOE_TABLE_TXT ? fail_txt(t, err) : 0;
+}
+
+/* Fails because there is no column for role r. given: the column that options.columns names; given.data is NULL if it names
+ * none. */
+static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_error *err) {
+    char names[LIST_SIZE] = "", problem[LIST_SIZE + 64], remedy[LIST_SIZE];
+    if (given.data) {
+        aoei_excerpt(names, given);
+        snprintf(problem, sizeof problem, "no column '%s' (from options.columns %s=%s)", names, r->name, names);
+        return aoei_columns_fail(t, problem, NULL, err);
+    }
+    for (size_t i = 0; i < MAX_NAMES && r->names[i]; i++)
+        add_to_list(names, r->names[i]);
+    snprintf(problem, sizeof problem, "no column for %s: expected %s", r->name, names);
     snprintf(remedy, sizeof remedy, "set options.columns to %s=NAME", r->name);
     return aoei_columns_fail(t, problem, remedy, err);
 }
@@ -95,22 +138,17 @@ static int fail_missing(const aoei_table *t, const role *r, const char *wanted, 
 /* Sets *index to the column of a role: the column named `given`, or, if given.data is NULL, the column with the first
  * recognized name that exists. An exact match takes precedence over a match that ignores case. */
 static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *index, aoe_error *err) {
-    char wanted[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
-    size_t count = 0;
+    char excerpt[AOEI_EXCERPT];
+    size_t count = given.data ? aoei_columns_find(t, given, index) : 0;
     aoe_text name = given;
-    if (given.data) {
-        count = aoei_columns_find(t, given, index);
-        add_to_list(wanted, aoei_excerpt(excerpt, given));
-    }
     for (size_t i = 0; !given.data && !count && i < MAX_NAMES && r->names[i]; i++) {
         name = aoe_text_of(r->names[i]);
         count = count_columns(t, name, 0, index);
-        add_to_list(wanted, r->names[i]);
     }
     for (size_t i = 0; !given.data && !count && i < MAX_NAMES && r->names[i]; i++)
         count = aoei_columns_find(t, aoe_text_of(r->names[i]), index);
     if (count == 0)
-        return fail_missing(t, r, wanted, err);
+        return fail_missing(t, r, given, err);
     if (count > 1)
         return aoei_fail(err, AOE_EFORMAT, "%s: %zu columns are named '%s'; rename all but one", aoei_table_name(t), count,
                          aoei_excerpt(excerpt, name));
@@ -150,6 +188,7 @@ int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *column
     size_t n = role_count(r), index[MAX_ROLES];
     aoe_text given[MAX_ROLES] = {{NULL, 0}};
     int rc = columns ? parse_columns(columns, r, n, given, err) : 0;
+    rc = rc ? rc : aoei_columns_check_txt(t, columns, err);
     for (size_t i = 0; !rc && i < n; i++)
         rc = resolve(t, &r[i], given[i], &index[i], err);
     return rc ? rc : aoei_table_select(t, index, n, err);

@@ -24,8 +24,11 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
  * the case of ASCII letters is ignored, else 0. *index is set to the first of the counted columns; unchanged if the result is
  * 0. */
 size_t aoei_columns_find(const aoei_table *t, aoe_text name, size_t *index);
-/* Fails with AOE_EFORMAT. The message is "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the names of the table's
- * columns. */
+/* Fails with AOE_EFORMAT if options.columns selects columns of a file that is read as .txt; otherwise returns 0. */
+int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *err);
+/* Fails with AOE_EFORMAT. The message is "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the names of the columns.
+ * remedy: NULL for none. The message is different if the file is read as .txt, which has no columns, or if its header was not
+ * split into fields. */
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err);
 
 #endif

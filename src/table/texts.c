@@ -52,9 +52,11 @@ static int check_names(const aoei_table *t, const char *names, aoe_error *err) {
 int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *err) {
     const size_t count = aoei_table_columns(t);
     *n = 1;
-    if (columns && strchr(columns, '='))
+    if (columns && (!*columns || strchr(columns, '=')))
         return aoei_columns_select(t, AOE_EXAMPLES_TEXTS, columns, err);
-    int rc = columns ? check_names(t, columns, err) : 0;
+    int rc = columns ? aoei_columns_check_txt(t, columns, err) : 0;
+    if (!rc && columns)
+        rc = check_names(t, columns, err);
     if (rc)
         return rc;
     size_t *column = aoei_malloc_array(count + 1, sizeof *column);

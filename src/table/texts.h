@@ -9,8 +9,8 @@
 #include "table/examples.h"
 
 /* Selects the text columns of t; *n is set to their number. columns: column names "a,b", or "text=NAME", or NULL for all
- * columns with recognized names.
-Errors: AOE_EFORMAT if the table has no such column. */
+ * columns with recognized names, or "" for the column text or sentence. Errors: AOE_EFORMAT if the table has no such column, or
+ * if columns are named but the file is read as .txt. */
 int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *err);
 
 /* Reads a file as examples of the kind AOE_EXAMPLES_TEXTS: one example per text, in row order. Every element of a

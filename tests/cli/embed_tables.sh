@@ -22,5 +22,22 @@ wait
 # the vectors are equal to those of a text file
 printf 'the cat\na "dog"\n' | embed --format tsv >one
 embed --format tsv tabs.tsv | cmp - one
+cp one one.txt
 fails "$AOE" embed -q -m model --columns text=nope semicolon.csv
 fails "$AOE" embed -q -m model missing.csv
+# --columns is rejected if the input is read as .txt; without --columns, a column called sentence is also recognized
+fails "$AOE" embed -q -m model --columns text=Text <semicolon.csv
+fails "$AOE" embed -q -m model --columns x - <semicolon.csv
+fails "$AOE" embed -q -m model --columns text=Text --input-format txt semicolon.csv
+fails "$AOE" embed -q -m model --columns text=Text one.txt
+fails "$AOE" embed -q -m model --columns text=Text one
+printf 'id\tSentence\n1\tthe cat\n' >sentence.tsv
+embed sentence.tsv
+# tables that cannot be split into columns
+printf 'left^right^rating\nthe cat^a cow^1\na dog^a man^0\n' >caret.csv
+fails "$AOE" eval sts -q -m model caret.csv
+"$AOE" eval sts -q -m model --delimiter '^' --columns text1=left,text2=right,label=rating caret.csv >caret.out
+fails "$AOE" eval sts -q -m model - <caret.csv
+: >empty.txt
+fails "$AOE" eval sts -q -m model empty.txt
+fails "$AOE" train -q -m model -d - -o out <caret.csv

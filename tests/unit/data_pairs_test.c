@@ -252,8 +252,7 @@ static void test_no_usable_row(void **state) {
         "n.tsv", "text1\ttext2\tlabel\na\tb\tneutral\na\tb\tx\n", &o, AOE_EFORMAT,
         "n.tsv: the table has no valid rows (bad: 1, dropped because of their labels: 1); check options.columns and options.label_map, or correct the rows");
     expect_error("t.txt", "just text\n", NULL, AOE_EFORMAT,
-                 "t.txt: no column for text1: expected text1, sentence1, question1, premise, question, context; found text; "
-                 "set options.columns to text1=NAME");
+                 "t.txt: a .txt file has no columns; use a .tsv, .csv or .jsonl table");
 }
 
 static void test_compressed(void **state) {

@@ -393,8 +393,7 @@ static void test_column_errors(void **state) {
                         "m.tsv: no column for text2: expected text2, sentence2, question2, hypothesis, sentence; found id, "
                         "sentence1, score; set options.columns to text2=NAME");
     expect_column_error("m.tsv", "text1\ttext2\tlabel\n", "label=gold", AOE_EFORMAT,
-                        "m.tsv: no column for label: expected gold; found text1, text2, label; set options.columns to "
-                        "label=NAME");
+                        "m.tsv: no column 'gold' (from options.columns label=gold); found text1, text2, label");
     expect_column_error("m.csv", "a\tb\n", NULL, AOE_EFORMAT,
                         "m.csv: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
                         "a, b; set options.columns to text1=NAME");
@@ -404,6 +403,11 @@ static void test_column_errors(void **state) {
     expect_column_error("m.jsonl", "{}\n", NULL, AOE_EFORMAT,
                         "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
                         "none; set options.columns to text1=NAME");
+    expect_column_error("u.csv", "left^right^rating\n", NULL, AOE_EFORMAT,
+                        "u.csv: the header has one field, 'left^right^rating'; set options.delimiter if the fields are "
+                        "separated by another character");
+    expect_column_error("t.txt", "text1\ttext2\tlabel\n", NULL, AOE_EFORMAT,
+                        "t.txt: a .txt file has no columns; use a .tsv, .csv or .jsonl table");
     expect_column_error("d.tsv", "text1\ttext2\ttext1\tlabel\n", NULL, AOE_EFORMAT,
                         "d.tsv: 2 columns are named 'text1'; rename all but one");
     expect_column_error(

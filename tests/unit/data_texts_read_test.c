@@ -120,6 +120,10 @@ static void errors(void **state) {
         "options.columns to the names of the columns of texts");
     check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT,
                 "a.tsv: no column 'y'; found label, x; correct options.columns");
+    check_error("a.tsv", "label\tx\n1\ta\n", "text=y", AOE_EFORMAT,
+                "a.tsv: no column 'y' (from options.columns text=y); found label, x");
+    check_error("a.txt", "text\na\n", "text", AOE_EFORMAT,
+                "a.txt: a .txt file has no columns; use a .tsv, .csv or .jsonl table");
     check_error("a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT,
                 "a.jsonl:1: column 'text': the value is neither a JSON string nor a list of JSON strings; correct the row");
     check_error("a.jsonl", "{\"text\": [\"a\", 5]}\n", NULL, AOE_EFORMAT,

@@ -344,7 +344,7 @@ static void test_corpus(void **state) {
     o.n_corpus = 2;
     expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.csv: no column for text");
     o.corpus_table.columns = "text=body";
-    expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.txt: no column for text");
+    expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.txt: a .txt file has no columns");
     o.corpus = other;
     o.n_corpus = 1;
     expect("a.tsv", simple, o, "w00|w10|w02, w02 w30|w33|w12 w50|w53|w02, w02 w20|w24|w12", 0);
