@@ -17,7 +17,7 @@ typedef struct options {
     const char *shape;
     const char *lengths; /* file with one text length per line, in tokens; NULL: every text has bench.length */
     size_t texts;        /* number of texts; 0: not given */
-    size_t positions;    /* maximum sequence length in tokens; 0: from the shape */
+    size_t positions;    /* maximum sequence length in tokens; 0: that of the shape */
 } options;
 
 static const char *const modes[] = {"infer", "train", "pretrain", NULL}; /* in the order of aoe_bench_mode */

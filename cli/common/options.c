@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Parses arguments in order, with the option tables of syntax.h. Each line of a response file becomes one or two arguments, and
- * error messages about it contain its line number.
+ * error messages about these arguments contain the number of the line.
  */
 #include "cli/common/options.h"
 

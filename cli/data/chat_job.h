@@ -23,7 +23,7 @@ typedef struct cli_chat {
     const char *key_env; /* environment variable with the API key; NULL: OPENAI_API_KEY */
     cli_price price;
     const char *output; /* path of the rows; NULL: stdout */
-    const char *format; /* format of the rows; NULL: from the extension of the output */
+    const char *format; /* format of the rows; NULL: the extension of the output determines it */
 
     aoe_chat_model *model; /* [o.n_models] owned */
     char *cache;           /* path of the cache, owned; "OUTPUT.sqlite" unless one was given */
@@ -59,9 +59,10 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len);
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err);
 /* Ends the progress and warns about failed requests and answers. skipped: number of bad rows in the inputs. */
 void cli_chat_warn(cli_chat *c, const aoe_chat_result *r, size_t skipped);
-/* Ends a run: renames the output to its final name and prints the summary. The summary is the sentence `rows` and a line with
- * calls and costs or, with --json, the object `line` (ownership is taken) with the same values added. It goes to stdout, or to
- * stderr if stdout receives the output rows. Returns the exit code. */
+/* Ends a run: renames the output to its final name and prints the summary. Without --json, the summary consists of the
+ * sentence `rows` and a line with the calls and costs. With --json, it is the object `line` with the calls and costs added.
+ * The function takes ownership of `line`. The summary goes to stdout, or to stderr if stdout receives the output rows.
+ * Returns the exit code. */
 int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct options {
     cli_general general;
     aoe_data_convert_options c;
     const char *output; /* path of the rows; NULL: stdout */
-    const char *format; /* file name with the extension of the format; NULL: from the extension of the output */
+    const char *format; /* file name whose extension determines the format; NULL: `output` determines it */
 } options;
 
 static int parse_format(void *target, const char *text, aoe_error *err) {

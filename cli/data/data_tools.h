@@ -17,8 +17,8 @@ int cli_sink_write(void *user, size_t part, const char *data, size_t len); /* ha
  * AOE_ECANCELLED, the write error that caused it. The caller then calls cli_file_abort for each file. Returns the exit code. */
 int cli_sink_end(cli_sink *s, int code, const aoe_error *err);
 
-/* Returns the extension of path that names the format and the compression of a table, such as ".tsv.gz", in any case; "" if
- * there is none. The result points into path. */
+/* Returns the extension of path that names the format and the compression of a table, such as ".tsv.gz", in upper or lower
+ * case. Returns "" if there is none. The result points into path. */
 const char *cli_table_end(const char *path);
 /* Returns 1 if both file names have extensions of the same format; compression is ignored. */
 int cli_same_format(const char *a, const char *b);

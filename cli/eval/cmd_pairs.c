@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval pairs: binary classification of pairs by their cosine (paraphrases, duplicates, answers), and the mean over
- * several tables.
+ * aoe eval pairs: evaluates the binary classification of pairs (paraphrases, duplicates, answers) by their cosine, and computes
+ * the mean over several tables.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval retrieval: exact search in groups of texts (such as the captions of an image) and in BEIR folders.
+ * aoe eval retrieval: evaluates exact search in groups of texts (such as the captions of an image) and in BEIR folders.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"

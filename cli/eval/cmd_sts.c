@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval sts: correlation of cosines with the gold scores of tables and SentEval folders. Results are printed after
- * all inputs are evaluated.
+ * aoe eval sts: computes the correlation of cosines with the gold scores of tables and SentEval folders. Results are printed
+ * after all inputs are evaluated.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"

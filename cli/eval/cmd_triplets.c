@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval triplets: the fraction of triplets whose positive is closer to the query than the negative.
+ * aoe eval triplets: computes the fraction of triplets whose positive is closer to the query than the negative.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"

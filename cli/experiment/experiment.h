@@ -37,7 +37,7 @@ typedef struct cli_experiment {
     size_t n;                         /* number of configurations */
     uint64_t *seed;                   /* [n_seeds] seeds, owned */
     size_t n_seeds;
-    aoe_evaluation_file dev;    /* dev set; path NULL: none */
+    aoe_evaluation_file dev;    /* dev set; path is NULL if there is none */
     aoe_evaluation_file *files; /* [n_files] evaluation files, owned */
     size_t n_files;
     int skip_rejected; /* 1: skip configurations that aoe train rejects, 0: report an error */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot density: distributions of cosines for each gold score, for one or several models, and the distribution of the
- * gold scores (figure 5 of the paper). The gold scores are rounded to six values, which define six groups of pairs;
+ * aoe plot density: plots the distributions of the cosines for each gold score, for one or several models, and the distribution
+ * of the gold scores (figure 5 of the paper). The gold scores are rounded to six values, which define six groups of pairs;
  * groups without pairs are omitted.
  */
 #include "aoe_data.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot grid: a heat map of a grid search over two of its options, read from DIR/results.jsonl with one object
- * {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per line. Each cell is the mean score over all seeds and
- * all values of the other options; the best cell has a frame.
+ * aoe plot grid: plots a heat map of a grid search over two of its options. The results are read from DIR/results.jsonl, which
+ * contains one object {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per line. Each cell is the mean score over
+ * all seeds and all values of the other options; the best cell has a frame.
  */
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"

@@ -34,7 +34,7 @@ typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
 /* A sentence that a response contains. */
 typedef struct sentence {
     size_t begin, len;   /* offset in job.bytes, and length, of the sentence */
-    size_t key, key_len; /* offset in job.bytes, and length, of the sentence's key for comparisons */
+    size_t key, key_len; /* offset in job.bytes, and length, of the key by which the sentence is compared */
     size_t model;        /* index of the model */
     side of;             /* what the request asked for */
     fate fate;

@@ -59,17 +59,19 @@ struct aoei_chat_calls {
     aoei_http **http;   /* [concurrency] HTTP clients, owned */
     size_t *open;       /* [n_open] indices of the open calls, owned */
     size_t n_open;
-    aoei_mutex lock;                        /* protects the fields below and o->progress */
-    size_t done, failures_in_a_row, failed; /* numbers of calls that ended, that failed in succession, and that failed */
+    aoei_mutex lock; /* protects the fields below and o->progress */
+    /* done: calls that ended; failures_in_a_row: latest calls that failed in succession; failed: all failed calls */
+    size_t done, failures_in_a_row, failed;
     size_t turn;    /* index in `open` of the first call that has not started; used with a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
     size_t running; /* number of running calls */
-    double prompt_tokens, completion_tokens, cost; /* recorded spending: numbers of tokens, and cost */
-    double pending_tokens, pending_cost;           /* maximum spending of all remaining attempts of the running calls */
-    int stopped;                                   /* 1: the caller requested cancellation */
-    int spent;                                     /* 1: the next call could exceed the spending limit */
-    int aborted;                                   /* 1: an error affects all calls, so no further call is sent */
-    size_t first_failed;                           /* index in `open` of the first failed call, whose error is in err */
+    double prompt_tokens, completion_tokens,
+        cost;                            /* recorded spending: numbers of prompt and completion tokens, and the cost */
+    double pending_tokens, pending_cost; /* maximum spending of all remaining attempts of the running calls */
+    int stopped;                         /* 1: the caller requested cancellation */
+    int spent;                           /* 1: the next call could exceed the spending limit */
+    int aborted;                         /* 1: an error affects all calls, so no further call is sent */
+    size_t first_failed;                 /* index in `open` of the first failed call, whose error is in err */
     aoe_error err;
 };
 
@@ -458,8 +460,8 @@ static aoei_response_class classify_response(void *user, const aoei_http_respons
     return AOEI_RESPONSE_BY_STATUS;
 }
 
-/* Handles a response with a status other than 200. Returns AOE_OK if the content filter declined, which counts as a response;
- * AOE_EFORMAT if only this call fails; another error if all calls would fail. */
+/* Handles a response with a status other than 200. Returns AOE_OK if the content filter declined the prompt, which counts as
+ * a response. Returns AOE_EFORMAT if only this call fails, and another error if all calls would fail. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
     char shown[AOEI_URL_DISPLAY_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds sentences in responses that are JSON or resemble it: arrays, objects, one object per line, Python lists, trailing
- * commas, text before and after the JSON, and truncated output. It is lenient by design: it scans strings and keys, and is
- * not a JSON parser.
+ * commas, text before and after the JSON, and truncated output. The reader is lenient by design: it scans strings and keys, and
+ * it does not parse JSON.
  */
 #ifndef AOEI_ANNOTATE_PARSE_JSON_H
 #define AOEI_ANNOTATE_PARSE_JSON_H

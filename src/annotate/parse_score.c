@@ -87,8 +87,8 @@ static int ends_with_any(aoe_text s, const char *const *list) {
     return 0;
 }
 
-/* Returns 1 if the text before a number shows that it is not a score but, for example, the number of a sentence or an end of a
- * scale. */
+/* Returns 1 if the text before a number shows that it is not a score but, for example, the number of a sentence, or the
+ * minimum or maximum of a scale. */
 static int is_not_a_score(aoe_text before) {
     static const char *const other_contexts[] = {
         "sentence", "sentences", "text",  "pair",  "step",  "s", "example", "between", "from", "scale of", "scale",

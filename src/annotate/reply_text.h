@@ -25,13 +25,15 @@ int aoei_text_has_word(aoe_text s);
 /* Returns 1 if the text ends with a full stop or similar punctuation, which closing quotes and brackets may follow. */
 int aoei_text_ends_sentence(aoe_text s);
 
-/* Appends the response to out as plain text: LF line ends, plain spaces and straight apostrophes, no zero-width or control
- * characters. HTML list items become lines with a bullet, other HTML line tags become line ends. The text
- * between <think> and </think> (up to the end if </think> is missing) and everything after a token that ends the turn
- * ("</s>", "<|im_end|>") are removed. Returns 0 or AOE_ENOMEM. */
+/* Appends the response to `out` as plain text. Line ends become LF, and TABs and special spaces become plain spaces.
+ * Zero-width and control characters are removed. HTML list items become lines with a bullet, and other HTML line tags become
+ * line ends. The text between <think> and </think> is removed; if one of the two tags is missing, this text extends to the
+ * end or begins at the start of the response. After visible text, everything after a token that ends the turn ("</s>",
+ * "<|im_end|>") is removed. Returns 0 or AOE_ENOMEM. */
 int aoei_reply_plain(aoei_buffer *out, aoe_text reply);
-/* Returns the content of the first fenced code block (``` or ~~~) that contains a word, up to the end of the text if the block
- * is not closed; the whole text if there is no such block. Sets *open (may be NULL) to 1 if the block is not closed. */
+/* Returns the content of the first fenced code block (``` or ~~~) that contains a word. If the block is not closed, its
+ * content ends at the end of the text. If there is no such block, returns the whole text. Sets *open (may be NULL) to 1 if
+ * the block is not closed. */
 aoe_text aoei_reply_unfence(aoe_text plain, int *open);
 
 #endif

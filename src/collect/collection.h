@@ -50,7 +50,7 @@ typedef struct aoei_collection {
     char **page; /* [n_pages] cache keys of the responses that contain issues, owned, each owned */
     size_t n_pages, page_capacity;
     aoei_issue_refs refs;          /* workspace: references found in one text */
-    aoei_buffer text, key;         /* workspace: a text and its key for comparisons */
+    aoei_buffer text, key;         /* workspace: a text, and the key by which texts are compared */
     aoei_text_key_scratch scratch; /* workspace for computing such keys */
     aoe_github_result *result;     /* counts for the caller, borrowed */
 } aoei_collection;
@@ -65,8 +65,8 @@ void aoei_collect_renamed(aoei_collection *c, uint32_t old, uint32_t now);
 
 /* Adds the page of issues in a response and sets *page to its index in c->page. */
 int aoei_collect_page(aoei_collection *c, const aoei_github_response *a, uint32_t *page, aoe_error *err);
-/* Adds an issue and the mentions in its body, and sets *index to its index in aoei_issues.issue. Pull requests are only
- * counted; for them *index is AOEI_NO_ISSUE. */
+/* Adds an issue and the mentions in its body, and sets *index to its index in aoei_issues.issue. A pull request is only
+ * counted, and *index is set to AOEI_NO_ISSUE. */
 int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *issue, uint32_t repo, uint32_t page, uint32_t *index,
                        aoe_error *err);
 /* Computes a hash of a text that ignores white space and case. Sets *empty to 1 if the text consists only of white space. */

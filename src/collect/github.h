@@ -56,7 +56,7 @@ void aoei_github_response_free(aoei_github_response *a); /* accepts a zeroed str
 /* Detects lists of pages that contain a cycle and would never end (Brent 1980). Zeroed before the first page. */
 typedef struct aoei_github_pages {
     char *mark;          /* an earlier page, owned */
-    size_t steps, until; /* number of pages so far; number of pages at which `mark` is replaced by the current page */
+    size_t steps, until; /* steps: number of pages so far; until: number of pages at which the current page replaces `mark` */
 } aoei_github_pages;
 
 /* Call it before each page, with the page's URL or cursor. Errors: AOE_EFORMAT if the page was already read; AOE_ENOMEM. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The labels or title words of all candidates are stored in one list, sorted by label or word, then by candidate. The
- * similarity of two titles is the cosine of their word vectors, with the weight ln((1 + candidates) / candidates with the word)
- * for each word that a title contains. Words of very many titles are ignored, so the time per query is bounded.
+ * The labels or title words of all candidates are stored in one list, sorted by label or word, then by candidate. A title is
+ * represented by a vector with one component for each of its words. The component is ln((1 + N) / n), where N is the number of
+ * candidates and n is the number of candidates whose titles contain the word. The similarity of two titles is the cosine of
+ * their vectors. The dot product ignores words that occur in more than MAX_TITLES titles, which limits the time per query.
  */
 #include "collect/issues_negatives.h"
 
@@ -251,8 +252,8 @@ static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     return second;
 }
 
-/* Sets the score of each title that shares words with the query to the sum of the squared weights of these words, and lists the
- * titles in c->found. Returns their number. */
+/* Sets the score of each title that shares words with the query to the sum of the squared weights of these words, and lists
+ * these titles in c->found. Returns the number of these titles. */
 static size_t score_titles(aoei_candidates *c, uint32_t query) {
     uint64_t word[WORDS];
     const size_t n = words_of(c->g.s->issue[query].title, word);

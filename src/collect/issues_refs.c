@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds trigger words (duplicate, dupe, dup), skips filler words that may separate them from a reference, and reads the
- * references. The words of the sentence before the trigger word decide whether it is a statement, a guess or a denial. The
- * search works on a masked copy of the text (markdown.h), in which masked bytes end every phrase.
+ * references. The words of the sentence before the trigger word decide whether the phrase is a statement, a guess or a denial.
+ * The search works on a masked copy of the text (markdown.h), in which masked bytes end every phrase.
  */
 #include "collect/issues_refs.h"
 

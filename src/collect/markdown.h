@@ -13,8 +13,8 @@ enum { AOEI_MASKED = 1 }; /* byte that replaces masked bytes: a control characte
  * ends and offsets do not change. */
 void aoei_markdown_mask(char *text, size_t len);
 
-/* Returns the length of the HTML comment at s, including its "-->", or up to the end if it is not closed; 0 if there is none.
- */
+/* Returns the length of the HTML comment at s, including its "-->". If the comment is not closed, it ends at the end of s.
+ * Returns 0 if there is no comment at s. */
 size_t aoei_markdown_comment(const char *s, size_t len);
 
 /* Returns the number of fence characters if the line opens a fenced code block, otherwise 0. Sets *mark to the character, '`'

@@ -30,8 +30,8 @@ enum { BATCH = 4096 /* texts embedded at a time */ };
 
 /* Sums over embeddings. The first embedding is subtracted from each one, which avoids cancellation if the mean is large. */
 typedef struct moments {
-    size_t D;      /* components of an embedding */
-    size_t n;      /* embeddings added so far */
+    size_t D;      /* number of components of an embedding */
+    size_t n;      /* number of embeddings added so far */
     double *shift; /* [D] first embedding, owned */
     double *sum;   /* [D] sum of the shifted embeddings, which moments_finish replaces by the mean of the embeddings; owned */
     /* [D, D] sums of the products of components (lower triangle only). moments_finish replaces the sums by the covariance, and

@@ -46,13 +46,13 @@ static const char split_pattern[] =
 
 typedef struct reader {
     aoei_weight_reader source; /* base type; must be the first field, because word_rows casts its address to reader */
-    size_t dims;               /* components per vector; 0 before the first vector is read */
+    size_t dims;               /* number of components per vector; 0 before the first vector is read */
     size_t n;                  /* words in the vocabulary */
     aoei_vocab words;          /* vocabulary: the id of a word is the index of its vector */
     float **chunk;             /* [chunks] pointers to [CHUNK_ROWS, dims] vectors; array and elements owned */
     size_t chunks, capacity;   /* used and allocated elements of `chunk` */
     size_t unknown_added;      /* 1: add_unknown added [UNK], which the file does not contain */
-    size_t skipped;            /* skipped lines: words that contain white space, NUL or U+0001, and duplicates */
+    size_t skipped;            /* number of skipped lines: their words are duplicates or contain white space, NUL or U+0001 */
     const char *name;          /* file name for messages, borrowed */
     locale_t locale;           /* C locale, for parsing numbers */
     aoei_buffer copy;          /* current line, NUL-terminated */

@@ -299,7 +299,7 @@ static void check_equal_labels(check *c, const checked_file *f) {
     report_finding(c, &x);
 }
 
-/* Stores the first row of each key and text of a file. The following files are compared with them. */
+/* Stores the first row of each key and of each text of a file. The rows of the following files are compared with these rows. */
 static void store_first_rows(check *c, const checked_file *f) {
     const aoei_records *r = &f->records;
     for (size_t i = 0; i < r->n; i++) {

@@ -37,7 +37,7 @@ typedef struct search {
 /* A row of the current block. */
 typedef struct block_row {
     size_t row;      /* index of the row */
-    size_t first, n; /* its first search in miner.search, and the number of its searches */
+    size_t first, n; /* index in miner.search of the first search of the row, and number of searches of the row */
 } block_row;
 
 /* State of aoe_mine. */
@@ -47,7 +47,7 @@ typedef struct miner {
     aoei_mine_texts t;           /* input */
     aoe_mine_result result;      /* counts so far */
     double positives, negatives; /* sums of the cosines between queries and positives, and between queries and negatives */
-    size_t D, k;                 /* components per vector, and number of nearest candidates per search */
+    size_t D, k;                 /* number of components per vector, and number of nearest candidates per search */
     size_t searches;             /* maximum number of searches per block, for which the arrays below are allocated */
     aoei_arena arena;            /* memory of the tensors; owned */
     aoei_tensor vectors;         /* [classes, D] embeddings of unit length, or zero vectors */

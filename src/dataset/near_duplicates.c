@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Set-similarity join with prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity search",
- * 2007; positional filtering as in Xiao et al. 2008). The words of each set are sorted by increasing frequency. Similar sets
- * must share one of their first words, so only texts that share a rare word are compared. Invariant: texts are processed in
- * order of increasing set size, so the index contains only sets that are not larger than the current one.
+ * 2007; positional filtering as in Xiao et al. 2008). The words of each set are sorted by increasing frequency. Two similar
+ * sets share at least one of their first words, which are rare, so only texts that share a rare word are compared. Invariant:
+ * texts are processed in order of increasing set size, so the index contains only sets that are not larger than the current
+ * one.
  */
 #include "dataset/near_duplicates.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Equality of texts (aoe_text_equality): two texts are equal if their keys have identical bytes. Depending on the kind of
  * equality, the key is the text itself, the text with normalized white space, the text with case folding and decomposed
- * accents, or only its letters and digits.
+ * accents, or only the letters and digits of the folded text.
  */
 #ifndef AOEI_DATASET_TEXT_EQUALITY_H
 #define AOEI_DATASET_TEXT_EQUALITY_H

@@ -12,10 +12,10 @@
 #include "base/lock.h"
 #include "experiment/trial.h"
 
-/* Creates the directory if necessary, locks it, and compares its settings with those of this call. kind: "grid" or "compare".
- * If another process holds the lock, calls waiting(user) and waits up to 10 s. Child processes inherit the lock, so it is
- * released only when the last of them has ended. Errors: AOE_EEXIST (the directory is in use, or is not the directory of an
- * experiment), AOE_EARG (other settings), AOE_EFORMAT, I/O. */
+/* Creates the directory if necessary, locks it, and compares the settings that it contains with the settings of this call.
+ * kind: "grid" or "compare". If another process holds the lock, calls waiting(user) and waits up to 10 s. Child processes
+ * inherit the lock, so it is released only when the last of them has ended. Errors: AOE_EEXIST (the directory is in use, or
+ * is not the directory of an experiment), AOE_EARG (other settings), AOE_EFORMAT, I/O. */
 int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_options *o, void (*waiting)(void *user),
                         void *user, aoe_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_model_describe: writes the pooling, the data type and the CPU tier (the instruction set that was selected at run time) of
- * a model on one line, each with the reason for the choice.
+ * aoe_model_describe: writes the pooling, the data type and the CPU tier of a model on one line, and the reason for each of the
+ * three choices. The CPU tier is the instruction set that was selected at run time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "encoder/arch.h"
 #include "model/model.h"
 
-/* Returns the source of the pooling setting, possibly written to buf. */
+/* Returns the source of the pooling setting. The text is a static string or is written to buf. */
 static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     const char *from = m->settings.pooling_from;
     if (!strcmp(from, "option"))
@@ -39,7 +39,7 @@ static const char *dtype_reason(const aoe_model *m) {
     }
 }
 
-/* Returns why the CPU tier was chosen, possibly written to buf. */
+/* Returns the reason for the choice of the CPU tier. The text is a static string or is written to buf. */
 static const char *tier_reason(char *buf, size_t size) {
     const char *limit = getenv("AOE_CPU");
     if (!limit || !*limit)

@@ -23,12 +23,12 @@
 #include <string.h>
 
 struct aoe_embedder {
-    aoe_model *model;         /* borrowed */
-    size_t batch_tokens;      /* maximum tokens of a batch; a longer text forms a batch of its own */
-    aoe_chunk chunk;          /* how long texts are embedded: first chunk only, or mean of all chunks */
-    size_t overlap;           /* tokens that adjacent chunks share; AOE_AUTO: an eighth of the text tokens of a chunk */
-    size_t failed;            /* index of the text that failed in the last call, or (size_t)-1 */
-    aoei_arena arena;         /* owned */
+    aoe_model *model;    /* borrowed */
+    size_t batch_tokens; /* maximum number of tokens of a batch; a longer text forms a batch of its own */
+    aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
+    size_t overlap;      /* number of tokens that adjacent chunks share; AOE_AUTO: an eighth of the text tokens of a chunk */
+    size_t failed;       /* index of the text that failed in the last call, or (size_t)-1 */
+    aoei_arena arena;    /* owned */
     aoei_encoder_state state; /* activations of the current batch, in the arena */
     aoei_tensor pooled;       /* [texts, hidden] output of the pooling, in the arena */
     aoei_tensor vectors; /* [texts, D] output of the dense layer, in the arena; equal to `pooled` if there is no dense layer */

@@ -13,7 +13,7 @@ int aoei_model_open_for(aoe_model **m, aoe_context *ctx, const char *dir, const 
                         const aoei_open_mode *mode, aoe_error *err);
 /* Opens `dir` for training all weights. */
 int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
-/* Opens `dir` for pretraining, with its masked-LM head, or with a new head initialized from `seed` if it contains none. */
+/* Opens `dir` for pretraining. If the directory contains no masked-LM head, a new head is initialized from `seed`. */
 int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
                         aoe_error *err);
 

@@ -80,7 +80,7 @@ static int lowercase_text(aoei_buffer *out, const char *s, size_t len) {
 }
 
 /* Reports a token without an embedding. Tokenizers may have such tokens (for example a [PAD] that was added to Llama's
- * vocabulary); only texts that contain one fail. */
+ * vocabulary); tokenization fails only for texts that contain such a token. */
 static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
     const aoe_text token = aoe_tokenizer_token(m->tokenizer, id);
     return aoei_fail(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A weight is used directly in the mapped file if the operations support its stored form: aligned float32 and, for weights that
- * are only operands of matmuls, also bf16 and int8 with one scale per row. Frozen weights that are only operands of bf16
- * matmuls are converted to bf16 whatever their stored type, because each matmul would round them to the same bits. All other
- * weights are converted to float32. Conversions run once, on all threads.
+ * A weight is used directly in the mapped file if the operations support the form in which it is stored. All operations support
+ * aligned float32. Matmuls also support bf16, and int8 with one scale per row. Frozen weights that are only operands of bf16
+ * matmuls are converted to bf16 whatever their stored type, because every matmul would otherwise round them to bf16 with equal
+ * results. All other weights are converted to float32. Conversions run once, on all threads.
  */
 #include "model/weight_placement.h"
 

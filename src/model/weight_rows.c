@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * A row with a merged adapter is the stored row in float32 plus the row of scale * B A, where A and B are the matrices of the
- * adapter. The sum over the rank is computed first and then added, so the result does not depend on how many rows are merged at
- * a time, and the weights of an open model are bit-identical to those of a merged file.
+ * adapter. The sum over the rank is computed completely before it is added to the stored row. Therefore the result does not
+ * depend on the number of rows that are merged at a time, and the merged weights of an open model are bit-identical to the
+ * weights in a merged file.
  */
 #include "model/weight_rows.h"
 

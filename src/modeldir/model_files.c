@@ -31,8 +31,8 @@ static int complete_static(aoei_model_files *f, aoe_error *err) {
     return rc == AOE_ENOENT ? 0 : rc; /* missing weights are reported when they are opened later */
 }
 
-/* Checks that the architecture has a masked-LM head, and that its decoder shares the weights of the token embeddings, the only
- * supported form. */
+/* Checks that the architecture has a masked-LM head, and that the decoder of this head shares the weights of the token
+ * embeddings. Other decoders are not supported. */
 static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, const char *path, aoe_error *err) {
     int tied = 1;
     if (!c->arch->mlm_class_name)

@@ -19,8 +19,9 @@ int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err);
 /* Sets *where to the folder, relative to DIR, to which an interrupted save moved the previous model, or to NULL if there is
  * none. The caller frees *where with aoei_free. */
 int aoei_find_previous_model(char **where, const char *dir, aoe_error *err);
-/* Fails with AOE_EEXIST if DIR contains a file or folder that saving a model there would replace (the message names the first
- * one), or a previous model in the staging folder of an interrupted save. force: 1 skips the check. */
+/* Fails with AOE_EEXIST if DIR contains a file or folder that saving a model there would replace; the message names the
+ * first one. Also fails if the staging folder of an interrupted save contains a previous model. If force is 1, nothing is
+ * checked. */
 int aoei_model_dir_check(const char *dir, int force, aoe_error *err);
 /* Returns the path of the staging folder of this process in `dir`; the caller frees it with aoei_free. NULL: out of memory. */
 char *aoei_model_staging(const char *dir);

@@ -6,8 +6,9 @@
 
 #include "modeldir/safetensors.h"
 
-/* Describes a tensor. To write a file, call aoei_st_writer_open with one entry per tensor, aoei_st_writer_write with the data
- * in the order of the entries, and aoei_st_writer_commit. The file appears at `path` only on commit. */
+/* Describes a tensor. To write a file, call aoei_st_writer_open with one entry per tensor, aoei_st_writer_write with the
+ * data in the order of the entries, and aoei_st_writer_commit. An existing file at `path` is replaced only by
+ * aoei_st_writer_commit. */
 typedef struct aoei_st_entry {
     const char *name; /* borrowed until aoei_st_writer_open returns */
     aoei_st_dtype dtype;

@@ -104,7 +104,7 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
 /* ------------------------------------------------------------------- storage types */
 
 static const struct {
-    const char *name, *torch; /* name in messages and aoe_model_info; torch_dtype in config.json */
+    const char *name, *torch; /* name in messages and in aoe_model_info, and value of torch_dtype in config.json */
     aoei_st_dtype dtype;      /* stored type of matrices */
 } types[] = {
     [AOE_STORAGE_F32] = {"F32", "float32", AOEI_ST_F32},

@@ -324,7 +324,8 @@ static int fail_transfer(const aoei_http *h, const transfer *t, const char *url,
         return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", shown_url,
                          h->o.max_body);
     t->r->transient = is_temporary(code);
-    /* The text in t->message explains TLS errors; for other errors it adds only times. It never contains request headers. */
+    /* The text in t->message explains TLS errors; for other errors it adds only times. The text never contains request
+     * headers. */
     const int detail =
         (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
         *t->message && !(token && strstr(t->message, token));
@@ -393,8 +394,8 @@ static int check_redirect(aoei_url *to, const char *from, const char *next, int 
     return rc;
 }
 
-/* Sends the request and follows redirects. On entry, r->url is the URL of the request and *at its parsed form; on return, they
- * are those of the last response. */
+/* Sends the request and follows redirects. On entry, r->url is the URL of the request, and *at contains its parsed form. On
+ * return, r->url and *at are the URL of the last response and its parsed form. */
 static int follow(aoei_http *h, const aoei_http_request *q, aoei_url *at, aoei_http_response *r, aoe_error *err) {
     const int redirectable = !q->method || strcmp(q->method, "GET") == 0;
     int with_token = q->token != NULL, permanent = 1;

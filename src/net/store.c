@@ -181,9 +181,9 @@ static int create(aoei_store *s, aoe_error *err) {
     return rc ? rc : code == SQLITE_OK ? 0 : fail_sqlite(s, code, err);
 }
 
-/* Creates a missing file with permissions for its owner only, whatever the umask: it may contain private data that was read
- * with a token. SQLite gives its -wal and -shm files the same permissions. If this fails, opening the file reports the
- * error. */
+/* Creates a missing file with permissions for its owner only, whatever the umask, because it may contain private data that
+ * was read with a token. SQLite gives its -wal and -shm files the same permissions. If this fails, opening the file reports
+ * the error. */
 static void make_private(const char *path) {
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd >= 0)

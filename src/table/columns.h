@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Selects the columns of a table for a kind of examples. A role is a text or the label of an example: labeled pairs have the
  * roles text1, text2 and label. Every role has recognized column names in order of precedence; options.columns selects columns
- * with other names. A name selects the column with exactly this name. If there is none, it selects the column that has this
- * name when the case of ASCII letters is ignored, if there is only one.
+ * with other names. A name selects the column with exactly this name. If no column has this name, and exactly one column has it
+ * when the case of ASCII letters is ignored, the name selects that column.
  */
 #ifndef AOEI_TABLE_COLUMNS_H
 #define AOEI_TABLE_COLUMNS_H

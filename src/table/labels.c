@@ -35,8 +35,8 @@ static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, 
     return 0;
 }
 
-/* Adds the rules of a map "name=number,name=drop,...". A name may replace a rule of an earlier map, but may occur only once in
- * this one. */
+/* Adds the rules of a map "name=number,name=drop,...". A name may replace a rule of an earlier map, but must not occur twice
+ * in `map`. */
 static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
     const size_t first = m->n;
     char excerpt[AOEI_EXCERPT];

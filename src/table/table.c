@@ -218,8 +218,8 @@ static size_t count_unquoted(const aoei_line *line, char c) {
     return n;
 }
 
-/* Returns the default delimiter of the format (TAB for .tsv, comma for .csv) if the header line contains it, otherwise the
- * detectable delimiter that occurs most often, otherwise the default. */
+/* Returns the default delimiter of the format (TAB for .tsv, comma for .csv) if the header line contains it. Otherwise
+ * returns the detectable delimiter that occurs most often in the header line, or the default delimiter if none occurs. */
 static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     const char fallback = format == AOE_TABLE_TSV ? '\t' : ',';
     char best = fallback;

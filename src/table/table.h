@@ -61,9 +61,9 @@ int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *
 aoe_text aoei_table_selected(const aoei_table *t, size_t i);
 size_t aoei_table_selected_index(const aoei_table *t, size_t i);
 
-/* Reads a row. Returns 1 for a row; 0 at the end of the file; AOEI_BAD_ROW for an invalid row (wrong number of fields, invalid
- * quoting, invalid JSON, missing key), in which case err contains the reason and reading may continue; or a negative error
- * code, after which t must not be read again. */
+/* Reads a row. Returns 1 if a row was read, and 0 at the end of the file. Returns AOEI_BAD_ROW if the row is invalid (wrong
+ * number of fields, invalid quoting, invalid JSON, missing key); err then contains the reason, and reading may continue.
+ * Returns a negative code for any other error; t must then not be read again. */
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
 
 /* These functions return the bytes of the header (owned by t) and the bytes of the last row (borrowed until the next row).

@@ -28,8 +28,8 @@ typedef struct aoei_table_writer {
     aoe_table_format format;
     aoe_text *name;  /* [n] names of the columns after renaming; array owned, the bytes are borrowed from the caller */
     size_t *order;   /* [columns] indices of the cells to write, owned */
-    size_t n;        /* cells per row */
-    size_t columns;  /* columns that are written */
+    size_t n;        /* number of cells per row */
+    size_t columns;  /* number of columns that are written */
     aoei_buffer row; /* rows that are not yet compressed and written, owned */
     aoei_compressor compressor;
 } aoei_table_writer;
