@@ -24,7 +24,7 @@ typedef struct cli_experiment_options {
 /* Parsed arguments of aoe train. */
 typedef struct cli_parsed {
     cli_words words;          /* arguments of aoe train, without output directory and seed */
-    cli_train_config *config; /* options parsed from words, which they point into; owned */
+    cli_train_config *config; /* options parsed from `words`, with pointers into `words`; owned */
 } cli_parsed;
 
 typedef struct cli_experiment {

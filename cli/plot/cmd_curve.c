@@ -296,7 +296,8 @@ static layout make_layout(const job *j, size_t panels, int legend) {
     return l;
 }
 
-/* Sets the margins of the next panel. above: height of the space above it, for its legend, in pixels. */
+/* Sets the margins of the next panel. above: height in pixels of the space above the panel, which contains the legend of the
+ * panel. */
 static void place_panel(const job *j, layout *l, int above) {
     enum { LEFT = 75, RIGHT = 20, BOTTOM = 60 };
     const double width = l->width, height = l->height, cell_width = width / (double)l->columns,

@@ -42,7 +42,7 @@ static int print_scores(const cli_session *s, const options *o, const float *v, 
     return 0;
 }
 
-/* Prints warnings about the two texts: no known tokens, empty, truncated, or split into chunks. */
+/* Prints a warning for each text that has no known tokens, is empty, was truncated, or was split into chunks. */
 static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_text_info *info) {
     aoe_model_info m;
     aoe_model_get_info(s->model, &m);

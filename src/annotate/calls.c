@@ -65,13 +65,12 @@ struct aoei_chat_calls {
     size_t turn;    /* index in `open` of the first call that has not started; used with a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
     size_t running; /* number of running calls */
-    double prompt_tokens, completion_tokens,
-        cost;                            /* recorded spending: numbers of prompt and completion tokens, and the cost */
-    double pending_tokens, pending_cost; /* maximum spending of all remaining attempts of the running calls */
-    int stopped;                         /* 1: the caller requested cancellation */
-    int spent;                           /* 1: the next call could exceed the spending limit */
-    int aborted;                         /* 1: an error affects all calls, so no further call is sent */
-    size_t first_failed;                 /* index in `open` of the first failed call, whose error is in err */
+    double prompt_tokens, completion_tokens, cost; /* recorded spending: numbers of tokens, and their cost */
+    double pending_tokens, pending_cost;           /* maximum spending of all remaining attempts of the running calls */
+    int stopped;                                   /* 1: the caller requested cancellation */
+    int spent;                                     /* 1: the next call could exceed the spending limit */
+    int aborted;                                   /* 1: an error affects all calls, so no further call is sent */
+    size_t first_failed;                           /* index in `open` of the first failed call, whose error is in err */
     aoe_error err;
 };
 

@@ -47,7 +47,7 @@ typedef struct aoei_collection {
     size_t n_repositories, repository_capacity;
     aoei_mention *mention; /* [n_mentions] mentions, owned */
     size_t n_mentions, mention_capacity;
-    char **page; /* [n_pages] cache keys of the responses that contain issues, owned, each owned */
+    char **page; /* [n_pages] cache keys of the responses that contain issues; array and elements owned */
     size_t n_pages, page_capacity;
     aoei_issue_refs refs;          /* workspace: references found in one text */
     aoei_buffer text, key;         /* workspace: a text, and the key by which texts are compared */

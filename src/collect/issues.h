@@ -44,14 +44,14 @@ typedef struct aoei_issues {
     size_t n_links, link_capacity;
     uint32_t *label; /* [n_labels] indices in label_name: the labels of the first issue, then of the second, ...; owned */
     size_t n_labels, label_capacity;
-    char **repo; /* [n_repos] names "owner/name", owned, each owned */
+    char **repo; /* [n_repos] names "owner/name"; array and elements owned */
     size_t n_repos, repo_capacity;
-    char **label_name; /* [n_names] names of labels, owned, each owned */
+    char **label_name; /* [n_names] names of labels; array and elements owned */
     size_t n_names, name_capacity;
     struct aoei_issue_key *key; /* [n_keys] repositories and GitHub numbers of issues, owned; a transferred issue has several */
     size_t n_keys, key_capacity;
     aoei_slots by_key, by_repo, by_label; /* hash tables of the elements of `key`, `repo` and `label_name` */
-    char **chunk;                         /* [n_chunks] chunks of memory for titles, owned, each owned */
+    char **chunk;                         /* [n_chunks] chunks of memory for titles; array and elements owned */
     size_t n_chunks, chunk_capacity;
     size_t chunk_left; /* unused bytes at the end of the last chunk */
     char *chunk_end;   /* address of the first unused byte of the last chunk */

@@ -61,8 +61,8 @@ static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file
     return n;
 }
 
-/* Reads the cosines [n, *pairs] of the first n seeds of c->seed_index, and the gold scores [*pairs]. The caller frees both
- * arrays (aoei_free), even if the function fails. */
+/* Reads the cosines of a configuration on an evaluation file for the first n seeds of c->seed_index, [n, *pairs], and the
+ * gold scores of the file, [*pairs]. The caller frees both arrays (aoei_free), even if the function fails. */
 static int load_cosines(const comparison *c, size_t configuration, size_t file, size_t n, double **cosines, double **gold,
                         size_t *pairs, aoe_error *err) {
     int code = 0;

@@ -121,8 +121,8 @@ static int is_empty_dir(const char *dir) {
     return n == 0;
 }
 
-/* Compares the settings in experiment.json with those of this call, or writes the file if it does not exist. path: path of
- * experiment.json. */
+/* If experiment.json exists, compares its settings with the settings of this call. Otherwise, writes the settings of this
+ * call to experiment.json. path: path of experiment.json. */
 static int open_settings(const char *path, const char *kind, const aoe_experiment_options *o, aoe_error *err) {
     json_t *before = NULL, *now = settings_of(kind, o);
     int code = now ? 0 : aoei_fail_nomem(err, 0);

@@ -51,7 +51,7 @@ static int compare_rows(const void *a, const void *b) {
     return (x->configuration > y->configuration) - (x->configuration < y->configuration);
 }
 
-/* Computes the statistics of the n scores of a row that are defined. defined: [n], workspace. */
+/* Computes the statistics of a row from those of its n scores that are not NaN. defined: [n] workspace. */
 static void compute_statistics(aoe_grid_row *row, size_t n, double *defined) {
     size_t count = 0;
     for (size_t s = 0; s < n; s++)

@@ -28,7 +28,7 @@ static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_
     return t;
 }
 
-/* Checks that the tensor of an adapter exists (t is not NULL), and its shape and type. */
+/* Checks that the tensor of an adapter exists (t is not NULL), and that its shape and type are correct. */
 static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot, const aoei_st_tensor *t,
                         aoe_error *err) {
     char name[256];

@@ -67,8 +67,8 @@ static int write_settings(const aoei_model_contents *m, const char *dir, aoe_err
 
 /* The tensors of the weights file. An entry is either a weight of the model or a copy of a tensor of the source files. */
 typedef struct tensor_list {
-    aoei_slot *slots;              /* [aoei_slot_count] descriptions of all slots of the model, owned */
-    aoei_st_entry *entries;        /* [n_entries] entries, owned; names borrowed from `slots` and the source files */
+    aoei_slot *slots;       /* [aoei_slot_count] descriptions of all slots of the model, owned */
+    aoei_st_entry *entries; /* [n_entries] tensors of the file; array owned, names borrowed from `slots` and the source files */
     const aoei_st_tensor **source; /* [n_entries] tensor to copy; NULL: the entry is a weight of the model; owned */
     size_t *slot_of;               /* [n_entries] slot of each weight; unused for copied tensors; owned */
     size_t n_entries;

@@ -31,8 +31,8 @@ void aoei_headers_free(aoei_headers *h); /* accepts a zeroed struct */
 int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, char **url);
 
 /* Returns the seconds to wait according to the Retry-After header, at most 31 days, or -1 if there is no valid header. If
- * the header is a date, the wait is measured from the Date header of the response, or from `now` (seconds since 1970) if
- * there is none. */
+ * the header is a date, the wait is measured from the Date header of the response. If the response has no Date header, the
+ * wait is measured from `now` (seconds since 1970). */
 int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now);
 
 /* The quota that a server reports in the x-ratelimit-* headers. A field is -1 if its header is missing or invalid. */

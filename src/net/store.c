@@ -137,8 +137,9 @@ static int read_number(aoei_store *s, const char *sql, int64_t *value) {
     return code;
 }
 
-/* Checks that the file is empty (sets *is_new to 1) or a cache of aoe (sets *is_new to 0); fails otherwise. It does not change
- * the file. It must run inside a transaction, so that its reads are consistent while another process creates the tables. */
+/* Sets *is_new to 1 if the file is empty, and to 0 if the file is a cache of aoe. Fails for any other file. The file is not
+ * changed. The caller must begin a transaction first, so that the reads are consistent while another process creates the
+ * tables. */
 static int identify(aoei_store *s, int *is_new, aoe_error *err) {
     int64_t id = 0, version = 0, objects = 0;
     int code = read_number(s, "PRAGMA application_id", &id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Output that is optionally compressed with gzip or zstd and passed to an aoe_write_fn; the inverse of stream.h. Equal input
- * gives equal compressed output.
+ * Compresses output with gzip or zstd, or not at all, and passes it to an aoe_write_fn. stream.h reads the written files. Equal
+ * input gives equal compressed output.
  */
 #ifndef AOEI_TABLE_COMPRESS_H
 #define AOEI_TABLE_COMPRESS_H
