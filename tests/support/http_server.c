@@ -256,7 +256,7 @@ static int send_head(const connection *c, const test_answer *a, int bodiless) {
     return rc;
 }
 
-/* Sends the answer. Returns -1 if the connection must be closed. */
+/* Sends the answer. Returns 0, or -1 if the connection must be closed. */
 static int send_answer(const connection *c, const test_request *q, const test_answer *a) {
     const int bodiless = a->status == 304 || a->status == 204;
     int rc = -1;
@@ -292,11 +292,12 @@ static const route *find_route(test_server *s, const test_request *q) {
     const route *r = s->routes;
     while (r && ((strcmp(r->method, "*") != 0 && strcmp(r->method, q->method) != 0) || fnmatch(r->pattern, q->path, 0) != 0))
         r = r->next;
-    pthread_mutex_unlock(&s->lock); /* routes are removed only when the server stops */
+    /* the route stays valid without the lock, because routes are removed only when the server stops */
+    pthread_mutex_unlock(&s->lock);
     return r;
 }
 
-/* Answers the request. Returns -1 if the connection must be closed. */
+/* Calls the handler and sends its answer. Returns 0, or -1 if the connection must be closed. */
 static int handle(const connection *c, test_request *q) {
     test_server *s = c->server;
     test_answer a = {.status = 200};
@@ -344,8 +345,8 @@ static int receive(const connection *c, inbox *in) {
     return 0;
 }
 
-/* Handles the request at the start of the inbox, whose request line and headers are the first `head` bytes. Returns -1 if it
- * is invalid or the connection must be closed. */
+/* Handles the request at the start of the inbox. Its request line and headers are the first `head` bytes. Returns -1 if the
+ * request is invalid or the connection must be closed. */
 static int take_request(const connection *c, inbox *in, size_t head) {
     char *text = need_copy(in->data, head); /* a copy, because the inbox may be reallocated */
     char *line_end = strstr(text, "\r\n"), *target = strchr(text, ' '), *version = target ? strchr(target + 1, ' ') : NULL;
@@ -551,7 +552,9 @@ int test_server_main(int argc, char **argv, void (*set_up)(test_server *s, int a
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before any thread exists, so that all threads inherit it */
+    /* signals are blocked before any thread is created, so that all threads inherit this and only the main thread receives
+     * them */
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
     test_server *s = test_server_start();
     if (argc > 2)
         test_server_log(s, argv[2]);

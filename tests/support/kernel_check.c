@@ -67,7 +67,7 @@ void kernel_each_tier(const char *op, kernel_tier_fn fn) {
         }
         current = r;
         r->runs++;
-        r->failed++; /* reset below; fn does not return if the test fails */
+        r->failed++; /* counted as failed until fn returns, because fn does not return if the test fails */
         fn(aoei_kernel_tables[r->tier]);
         r->failed--;
         current = NULL;

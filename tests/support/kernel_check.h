@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Helpers of the kernel tests: the list of kernels from kernels.def, so that no kernel is missed; operands with any
- * alignment and stride and canaries around and between their rows; outputs filled with NaN; and comparisons that fail
- * for NaN. Every random case is a pure function of the printed seed; set AOE_TEST_SEED to repeat it.
+ * Helpers of the kernel tests. They provide the list of kernels from kernels.def, so that no kernel is missed, and operands
+ * with any alignment and stride. Operands have canaries around them and between their rows, and outputs are filled with NaN.
+ * Comparisons fail for NaN. Every random case depends only on the printed seed; set AOE_TEST_SEED to repeat it.
  */
 #ifndef AOE_TESTS_KERNEL_CHECK_H
 #define AOE_TESTS_KERNEL_CHECK_H
@@ -16,21 +16,21 @@
 /* Unit roundoff of float32, 2^-24: the relative error of one rounding. */
 #define KERNEL_ROUNDOFF (1.0 / 16777216.0)
 
-/* Calls fn once for each tier that has its own kernel for `op`, that the CPU supports and that AOE_CPU allows. Fails if
- * there is no such tier. k contains the kernels of the tier. */
+/* Calls fn for each tier that has its own kernel for `op`, provided that the CPU supports the tier and AOE_CPU allows it. Fails
+ * if there is no such tier. k contains the kernels of the tier. */
 typedef void (*kernel_tier_fn)(const aoei_kernels *k);
 void kernel_each_tier(const char *op, kernel_tier_fn fn);
 /* Results of the tests so far for one kernel of kernels.def. */
 typedef struct kernel_record {
     const char *op; /* name of the operation; static */
     aoei_tier tier;
-    size_t runs;        /* runs by kernel_each_tier */
-    size_t failed;      /* runs that failed */
+    size_t runs;        /* number of times that kernel_each_tier called a test of this kernel */
+    size_t failed;      /* number of these calls in which the test failed */
     size_t comparisons; /* values that were compared with expected values */
     double worst;       /* largest error divided by its bound; 0 if all values were exact */
 } kernel_record;
 const kernel_record *kernel_records(size_t *n);
-/* Adds a comparison to the record of the kernel that kernel_each_tier is running; bound 0: the value must be exact. */
+/* Adds a comparison to the record of the kernel that kernel_each_tier is testing. If bound is 0, the value must be exact. */
 void kernel_compared(double error, double bound);
 /* Returns the tolerance of `op` in kernels.def; fails for an unknown op. */
 double kernel_tolerance(const char *op);
@@ -38,16 +38,17 @@ double kernel_tolerance(const char *op);
 /* Restricts kernel_each_tier to these ops; it skips all others. */
 void kernel_only(const char *const *ops, size_t n);
 
-/* Returns 0 if AOE_TEST_GUARDS=0: pages after arrays stay accessible, for CPU emulators whose masked accesses touch disabled
- * lanes. */
+/* Returns 0 if AOE_TEST_GUARDS=0, otherwise 1. If it is 0, the pages after arrays stay accessible. CPU emulators need this if
+ * their masked loads also read the disabled lanes. */
 int kernel_guards(void);
 uint64_t kernel_seed(void); /* returns AOE_TEST_SEED, or 1 if it is not set */
 /* Returns a random number generator for one test and prints its seed. */
 aoei_rng kernel_rng(const char *test);
 size_t kernel_size(aoei_rng *r, size_t low, size_t high); /* uniform in [low, high] */
 
-/* A matrix [rows, cols] inside a block whose other elements are canaries: before the matrix, between its rows and, for an
- * output, after it. An input ends where the block ends, so that a sanitizer detects over-reads. */
+/* A matrix [rows, cols] inside a block whose other elements are canaries. There are canaries before the matrix, between its
+ * rows and, if it is an output, after it. An input ends where the block ends, so that a sanitizer detects a read after its
+ * end. */
 typedef struct kernel_matrix {
     float *data; /* [rows, cols] */
     size_t rows, cols;
@@ -60,7 +61,8 @@ kernel_matrix kernel_input(aoei_rng *r, size_t rows, size_t cols);  /* uniform i
 kernel_matrix kernel_output(aoei_rng *r, size_t rows, size_t cols); /* filled with NaN; random stride and alignment */
 /* Fills the matrix with numbers uniform in [low, high). */
 void kernel_fill(kernel_matrix *m, aoei_rng *r, double low, double high);
-/* Fails if a canary has changed or, with `written`, if an element was not written. `what` names the matrix in the message. */
+/* Fails if a canary has changed. If `written` is set, also fails if an element of the matrix was not written. `what` names the
+ * matrix in the message. */
 void kernel_check_canaries(const kernel_matrix *m, const char *what, int written);
 void kernel_free(kernel_matrix *m);
 

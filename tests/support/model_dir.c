@@ -130,7 +130,7 @@ static void write_file(const char *dir, const char *name, const test_model_spec 
     free(path);
 }
 
-/* Adds a space of padding, so that every tensor of the file begins at an odd address. */
+/* Adds one space of padding to the header of the file, so that every tensor begins at an odd address. */
 static void shift(const char *dir) {
     size_t size;
     char *path = test_path(dir, "model.safetensors"), *data = test_read(path, &size), *moved = malloc(size + 1);

@@ -21,7 +21,8 @@ enum {
     TEST_TYPES = 2
 };
 
-/* Options of a model directory. With all fields zero, it is valid: float32, no prefix, one file, with a tokenizer. */
+/* Options of a model directory. If all fields are zero, the directory is valid: float32 weights in one file, tensor names
+ * without a prefix, and a tokenizer. */
 typedef struct test_model_spec {
     aoei_st_dtype dtype; /* type of every tensor */
     const char *mixed;   /* name (without prefix) of a tensor stored as F16 instead of dtype; NULL: none */
@@ -37,11 +38,11 @@ typedef struct test_model_spec {
     const char *config;    /* contents of config.json; NULL: test_config_json */
 } test_model_spec;
 
-/* Writes a model directory to dir, which must exist. spec NULL: all fields zero. */
+/* Writes a model directory to dir, which must exist. If spec is NULL, all options are zero. */
 void test_model_write(const char *dir, const test_model_spec *spec);
 /* Reads the configuration in test_config_json. */
 void test_model_config(aoei_encoder_config *c);
-/* Returns element i of the weight of a slot; the pooler's weight and bias are slots 1000 and 1001. */
+/* Returns element i of the weight of a slot. The weight and the bias of the pooler have the slot numbers 1000 and 1001. */
 float test_model_value(size_t slot, size_t i);
 
 /* The context of a test program with two threads, for cmocka_run_group_tests(tests, test_model_begin, test_model_end). */

@@ -134,8 +134,8 @@ AOEI_TARGET("avx512f,avx512vl,avx512bf16") static float pairwise_sum(float start
 }
 #endif
 
-/* Computes one element in the accumulation order and rounding of the tier. Returns 0 for bf16 in tier amx, whose order is
- * not implemented here. */
+/* Computes one element of the product with the accumulation order and the rounding of the tier. Returns 0 for bf16 in tier amx,
+ * because its order is implemented in gemm_bf16_amx_test.c. */
 static int expected_sum(const aoei_kernels *k, aoei_dtype type, float start, const terms *t, float *expected) {
     if (type == AOEI_BF16 && k->tier == AOEI_TIER_AMX)
         return 0;
@@ -213,14 +213,15 @@ static void *pack(const aoei_kernels *k, aoei_dtype type, const void *b, aoei_dt
     return packed;
 }
 
-/* Returns B packed as the case requires: from its own elements, or from float32 values that round to them. */
+/* Returns packed B. Depending on the case, packs the elements of B, or float32 values that round to them. */
 static void *pack_operand(const aoei_kernels *k, aoei_dtype type, const operand *b, const product_case *p) {
     if (p->packed == 1)
         return pack(k, type, b->m.data, type, b->row, b->col, p->K, p->N);
     const size_t n = b->m.rows ? (b->m.rows - 1) * b->m.ld + b->m.cols : 0;
     float *rounded_up = malloc((n + 1) * sizeof *rounded_up);
     assert_non_null(rounded_up);
-    for (size_t i = 0; i < n; i++) { /* changed by less than half a unit in the last place of bf16 */
+    /* each value is changed by less than half a unit in the last place of bf16, so that it rounds to the same bf16 value */
+    for (size_t i = 0; i < n; i++) {
         const float x = aoei_bf16_to_f32(((const aoei_bf16 *)b->m.data)[i]);
         rounded_up[i] = x * (1.0f + (float)(i % 7) * 0x1p-12f);
     }
@@ -369,7 +370,7 @@ void product_check(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, const pr
     free(packed);
 }
 
-/* Returns the case without combinations of options that kernels.h excludes. */
+/* Returns the case, in which combinations of options that kernels.h excludes are replaced by valid ones. */
 static product_case consistent(product_case p, aoei_dtype type) {
     if (type == AOEI_F32) {
         p.c_type = AOEI_F32;
@@ -486,7 +487,7 @@ static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix 
                                .residual_row = residual ? residual->ld : 0});
 }
 
-/* Asserts that got = round(sums + residual); residual may be NULL. */
+/* Asserts that each element of `got` is the rounded sum of the elements of sums and residual. residual may be NULL. */
 static void check_follows(const product_matrix *got, const product_matrix *sums, const product_matrix *residual,
                           const char *what) {
     for (size_t m = 0; m < got->rows; m++)
@@ -496,7 +497,8 @@ static void check_follows(const product_matrix *got, const product_matrix *sums,
         }
 }
 
-/* Computes the product in groups of `group` rows into C of type c_type; with in_place, C also holds the residual. */
+/* Computes the product in groups of `group` rows, and compares C of type c_type with the expected sums. If in_place is set, C
+ * also contains the residual. */
 static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, const product_matrix *sums, size_t group,
                          aoei_dtype c_type, int in_place) {
     const size_t M = sums->rows;
@@ -551,7 +553,8 @@ void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
     const layer l = {type, &x, &w, NULL};
     product_set(&x, 5, 3, NAN);
     product_set(&w, 70, 19, INFINITY);
-    multiply_part(k, &l, &c, 0, M, 0, K, 0, NULL); /* C contains NaN, which must not be read */
+    /* C contains NaN, but the product is not added to C, so the kernel must not read it */
+    multiply_part(k, &l, &c, 0, M, 0, K, 0, NULL);
     for (size_t m = 0; m < M; m++)
         for (size_t n = 0; n < N; n++) {
             const float v = product_get(&c, m, n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Checks of the matrix product kernels for both types. In all tiers except amx, each element of a plain product must
- * have the bits of the accumulation chain that docs/numerics.md defines; tests/kernels/gemm_bf16_amx_test.c tests the
- * chain of tier amx. In all tiers, it must also be within (K + 4) u sum |a||b| of the exact sum in double, times the
- * tolerance of kernels.def: one rounding for each step of the chain, and 4 for the remaining roundings (tier c and
- * native bf16 round a term twice). Products with an epilogue, packing, other layouts or other blocks of the same
- * operands must follow from those sums bit for bit.
+ * Checks of the matrix product kernels for both types. In all tiers except amx, each element of a plain product must have the
+ * bits of the accumulation chain that docs/numerics.md defines; tests/kernels/gemm_bf16_amx_test.c tests the chain of tier amx.
+ * In all tiers, the error of an element may be at most (K + 4) u sum |a||b| times the tolerance of kernels.def, where the exact
+ * sum is computed in double. This counts one rounding for each step of the chain and 4 for the remaining roundings (tier c and
+ * native bf16 round a term twice). The results of products with an epilogue, with packed operands, with other layouts, or
+ * computed in other blocks must follow from these sums bit for bit.
  */
 #ifndef AOE_TESTS_PRODUCT_CHECK_H
 #define AOE_TESTS_PRODUCT_CHECK_H
@@ -37,14 +37,14 @@ typedef struct product_case {
     size_t M, N, K;
     product_layout a_layout, b_layout;
     int packed;        /* 0: B is not packed; 1: packed; 2: packed from float32 (bf16 only) */
-    int accumulate;    /* 1: the product is added to C; C is float32, and the options below do not apply */
+    int accumulate;    /* 1: the product is added to C, which is float32; the options below then do not apply */
     aoei_dtype c_type; /* type of C; float32 for gemm_f32 */
     int scale, bias, pre;
     aoei_activation activation;
-    product_source gate, residual; /* not both PRODUCT_IS_C */
+    product_source gate, residual; /* sources of the gate and of the residual; at most one of them may be PRODUCT_IS_C */
 } product_case;
 
-/* Tests one product of gemm_f32 or gemm_bf16, as the type of the operands selects. */
+/* Tests one product. Uses gemm_f32 or gemm_bf16, depending on the type of the operands. */
 void product_check(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, const product_case *p);
 /* Returns a case with random layouts and options. */
 product_case product_random(aoei_rng *r, aoei_dtype type, size_t M, size_t N, size_t K);

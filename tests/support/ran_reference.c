@@ -102,8 +102,8 @@ static double swish(double x) {
     return x / (1 + exp(-x));
 }
 
-/* Returns x after dropout at a site of the layer: 0 or x / (1 - p). number: index of the row among the rows of the text at
- * this site. */
+/* Returns x after dropout at a site of the layer, which is 0 or x / (1 - p). number: index of the row of x among the rows of
+ * the text at this site. */
 static double dropped(const text_in_layer *p, double x, uint32_t site, size_t head, size_t number, size_t column) {
     const aoei_encoder_dropout *drop = p->r->drop;
     const double probability = !drop ? 0 : site == AOEI_RAN_SITE_ATTENTION ? drop->attention : drop->hidden;
@@ -121,7 +121,7 @@ static void drop_row(const text_in_layer *p, double *x, uint32_t site, size_t nu
         x[i] = dropped(p, x[i], site, 0, number, i);
 }
 
-/* y[out] = w x + b */
+/* Computes y[out] = w x + b. */
 static void linear(double *y, const double *x, const double *w, const double *b, size_t out, size_t in) {
     for (size_t o = 0; o < out; o++) {
         y[o] = b ? b[o] : 0;
@@ -130,14 +130,14 @@ static void linear(double *y, const double *x, const double *w, const double *b,
     }
 }
 
-/* y[out] = swish(w x + b) */
+/* Computes y[out] = swish(w x + b). */
 static void swish_linear(double *y, const double *x, double *const *w, size_t out, size_t in) {
     linear(y, x, w[0], w[1], out, in);
     for (size_t o = 0; o < out; o++)
         y[o] = swish(y[o]);
 }
 
-/* x = (x - mean) / divisor * gamma + beta; gamma and beta may be NULL. */
+/* Replaces x by (x - mean) / divisor * gamma + beta. gamma and beta may be NULL. */
 static void norm(const aoei_encoder_config *c, double *x, const double *gamma, const double *beta) {
     const size_t D = c->hidden;
     double mean = 0, square = 0, variance = 0;
@@ -152,7 +152,7 @@ static void norm(const aoei_encoder_config *c, double *x, const double *gamma, c
         x[i] = (x[i] - mean) / divisor * (gamma ? gamma[i] : 1) + (beta ? beta[i] : 0);
 }
 
-/* y += GLU(x); w: weight and bias of the linear half, weight and bias of the gate. */
+/* Adds GLU(x) to y. w contains the weight and bias of the linear half, then the weight and bias of the gate. */
 static void add_glu(const text_in_layer *p, double *y, const double *x, double *const *w) {
     const size_t D = p->r->config->hidden;
     double *t = doubles(D), *g = doubles(D);
@@ -176,7 +176,8 @@ static void rotate(const aoei_encoder_config *c, double *x, size_t position) {
         }
 }
 
-/* out[d] = attention of one query to n keys and values with row stride `row`; head < 0: without dropout. */
+/* Computes out[d], the attention of one query to n keys and values, whose row stride is `row`. If head is negative, there is no
+ * dropout. */
 static void attend(const text_in_layer *p, double *out, const double *q, const double *k, const double *v, size_t n, size_t row,
                    size_t d, int head, size_t number) {
     double *a = doubles(n), most = -INFINITY, sum = 0;
@@ -197,7 +198,7 @@ static void attend(const text_in_layer *p, double *out, const double *q, const d
     free(a);
 }
 
-/* u[n, D] = pMHSA(z[n, D]); number: index of the first row in the text. */
+/* Computes u[n, D] = pMHSA(z[n, D]), the attention in one window. number: index of the first row of z in the text. */
 static void window_attention(const text_in_layer *p, double *u, const double *z, size_t n, size_t number) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden, d = c->ran.head_size, H = c->heads * d;
@@ -223,7 +224,7 @@ static void window_attention(const text_in_layer *p, double *u, const double *z,
     free(heads);
 }
 
-/* x[L, D] = SelfAtt(x, s[n, D]). */
+/* Computes SelfAtt(x, s[n, D]), the attention of the tokens to the cells, and writes it to x[L, D]. */
 static void review(const text_in_layer *p, double *x, const double *s, size_t L, size_t n) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden;
@@ -260,8 +261,8 @@ static void next_cell(const text_in_layer *p, double *c, const double *s, size_t
         drop_row(p, c, AOEI_RAN_SITE_CELL, t);
 }
 
-/* Passes x[L, D] through a layer. c[D]: the initial cell on entry, the last cell on return; s[windows, D]: raw cells.
- * Returns the number of windows. */
+/* Computes a layer for x[L, D] in place. On entry, c[D] is the initial cell; on return, it is the last cell. Writes the cells
+ * before the review to s[windows, D]. Returns the number of windows. */
 static size_t layer(const text_in_layer *p, double *x, double *c, double *s, size_t L) {
     const size_t D = p->r->config->hidden;
     size_t *begin = calloc(L, sizeof *begin), *end = calloc(L, sizeof *end), number = 0;
@@ -313,7 +314,7 @@ void ran_reference_forward(ran_reference *r) {
         memcpy(r->first + begin * D, x, L * D * sizeof *x);
         for (size_t l = 0; l < r->config->layers; l++) {
             const text_in_layer p = {r, text, l, r->weights + aoei_slot_of_layer(r->config, l, 0)};
-            if (l == 0) { /* CellInit of zeros: the bias of its norm */
+            if (l == 0) { /* CellInit of a zero vector is the bias of its norm */
                 memcpy(cell, p.w[AOEI_RW_FIRST_CELL], D * sizeof *cell);
                 drop_row(&p, cell, AOEI_RAN_SITE_FIRST, 0);
             }

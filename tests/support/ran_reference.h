@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reference implementation of the Recurrent Attention Network in double precision, one text and one step at a time as
- * docs/ran.md defines it, for tests: forward pass with dropout masks by their definition, pooling, and the masked-LM
- * head. It shares no code with the encoder except the configuration and the order of the weights.
+ * Reference implementation of the Recurrent Attention Network in double precision, for tests. It computes one text and one step
+ * at a time, as docs/ran.md defines it: the forward pass with dropout masks by their definition, pooling, and the
+ * masked-language-model head. It shares no code with the encoder, except the configuration and the order of the weights.
  */
 #ifndef AOE_TESTS_RAN_REFERENCE_H
 #define AOE_TESTS_RAN_REFERENCE_H
@@ -27,15 +27,15 @@ void ran_reference_destroy(ran_reference *r);
 void ran_reference_forward(ran_reference *r);
 /* Writes the pooled vectors of the most recent forward pass to out[texts, D]. */
 void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out);
-/* Returns the summed cross entropy of n tokens of the most recent forward pass, with dropout before the head. */
+/* Returns the sum of the cross entropies of n tokens of the most recent forward pass. Dropout is applied before the head. */
 double ran_reference_mlm_loss(const ran_reference *r, const uint32_t *token, const int32_t *target, size_t n);
 
-/* Computes the windows of a text by the loop of the definition: window i is [begin[i], end[i]). Returns their number (at
- * most tokens). */
+/* Computes the windows of a text with the loop in the definition. Window i consists of the tokens [begin[i], end[i]). Returns
+ * the number of windows, which is at most the number of tokens. */
 size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t *begin, size_t *end);
 
 /* Returns a small configuration: hidden size 16, 2 layers, 2 heads of size 6, windows of 4 tokens, at least 2 tokens in the
- * last window, vocabulary of 30. */
+ * last window, and a vocabulary of 30 tokens. */
 aoei_encoder_config ran_tiny_config(void);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Guarded arrays for the kernel tests. An array ends at, or a few floats before, an inaccessible page and has
- * canaries around it. A read or write of one element outside the array is therefore detected even in code that
- * sanitizers do not instrument (masked vector loads). kernel_check.h has the tiers, the tolerances and random
- * matrices.
+ * Guarded arrays for the kernel tests. An array ends at an inaccessible page, or a few floats before it, and has canaries
+ * around it. A read or write outside the array is therefore detected even in code that sanitizers do not instrument (masked
+ * vector loads). kernel_check.h provides the tiers, the tolerances and random matrices.
  */
 #ifndef AOE_TESTS_SPAN_H
 #define AOE_TESTS_SPAN_H
@@ -29,8 +28,8 @@ test_span test_span_normal(size_t n, size_t slack, double sd, unsigned substream
 void test_span_check(const test_span *s); /* asserts that the canaries are unchanged */
 void test_span_free(test_span *s);        /* checks the canaries and frees the array */
 
-/* Asserts that |got - want| <= bound; if want is NaN or infinite, got must be so too. The message names `what`, the tier and
- * element i of n. */
+/* Asserts that |got - want| <= bound. If want is NaN or infinite, got must be the same value. The message contains `what`, the
+ * tier, n and i, the index of the element among n. */
 void test_value(float got, double want, double bound, const char *what, aoei_tier tier, size_t n, size_t i);
 /* Asserts that the arrays are bit-identical, except that any NaN equals any other. */
 void test_same_floats(const float *a, const float *b, size_t n);

@@ -14,7 +14,7 @@
 #include "base/dir.h"
 #include "base/path.h"
 
-/* Under the sanitizers, too, an allocation that is too large returns NULL instead of ending the program. */
+/* Under the sanitizers, too, malloc returns NULL if an allocation is too large. By default, it would end the program. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 const char *__asan_default_options(void) {

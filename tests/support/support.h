@@ -21,8 +21,8 @@
 #define TEST_SANITIZED 0
 #endif
 
-/* Creates a directory under $TMPDIR or /tmp and returns its path. test_dir_remove removes it with its contents and frees the
- * path. */
+/* Creates a temporary directory in $TMPDIR or /tmp and returns its path. test_dir_remove removes the directory with its
+ * contents and frees the path. */
 char *test_dir_create(void);
 void test_dir_remove(char *dir);
 
@@ -44,33 +44,33 @@ char *test_read(const char *path, size_t *size);
 /* Returns the number of entries of a directory without "." and ".."; fails if it cannot be read. */
 size_t test_count_entries(const char *dir);
 
-/* Returns the directory of the shared material: $AOE_SHARED, otherwise ../shared next to the repository, otherwise NULL.
- * Borrowed. */
+/* Returns the directory of the shared material. It is $AOE_SHARED if this is set, otherwise ../shared next to the repository.
+ * Returns NULL if neither exists. The caller must not free the result. */
 const char *test_shared(void);
 /* Returns a path below test_shared(); free() it. Returns NULL after printing "SKIP: ..." if it does not exist; then skip the
  * test:
  *     char *path = test_shared_path("golden/bert"); if (!path) skip(); */
 char *test_shared_path(const char *relative);
 
-/* Calls fn(arg) repeatedly with the 1st, 2nd, 3rd... allocation failing, until no allocation fails, and returns the number
- * of allocations. fn returns an AOE code, which must be AOE_ENOMEM if an allocation failed and 0 at the end; every block
- * must be freed each time. If `dense` is not 0, only some of the allocations after number `dense` fail: the steps grow by a
- * sixteenth. */
+/* Calls fn(arg) repeatedly, until no allocation fails, and returns the number of allocations. In call n, the n-th allocation
+ * fails. fn returns an AOE code, which must be AOE_ENOMEM if an allocation failed and 0 in the last call. fn must free every
+ * block in each call. If `dense` is not 0, only some of the allocations after number `dense` fail: the distance between them is
+ * a sixteenth of the number. */
 typedef int (*test_fn)(void *arg);
 uint64_t test_alloc_failures(test_fn fn, void *arg, uint64_t dense);
-/* Like test_alloc_failures, for work that publishes a file: after publication, a failure of the cleanup may be ignored. fn
- * checks the file if its code is 0. */
+/* Like test_alloc_failures, for a function that publishes a file. If an allocation fails in the clean-up after publication, fn
+ * may return 0; it must then check that the file is complete. */
 uint64_t test_alloc_failures_published(test_fn fn, void *arg, uint64_t dense);
 
-/* Like test_alloc_failures, with the 1st, 2nd, 3rd... I/O step of base/file.h failing with errnum. If a step failed, fn must
- * return AOE_ENOSPC for ENOSPC and AOE_EIO for other values. `after` (may be NULL) then checks the files on disk; code is
- * the return value of fn. */
+/* Like test_alloc_failures, but in call n the n-th I/O step of base/file.h fails with errnum. If a step failed, fn must return
+ * AOE_ENOSPC if errnum is ENOSPC, and AOE_EIO otherwise. After each call, `after` (may be NULL) checks the files on disk; its
+ * argument code is the return value of fn. */
 typedef void (*test_after_fn)(void *arg, int code);
 uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum);
 
-/* Fuzzing. A harness defines LLVMFuzzerTestOneInput and, if it needs preparation, LLVMFuzzerInitialize. It reports a failure
- * with abort(). tests/fuzz/driver.c runs it in `make check`, libFuzzer in `make fuzz`; both start from the files in
- * tests/fuzz/corpus/NAME. */
+/* Fuzzing. A harness defines LLVMFuzzerTestOneInput and, if it needs preparation, LLVMFuzzerInitialize. The harness calls
+ * abort() to report a failure. `make check` runs it with tests/fuzz/driver.c, and `make fuzz` with libFuzzer. Both start from
+ * the files in tests/fuzz/corpus/NAME. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Number of mutated inputs that the driver runs: 5000 unless a slow harness defines a smaller number. */
 extern const size_t fuzz_mutations;

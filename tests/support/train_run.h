@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Training runs for tests: a tiny model, a table of 22 pairs, a dev table, options of a run of 12 steps with
- * evaluations and checkpoints, and the events of the run.
+ * Training runs for tests. A training run has a tiny model, a table of 22 pairs, a dev table, and options for 12 steps with
+ * evaluations and checkpoints. It records the events that training reports.
  */
 #ifndef AOE_TESTS_TRAIN_RUN_H
 #define AOE_TESTS_TRAIN_RUN_H
@@ -18,24 +18,26 @@ typedef struct train_run {
     char *dir, *model, *data, *output; /* owned paths; output does not exist at first */
     aoe_pairs *dev;                    /* owned */
     aoe_train_options o;
-    aoe_train_data source; /* the element of o.data */
+    aoe_train_data source; /* data source for o.data, which points to it */
 
     aoe_train_event events[TRAIN_EVENTS]; /* events of all runs since `n` was last set to 0 */
     size_t n;
-    size_t evaluations;   /* evaluations since the field was last set to 0 */
-    const double *scores; /* scores that the evaluations return, indexed by `evaluations`; NULL: Spearman correlation on dev */
+    size_t evaluations; /* evaluations since the field was last set to 0 */
+    /* scores that the evaluations return, indexed by `evaluations`; if NULL, an evaluation returns the Spearman correlation on
+     * dev */
+    const double *scores;
     float probe[64][TRAIN_DIMS]; /* vector of a fixed text at each evaluation */
 
     int stop_kind;    /* kind of event (aoe_train_event_kind) that stops the run; -1: none */
     size_t stop_step; /* step of the event that stops the run */
-    int kill;         /* 1: the process kills itself with SIGKILL at this event instead of stopping */
+    int kill;         /* 1: at the event that would stop the run, the process kills itself with SIGKILL */
 } train_run;
 
 /* Prepares a run of tiny_defaults() with pooler and prefix: two epochs, batches of 4, checkpoints every 3 steps, evaluation
  * every 4 steps, learning rate 1e-3, float32. */
 void train_run_create(train_run *r);
 void train_run_destroy(train_run *r);
-/* Calls aoe_train with a new context. */
+/* Calls aoe_train with a new context of this number of threads. Returns its error code. */
 int train_run_go(train_run *r, size_t threads, aoe_error *err);
 /* Calls train_run_go and fails the test on an error. */
 void train_run_ok(train_run *r, size_t threads);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the AdamW optimizer over flat tensors: ten steps against double precision, segments with and without weight decay,
- * the update of packed weight copies, identical bits for any number of threads and any segment boundaries, zeroed gradients
- * after a step, and the sum of squares.
+ * Tests the AdamW optimizer over flat tensors. Ten steps are compared with double precision. Other tests cover segments with
+ * and without weight decay, the update of packed weight copies, gradients that are zero after a step, and the sum of squares.
+ * Results must be bit-identical for any number of threads and any segment boundaries.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -109,7 +109,8 @@ static void test_ranges(void **state) {
         }
 }
 
-/* Fills t = {value, gradient, m, v}, each [n], with standard normal numbers; the second moment v is non-negative. */
+/* Fills t = {value, gradient, m, v}, each [n], with standard normal numbers. The elements of v, the second moment, are made
+ * non-negative. */
 static void fill(aoei_tensor t[4], size_t n) {
     for (uint32_t i = 0; i < 4; i++)
         t[i] = test_tensor(1, n, 0, 1, i + 1);
@@ -152,8 +153,8 @@ static void test_range_across_blocks(void **state) {
     test_each_tier(range_across_blocks);
 }
 
-/* Weights of several shapes, whose row counts fill whole panels or leave a partial panel. Each is one segment, padded at its
- * end. */
+/* Weights of several shapes. The number of rows either fills whole panels or leaves a partial panel. Each weight is one
+ * segment, with padding at its end. */
 typedef struct weights {
     aoei_tensor view[5];            /* weight k: [shapes[k][0], shapes[k][1]] */
     aoei_adamw_segment segments[6]; /* one per weight, and one of 20000 elements without a weight */
@@ -162,8 +163,9 @@ typedef struct weights {
 
 static const size_t shapes[5][2] = {{1, 1}, {32, 7}, {33, 40}, {150, 37}, {64, 130}};
 
-/* Lays out the weights over value (NULL data: computes only the segments and the count). packed: 1: each weight gets an owned
- * packed copy of the given type, filled with 0xff bytes; free it with aoei_aligned_free. */
+/* Lays out the weights in the tensor value. If the data of value is NULL, only computes the segments and the count. If packed
+ * is 1, each weight gets an owned packed copy of the given type. The copy is filled with 0xff bytes; the caller frees it with
+ * aoei_aligned_free. */
 static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype type, int packed) {
     weights w;
     memset(&w, 0, sizeof w);
@@ -187,8 +189,8 @@ static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype 
     return w;
 }
 
-/* After a step, packed copies equal copies packed from the updated values, byte for byte. The values equal those of a step
- * without packed copies. */
+/* After a step, each packed copy must equal a copy packed from the updated values, byte for byte. The updated values must equal
+ * those of a step without packed copies. */
 static void repacked(const aoe_context *ctx, aoei_dtype type) {
     const aoei_tensor none = {0};
     const aoei_adamw o = {
@@ -269,7 +271,7 @@ static void test_threads(void **state) {
 }
 
 static void sum_of_squares(const aoe_context *ctx) {
-    /* none, one element, one full block, one element more, several blocks, and more blocks than partial sums */
+    /* no element, one element, one full block, one element more, several blocks, and more blocks than there are partial sums */
     static const size_t sizes[] = {0, 1, 16384, 16385, 100000, 256 * 16384 + 1};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         aoei_tensor t = test_tensor_poisoned(1, sizes[k], 0);

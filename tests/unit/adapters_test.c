@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests adapter directories (PEFT). Opening one merges the adapters into the base model and gives the bits of a merged
- * directory. Unmerged adapters give equal vectors up to rounding. Also tests every storage type of the base model, frozen
- * weights in bf16 and int8, how base model, tokenizer and settings are found, memory plans, and rejected inputs.
+ * Tests adapter directories (PEFT). Opening such a directory merges the adapters into the base model, which must give the same
+ * bits as a merged directory. Adapters that are not merged must give equal vectors up to rounding. Also tests every storage
+ * type of the base model, frozen weights in bf16 and int8, how the base model, the tokenizer and the settings are found, memory
+ * plans, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names of the
- * adapted layers, NULL: all. *base and *adapters: their paths, to free with remove_both. */
+ * adapted layers; NULL: all layers. The caller frees the two paths, *base and *adapters, with remove_both. */
 static void write_both(size_t kind, const char *targets, char **base, char **adapters) {
     tiny_model o = tiny_defaults();
     o.hidden = 32;
@@ -218,7 +219,8 @@ static void accepts_any_storage_type(void **state) {
                 const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)], f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
                 if (!packed) {
                     assert_int_equal(q.type, storage == AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
-                    assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32); /* the computation's type */
+                    /* this base model stores float32, which is converted to the type of the computation */
+                    assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32);
                     assert_int_equal(a->weights[AOEI_W_WORD].type, q.type);
                 }
                 assert_int_equal(packed, !q.data);
@@ -259,7 +261,8 @@ static void quantizes_frozen_weights(void **state) {
         o.dtype = (aoe_dtype)dtype;
         o.base = narrow;
         assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &unmerged, NULL), 0);
-        for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) { /* all but the gate projection, which BERT does not have */
+        /* BERT does not have the last of these layers, the gate projection */
+        for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) {
             const size_t slot = aoei_layer_slot(1, aoei_adapter_kind(kind));
             const aoei_tensor x = a->weights[slot], y = b->weights[slot];
             assert_true(x.type == AOEI_I8 && y.type == AOEI_I8);
@@ -322,8 +325,9 @@ static void finds_tokenizer_and_base(void **state) {
     free(base);
 }
 
-/* Rewrites the weights file of the adapter directory dir. Omits tensors whose name contains unused, adds a [2, 2] tensor
- * named extra, adds a column to tensors whose name contains misshapen, and sets all elements to value. NULL: no change. */
+/* Rewrites the weights file of the adapter directory dir. Omits tensors whose name contains `unused`, adds a [2, 2] tensor
+ * named `extra`, adds a column to tensors whose name contains `misshapen`, and sets all elements to `value`. An argument that
+ * is NULL changes nothing. */
 static void rewrite(const char *dir, const char *unused, const char *extra, const char *misshapen, float value) {
     char *path = test_path(dir, AOEI_PEFT_WEIGHTS);
     aoei_safetensors *f;
@@ -467,7 +471,8 @@ static void new_adapters_change_nothing(void **state) {
     remove_both(base, adapters);
 }
 
-/* Returns the bytes of all weights except adapters: converted weights and weights used directly from the mapped file. */
+/* Returns the number of bytes of all weights except the adapters. Counts converted weights and weights that are used directly
+ * from the mapped file. */
 static size_t frozen_bytes(const aoe_model *m) {
     const unsigned char *own = m->memory.converted;
     size_t bytes = m->memory.converted_bytes;
@@ -482,8 +487,8 @@ static size_t frozen_bytes(const aoe_model *m) {
     return bytes;
 }
 
-/* A memory plan for training equals the bytes of the opened weights and of the trained parameters. The plan of a shape equals
- * the plan of a model with that shape. */
+/* A memory plan for training must equal the bytes of the opened weights and of the trained parameters. The plan for a shape
+ * must equal the plan for a model with this shape. */
 static void plans_memory(void **state) {
     (void)state;
     char *base, *adapters, *made = test_path(test_dir, "made"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests aoe_annotate and aoe_score against a local chat server: rows from every kind of response, identical output for any
- * concurrency and despite server errors, reuse of cached responses, limits on tokens and cost, permanent failures, and API
- * keys, which must not appear in outputs, caches or messages.
+ * Tests aoe_annotate and aoe_score against a local chat server. The tests cover the rows for every kind of response, the reuse
+ * of cached responses, limits on tokens and on cost, and permanent failures. The output must be identical for any concurrency
+ * and despite server errors. API keys must not appear in outputs, caches or messages.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,10 +26,11 @@ typedef struct fixture {
     char api[64];
     aoe_chat_model model[MODELS];
     char *dir, *texts, *pairs, *cache; /* paths, owned; the cache does not exist at first */
-    const char *file;                  /* equal to texts; the only element of a.files */
+    const char *file;                  /* path of the input file, equal to texts; a.files points to it */
     char *out;                         /* output of the last run, NUL-terminated; capacity MAX_OUTPUT */
     size_t len;                        /* bytes in out */
-    size_t polls, stop_after; /* number of progress calls; number of responses after which progress cancels (0: never) */
+    /* number of progress calls; number of responses after which the progress callback cancels the run (0: never) */
+    size_t polls, stop_after;
     aoe_annotate_options a;
     aoe_annotate_result r;
     aoe_score_options s;
@@ -210,8 +211,8 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->err.message, "not a JSON object"));
 }
 
-/* With several models, copies of the input and sentences already returned by another model are dropped. Triplets use cached
- * responses. */
+/* With several models, the tool drops copies of the input, and sentences that another model has already returned. Triplets
+ * reuse cached responses. */
 static void ensemble(void **state) {
     fixture *b = *state;
     set_models(b, 4, "numbered", "json", "bullets", "stream");
@@ -346,7 +347,8 @@ static void limits(void **state) {
     free(want);
 }
 
-/* A malformed response is counted with its maximum cost, and is retried only while the limit allows another call. */
+/* A malformed response is counted with the maximum cost of a call. It is retried only as long as the limit allows another
+ * call. */
 static void malformed_responses_are_counted(void **state) {
     fixture *b = *state;
     double spent = 0;

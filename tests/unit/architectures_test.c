@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests model directories of architectures other than BERT: tensor names with and without a prefix, equal vectors after
- * saving and opening again, bf16 weights used without a float32 copy, bidirectional attention set by options and saved in
- * aoe.json, new models with random weights, and rejected settings.
+ * Tests model directories of architectures other than BERT. Covers tensor names with and without a prefix, equal vectors after
+ * saving and opening again, bf16 weights that are used without a float32 copy, bidirectional attention that options select and
+ * aoe.json stores, new models with random weights, and rejected settings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,8 +115,8 @@ static void saves_and_opens(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* With bf16 storage and bf16 computation, linear weights and embedding tables are not converted, and vectors have the bits of
- * a float32 copy. */
+/* With bf16 storage and bf16 computation, linear weights and embedding tables are used as stored. The vectors have the same
+ * bits as with a float32 copy of the weights. */
 static void keeps_bf16_as_stored(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the detection of the CPU tier against /proc/cpuinfo, the AOE_CPU variable, the number of CPUs under affinity and
- * cgroup limits, the clock and the peak memory.
+ * Tests the detection of the CPU tier against /proc/cpuinfo, and the AOE_CPU variable. Also tests the number of CPUs under
+ * affinity and cgroup limits, the clock, and the peak memory.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "base/cpu.h"
 #include "base/dir.h"
 
-/* Returns 1 if flags, a line of /proc/cpuinfo, contains all names. names: array that ends with NULL. */
+/* Returns 1 if `flags`, a line of /proc/cpuinfo, contains all of the names. The array `names` ends with NULL. */
 static int has_flags(const char *flags, const char *const *names) {
     for (; *names; names++) {
         char word[32];
@@ -134,7 +134,7 @@ static void test_cgroup(void **state) {
     char *file = test_path(root, "cgroup");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* no such file */
     free(test_write_text(root, "cgroup", "1:cpu:/old\n"));
-    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* version 1 only */
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* the file lists only a group of cgroup version 1 */
     free(test_write_text(root, "cgroup", "1:cpu:/old\n0::/a/b\n"));
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* no limit anywhere */
     set_quota(root, "a/b", "max 100000\n");
@@ -147,7 +147,7 @@ static void test_cgroup(void **state) {
     assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* at least 1 */
     free(test_write_text(root, "cgroup", "0::/\n"));
     set_quota(root, "", "300000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container, the group is the root group */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container, the group of the process is the root group */
     set_quota(root, "", "0 0\n");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
     free(file);

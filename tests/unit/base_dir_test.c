@@ -154,7 +154,7 @@ static void test_remove_tree_does_not_follow_links(void **state) {
     assert_int_equal(aoei_remove_tree(tree, NULL), 0);
     assert_int_equal(aoei_exists(tree), 0);
     assert_int_equal(aoei_exists(kept), 1);
-    assert_int_equal(aoei_remove_tree(with_slash, NULL), 0); /* removes the link, not its target */
+    assert_int_equal(aoei_remove_tree(with_slash, NULL), 0); /* removes the link, but not the directory to which it points */
     assert_int_equal(aoei_exists(link_to), 0);
     assert_int_equal(aoei_exists(kept), 1);
     char *const all[] = {outside, tree, link_in_tree, dangling, link_to, with_slash, kept};
@@ -162,7 +162,7 @@ static void test_remove_tree_does_not_follow_links(void **state) {
         free(all[i]);
 }
 
-/* Dangerous paths are rejected. The injected failure prevents any removal in case a path is not rejected. */
+/* Dangerous paths are rejected. A failure is injected, so that nothing is removed if the function wrongly accepts a path. */
 static void test_remove_tree_rejected_paths(void **state) {
     const char *dir = *state;
     char *dot = test_path(dir, "."), *up = test_path(dir, "sub/..");
@@ -240,7 +240,7 @@ static int write_directory(void *arg) {
     return code;
 }
 
-/* Asserts that the final directory is complete if it exists, and that it exists if code is 0. */
+/* Asserts that the final directory is complete if it exists. If code is 0, also asserts that it exists. */
 static void final_is_complete(void *arg, int code) {
     const char *dir = arg;
     char *final = test_path(dir, "sub/final"), *file = test_path(final, "file");

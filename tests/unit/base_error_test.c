@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests error messages and log messages: each is one line of valid UTF-8 that fits its buffer, and the reason at the end is
- * kept if the beginning is too long.
+ * Tests error messages and log messages. Each message must be one line of valid UTF-8 that fits in its buffer. If a message is
+ * too long, its end, which states the reason, must be kept.
  */
 #include <errno.h>
 #include <stdio.h>

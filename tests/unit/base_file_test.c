@@ -92,7 +92,7 @@ static void *feed(void *arg) {
     return NULL;
 }
 
-/* A pipe cannot be mapped and has no known size; both functions read it nevertheless. */
+/* A pipe cannot be mapped and has no known size. Mapping and reading must work nevertheless. */
 static void test_pipe(void **state) {
     fixture *f = *state;
     pthread_t thread;
@@ -133,7 +133,8 @@ static void test_read_file(void **state) {
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     aoei_free(data);
-    assert_int_equal(aoei_read_file(&data, &size, "/proc/self/status", 0, NULL), 0); /* stat reports size 0 */
+    /* stat reports the size 0 for this file, so the function must read it to its end */
+    assert_int_equal(aoei_read_file(&data, &size, "/proc/self/status", 0, NULL), 0);
     assert_true(size > 10 && strlen(data) == size);
     aoei_free(data);
     assert_int_equal(aoei_read_file(&data, &size, f->dir, 0, &err), AOE_EARG);
@@ -171,7 +172,8 @@ static void expect_link(const char *path, const char *want) {
     assert_string_equal(text, want);
 }
 
-/* Writing to a symbolic link replaces the file at the end of a chain of links, or creates it if it is missing. */
+/* Writing to a symbolic link follows the chain of links and replaces the file at its end. If this file is missing, it is
+ * created. */
 static void test_write_follows_links(void **state) {
     fixture *f = *state;
     char *sub = test_path(f->dir, "sub"), *middle = test_path(sub, "middle"), *target = test_path(sub, "target");
@@ -246,7 +248,7 @@ static void test_stale_temporary_files(void **state) {
     free(other);
 }
 
-/* A write beyond the file size limit is an error with a message, and no file remains. */
+/* Writing more than the file size limit allows is an error with a message. No file may remain. */
 static void test_file_size_limit(void **state) {
     fixture *f = *state;
     const pid_t pid = fork();
@@ -339,7 +341,7 @@ static void test_writer_abort(void **state) {
     expect_contents(f->path, "old");
 }
 
-/* A full disk: commit reports the error of a write to the stream that the caller did not check. */
+/* If the disk is full, commit must report the failed write, even if the caller did not check the stream for errors. */
 static void test_disk_full(void **state) {
     fixture *f = *state;
     if (access("/dev/full", W_OK) != 0) {
@@ -371,7 +373,8 @@ static int replace_file(void *arg) {
     return code;
 }
 
-/* Asserts that only the output exists, with the old or the new contents; with the new contents if code is 0. */
+/* Asserts that the output is the only file and has either the old or the new contents. If code is 0, the contents must be the
+ * new ones. */
 static void old_or_new_file(void *arg, int code) {
     fixture *f = arg;
     assert_int_equal(test_count_entries(f->dir), 1);
@@ -384,10 +387,10 @@ static void old_or_new_file(void *arg, int code) {
     free(got);
 }
 
-/* Asserts that the directory is empty or contains only the complete new file, and removes the file. */
+/* Asserts that the directory is empty or contains only the complete new file. Removes this file. */
 static void no_file_or_new_file(void *arg, int code) {
     fixture *f = arg;
-    if (code && aoei_exists(f->path)) /* only the last step may fail after the rename */
+    if (code && aoei_exists(f->path)) /* the file appeared despite the error, so only the step after the rename failed */
         expect_contents(f->path, new_text);
     assert_int_equal(test_count_entries(f->dir), aoei_exists(f->path));
     assert_true(code != 0 || aoei_exists(f->path));

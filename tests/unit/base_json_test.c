@@ -230,8 +230,8 @@ static int parse_only(void *arg) {
     return code;
 }
 
-/* Tokens of many lengths, so that the parser's buffer grows, and the allocation fails, at every byte of a token and at its
- * closing quote. */
+/* Parses tokens of many lengths, with the allocation failing when the parser's buffer grows. The lengths are chosen so that the
+ * buffer grows at every byte of a token, and at its closing quote. */
 static void test_long_tokens_without_memory(void **state) {
     (void)state;
     static const char *const forms[] = {"[\"%s\"]", "{\"%s\":1}", "[1.%s]", "[1.%se1,2]", "\"%s\\u00e9\""};

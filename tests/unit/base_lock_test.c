@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the directory lock: it has one holder at a time, also across processes, and is released when its process ends.
+ * Tests the directory lock. At most one caller holds it at a time, in the same process or in different ones, and it is released
+ * when its process ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,8 @@ static int lock_in_child(const char *dir) {
     assert_true(pid >= 0);
     if (pid == 0) {
         aoei_lock lock;
-        _exit(-aoei_lock_dir(&lock, dir, NULL)); /* the lock ends with the process: it is not unlocked here */
+        /* the child does not release the lock, because the lock ends with the process */
+        _exit(-aoei_lock_dir(&lock, dir, NULL));
     }
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -39,7 +41,7 @@ static void one_holder_at_a_time(void **state) {
     assert_int_equal(aoei_lock_dir(&second, dir, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run"));
     assert_int_equal(lock_in_child(dir), -AOE_EEXIST);
-    aoei_unlock(&second); /* not held: no effect */
+    aoei_unlock(&second); /* this lock is not held, so the call has no effect */
     assert_int_equal(lock_in_child(dir), -AOE_EEXIST);
     aoei_unlock(&lock);
     assert_int_equal(lock_in_child(dir), 0);

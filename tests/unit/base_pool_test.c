@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the thread pool: each task runs exactly once for any number of threads, no two threads use the same worker index at
- * once, and jobs may be nested, short and called from several threads. Creation may fail after some workers have started.
+ * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the same worker
+ * index at the same time. Jobs may be nested, short, and started by several threads. Creation may fail after some workers have
+ * started.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,8 +23,9 @@ typedef struct job {
     size_t n_tasks;
     _Atomic int runs[MAX_TASKS];   /* number of times each task ran */
     _Atomic int busy[MAX_WORKERS]; /* 1 while a thread runs a task with this worker index */
-    size_t scratch[MAX_WORKERS];   /* number of tasks per worker; not atomic, because each worker has its own */
-    _Atomic int wrong;             /* 1 if a worker index was out of range or used twice at once */
+    /* number of tasks that each worker ran; not atomic, because each worker writes only its own element */
+    size_t scratch[MAX_WORKERS];
+    _Atomic int wrong; /* 1 if a worker index was out of range or used twice at once */
 } job;
 
 static void count_task(void *arg, size_t task, size_t worker) {
@@ -76,8 +78,8 @@ static void add_squares(void *arg, size_t task, size_t worker) {
     *cell += task * task;
 }
 
-/* Many short jobs, each of which reads values that the previous job wrote: tests memory visibility, lost wake-ups and workers
- * that still run an earlier job. */
+/* Runs many short jobs, each of which reads values that the previous job wrote. Detects missing memory synchronization, lost
+ * wake-ups, and workers that still run an earlier job. */
 static void test_many_small_jobs(void **state) {
     (void)state;
     enum { JOBS = 20000, CELLS = 5 };
@@ -108,7 +110,7 @@ static void test_sleeping_workers(void **state) {
 }
 
 typedef struct meeting {
-    _Atomic size_t present; /* workers that have called meet */
+    _Atomic size_t present; /* number of workers that have called `meet` */
     size_t workers;         /* workers of the pool */
 } meeting;
 
@@ -196,7 +198,7 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
-/* Several threads run jobs in one pool, with one shared job structure: the jobs must not overlap. */
+/* Several threads run jobs in one pool and share one job structure, so the jobs must not overlap. */
 static void test_callers_are_serialized(void **state) {
     (void)state;
     static const size_t tasks[] = {1, 6};
@@ -249,7 +251,8 @@ static int create_pool(void *arg) {
     return code;
 }
 
-/* Each worker is one allocation, so that the failures stop the creation after 0, 1, 2, ... workers have started. */
+/* A worker is one allocation. Each repetition therefore stops the creation after another number of workers has started: 0, 1,
+ * 2, ... */
 static void test_creation_fails_half_way(void **state) {
     (void)state;
     size_t threads = 5;

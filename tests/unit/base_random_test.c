@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests Philox against the published known answers of Random123, and the random number generator based on it: its state can be
- * saved and restored, integers are unbiased, and moments and shuffles have the expected distribution.
+ * Tests Philox against the published known answers of Random123, and the random number generator that is based on it. The state
+ * can be saved and restored, integers are unbiased, and moments and shuffles have the expected distribution.
  */
 #include <math.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void test_saved_state_continues(void **state) {
     for (size_t i = 0; i < 11; i++)
         aoei_rng_normal(&a);
     aoei_rng_u32(&a);
-    /* field by field, as a checkpoint saves the state */
+    /* restores the state field by field, as a checkpoint does */
     b = (aoei_rng){.seed = a.seed, .index = a.index, .stream = a.stream, .substream = a.substream, .left = a.left};
     memcpy(b.word, a.word, sizeof b.word);
     for (size_t i = 0; i < 100; i++) {

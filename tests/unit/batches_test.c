@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests loading of examples and planning of the batches of an epoch: pairs, positives and triplets from files, rejected files,
- * the number of times that each example is used according to its weight, no duplicate text in a batch with in-batch negatives,
- * random choice among alternative texts, and equal plans for equal seeds.
+ * Tests the loading of examples and the planning of the batches of an epoch. Examples are pairs, positives and triplets from
+ * files; invalid files are rejected. Each example must be used as often as its weight specifies, and a batch with in-batch
+ * negatives must not contain a text twice. Alternative texts are chosen at random, and equal seeds give equal plans.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,8 +185,8 @@ static void test_weights(void **state) {
     free(path);
 }
 
-/* Only 3 different positives: each batch contains at most 3 examples, and examples that do not fit are considered
- * again for the next batch. */
+/* There are only 3 different positives, so each batch contains at most 3 examples. An example that does not fit in a batch is
+ * considered again for the next one. */
 static void test_few_classes(void **state) {
     (void)state;
     enum { N = 4000, CLASSES = 3 };
