@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests the benchmark: rejected options, defaults, consistency of the reported figures, and several architectures.
+ * Tests the benchmark: which options are rejected, the defaults, whether the reported figures are consistent, and several
+ * architectures.
  */
 #include <math.h>
 #include <string.h>
@@ -66,7 +67,8 @@ static void test_options(void **state) {
     expect_rejected(&o, AOE_EARG, "even embedding size");
 }
 
-/* Returns the floating-point operations of one forward pass: 2 * tokens * weights of the linear layers + attention matmuls. */
+/* Returns the number of floating-point operations of one forward pass. It is 2 * tokens * (number of weights of the linear
+ * layers), plus the operations of the matmuls in attention. */
 static double operations(const aoe_shape *s, const size_t *lengths, size_t texts) {
     double sum = 0;
     for (size_t i = 0; i < texts; i++) {
@@ -76,7 +78,8 @@ static double operations(const aoe_shape *s, const size_t *lengths, size_t texts
     return sum * (double)s->layers;
 }
 
-/* Runs the benchmark and checks its figures. lengths: tokens of the 4 texts, NULL: 8 each. tokens: their sum. */
+/* Runs the benchmark and checks its figures. lengths: number of tokens of each of the 4 texts; NULL: 8 tokens each. tokens: sum
+ * of the lengths. */
 static void check(aoe_dtype dtype, aoe_bench_mode mode, const size_t *lengths, size_t tokens) {
     aoe_bench_options o = tiny_options();
     static const size_t equal[] = {8, 8, 8, 8};
@@ -135,7 +138,7 @@ static void test_defaults(void **state) {
     assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && o.mode == AOE_BENCH_INFER && !o.lengths && o.seed == 42);
 }
 
-/* Architectures other than BERT, and a shape with so many weights that only one layer is timed. */
+/* Tests architectures other than BERT, and a shape with so many weights that the benchmark times only one layer. */
 static void test_architectures(void **state) {
     (void)state;
     static const char *const types[] = {"roberta", "llama", "qwen2"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the evaluations of binary pairs and of triplets with vectors on a circle: metrics against values computed by hand,
- * labels, several files, counts of rows and texts, and rejected inputs.
+ * Tests the evaluations of binary pairs and of triplets with vectors on a circle. Metrics are compared with values computed by
+ * hand. Other tests cover labels, several files, counts of rows and of texts, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -50,12 +50,13 @@ static int run_triplets(reports *r, circle *c, const char *const *paths, size_t 
 }
 
 static void near(double got, double want, const char *what) {
-    if (!(fabs(got - want) < 1e-6)) /* cosines of float32 vectors */
+    if (!(fabs(got - want) < 1e-6)) /* the cosines of float32 vectors have rounding errors */
         fail_msg("%s: expected %.17g, found %.17g", what, want, got);
 }
 
-/* The columns of QNLI, with labels 1 1 0 1 0 at angles 10 20 30 40 50. Accuracy is 4/5 if the threshold includes angles up to
- * 20 or up to 40; the higher threshold is chosen. F1 is best up to 40: recall 3/3, precision 3/4. */
+/* The columns are those of QNLI. The labels are 1 1 0 1 0, and the angles are 10 20 30 40 50. Accuracy is 4/5 if the threshold
+ * accepts angles up to 20 or up to 40; the higher of these two thresholds is chosen. F1 is best if the threshold accepts angles
+ * up to 40: recall 3/3, precision 3/4. */
 static void test_pairs_by_hand(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "qnli.tsv",
@@ -106,7 +107,8 @@ static void test_labels(void **state) {
     o.positive_from = 4;
     assert_int_equal(run_pairs(&r, paths, 1, &o, NULL), 0);
     assert_int_equal(r.pairs[0].metrics.positives, 1);
-    near(r.pairs[0].spearman, 0.5, "spearman"); /* uses the labels, not the classes: ranks 3 2 1 and 2 3 1 */
+    /* the ranks of the labels, 3 2 1, are compared with 2 3 1; the two classes are not used */
+    near(r.pairs[0].spearman, 0.5, "spearman");
     assert_int_equal(run_pairs(&r, paths, 0, &o, &err), AOE_EARG);
     free(path);
 }
@@ -126,7 +128,8 @@ static void test_triplets_by_hand(void **state) {
     assert_string_equal(r.name[0], "triplets.tsv");
     assert_int_equal(r.triplets[0].triplets, 4);
     assert_int_equal(r.triplets[0].empty, 1);
-    assert_int_equal(c.texts, 8); /* 0, 10, 20, 40, 30, 5, 7 and the empty text, each embedded once */
+    /* the distinct texts are 0, 10, 20, 40, 30, 5, 7 and the empty text; each of them is embedded once */
+    assert_int_equal(c.texts, 8);
     near(r.triplets[0].accuracy, 0.5, "accuracy");
     near(r.triplets[0].ties, 0.25, "ties");
     double positive = 1, negative = cos(7 * CIRCLE_RADIANS);

@@ -108,8 +108,8 @@ static void truncate_file(const train_run *r, const char *name) {
     free(data);
 }
 
-/* If the newest checkpoint is truncated, the run resumes from the previous one and gives the result of an uninterrupted run.
- * If there is no previous checkpoint, the message names the directory to delete. */
+/* If the newest checkpoint is truncated, the run resumes from the previous one, and its result is that of an uninterrupted run.
+ * If there is no previous checkpoint, the message names the directory that must be deleted. */
 static void test_truncated(void **state) {
     (void)state;
     static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "trainer.json", "config.json"};
@@ -152,8 +152,8 @@ static void test_truncated(void **state) {
     train_run_destroy(&r);
 }
 
-/* Replaces a file of checkpoint step-7 by content (NULL: removes it), asserts that resuming fails with this code and a message
- * that contains the file's name and part, and restores the file. */
+/* Replaces a file of the checkpoint step-7 by `content`, or removes it if content is NULL. Asserts that resuming then fails
+ * with this code and a message that contains the name of the file and `part`. Restores the file. */
 static void expect_damage(train_run *r, const char *file, const char *content, size_t size, int code, const char *part) {
     char name[128];
     aoe_error err = {0};

@@ -17,7 +17,7 @@ static void check(float v) {
         fail_msg("%a: expected \"%s\", found \"%s\" (length %zu)", (double)v, want, got, n);
 }
 
-/* Checks v, its 199 neighbors on either side, and their negatives. */
+/* Checks v, the 199 floats next to it in both directions, and the negatives of all these numbers. */
 static void check_around(float v) {
     float below = v, above = v;
     for (int i = 0; i < 200; i++) {
@@ -43,7 +43,8 @@ static void edges(void **state) {
         check_around(ldexpf(1, e));
 }
 
-/* Ties in rounding to nine digits: odd multiples of powers of 1/2 have finite decimals that end in 5. */
+/* Tests ties in rounding to nine digits. Odd multiples of powers of 1/2 have finite decimal expansions that end in 5, so some
+ * of them are exactly halfway between two results. */
 static void ties(void **state) {
     (void)state;
     for (int e = -24; e <= 6; e++)

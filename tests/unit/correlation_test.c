@@ -20,7 +20,8 @@ static void near(double got, double want) {
 }
 
 static void pearson_by_hand(void **state) {
-    /* deviations -1.5 -.5 .5 1.5 and -1 -2 2 1: products sum to 5, squares to 5 and 10: 5 / sqrt(50) */
+    /* the deviations are -1.5 -.5 .5 1.5 and -1 -2 2 1; the sum of their products is 5, and the sums of their squares are 5 and
+     * 10, which gives 5 / sqrt(50) */
     const double x[] = {1, 2, 3, 4}, y[] = {2, 1, 5, 4};
     const double up[] = {10, 20, 30, 40}, down[] = {8, 6, 4, 2};
     (void)state;
@@ -54,9 +55,11 @@ static void spearman_by_hand(void **state) {
 }
 
 static void spearman_with_ties(void **state) {
-    /* ranks 1 2.5 2.5 4 against 1 2 3 4: deviations -1.5 0 0 1.5 and -1.5 -.5 .5 1.5: 4.5 / sqrt(4.5 * 5) */
+    /* the ranks are 1 2.5 2.5 4 and 1 2 3 4; the deviations are -1.5 0 0 1.5 and -1.5 -.5 .5 1.5, which gives 4.5 / sqrt(4.5 *
+     * 5) */
     const double x[] = {1, 2, 2, 3}, y[] = {1, 2, 3, 4};
-    /* both sides tied: ranks 1.5 1.5 3.5 3.5 and 1 3 3 3: deviations -1 -1 1 1 and -1.5 .5 .5 .5: 2 / sqrt(4 * 3) */
+    /* both sides have ties: the ranks are 1.5 1.5 3.5 3.5 and 1 3 3 3; the deviations are -1 -1 1 1 and -1.5 .5 .5 .5, which
+     * gives 2 / sqrt(4 * 3) */
     const double a[] = {0, 0, 1, 1}, b[] = {-1, 5, 5, 5};
     (void)state;
     near(aoe_spearman(x, y, 4), 4.5 / sqrt(4.5 * 5.0));
@@ -75,7 +78,8 @@ static void ranks_are_averages(void **state) {
         assert_true(rank[i] == want[i]);
 }
 
-/* The sum of n values 0.1 is not n * 0.1, so that a constant must be detected by comparing values, not by zero deviations. */
+/* Constant values have no correlation. The sum of n values 0.1 is not exactly n * 0.1, so the function must detect a constant
+ * by comparing the values; the computed deviations are not zero. */
 static void undefined_is_nan(void **state) {
     const double x[] = {1, 2, 3}, constant[] = {0.1, 0.1, 0.1}, broken[] = {1, NAN, 3}, infinite[] = {1, INFINITY, 3};
     (void)state;
@@ -84,7 +88,7 @@ static void undefined_is_nan(void **state) {
     assert_true(isnan(aoe_pearson(x, broken, 3)) && isnan(aoe_pearson(broken, x, 3)));
     assert_true(isnan(aoe_spearman(x, broken, 3)) && isnan(aoe_spearman(broken, x, 3)));
     assert_true(isnan(aoe_pearson(x, infinite, 3)));
-    near(aoe_spearman(x, infinite, 3), 0.5); /* infinite values have ranks: here 1 3 2 */
+    near(aoe_spearman(x, infinite, 3), 0.5); /* infinite values have ranks: the ranks are 1 3 2 */
     assert_true(isnan(aoe_pearson(x, x, 1)) && isnan(aoe_spearman(x, x, 1)));
     assert_true(isnan(aoe_pearson(x, x, 0)) && isnan(aoe_spearman(x, x, 0)));
 }
@@ -97,7 +101,7 @@ static void offset_keeps_precision(void **state) {
     for (size_t i = 0; i < 500; i++) {
         x[i] = (double)aoei_rng_below(&rng, 1u << 20);
         y[i] = x[i] + (double)aoei_rng_below(&rng, 1u << 20);
-        shifted_x[i] = x[i] + 0x1p50; /* exact: integers below 2^53 */
+        shifted_x[i] = x[i] + 0x1p50; /* the sum is exact, because both summands are integers below 2^53 */
         shifted_y[i] = y[i] - 0x1p50;
     }
     double r = aoe_pearson(x, y, 500);

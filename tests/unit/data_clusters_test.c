@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests clusters (disjoint sets) against a simple reference, and their split into parts: given ratios, determinism for a seed,
- * one very large cluster, and speed for many items.
+ * Tests clusters (disjoint sets) against a simple reference. Also tests how clusters are split into parts: the given ratios,
+ * equal results for equal seeds, one very large cluster, and the speed for many items.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void test_numbers(void **state) {
     aoei_clusters_free(&c);
 }
 
-/* Compares random joins with a reference that relabels all items of a joined cluster. */
+/* Joins random items and compares the clusters with a reference, which relabels all items of a cluster when it is joined. */
 static void test_reference(void **state) {
     (void)state;
     enum { N = 300, JOINS = 200 };
@@ -88,7 +88,8 @@ static void test_split(void **state) {
     assert_memory_not_equal(part, other, sizeof part);
     sizes_of(part, weight, N, size, 4);
     assert_int_equal(size[2], 0);
-    for (size_t p = 0; p < 4; p++) /* enough clusters of one row to meet the ratios up to one row */
+    /* there are enough clusters of one row, so each part differs from its ratio by at most one row */
+    for (size_t p = 0; p < 4; p++)
         assert_true(fabs((double)size[p] - ratio[p] / 100 * (double)total) <= 1);
     for (size_t p = 0; p < 4; p++) { /* large clusters are in every part with a positive ratio */
         size_t heavy = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_data_convert: round trips between formats, also compressed ones, values that a format cannot represent, selected
- * and renamed columns, and conversion between pairs, positives and triplets.
+ * Tests aoe_data_convert. Covers round trips between formats (also compressed ones), values that a format cannot represent,
+ * selected and renamed columns, and conversion between pairs, positives and triplets.
  */
 #include <math.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ static void expect_error(const char *name, const char *text, aoe_data_convert_op
     free(path);
 }
 
-/* Converts a file to each of the n names in turn and then back to its own format; asserts that its bytes are restored. */
+/* Converts a file to each of the n names in turn, and then back to the file's own format. Asserts that this restores the bytes
+ * of the file. */
 static void round_trip(const char *name, const char *text, const char *const *names, size_t n) {
     char *path = test_write_text(test_dir, name, text);
     for (size_t i = 0; i < n; i++) {
@@ -190,7 +191,7 @@ static void test_triplets_of_nli(void **state) {
     aoei_buffer again = convert(path, o, NULL);
     assert_string_equal(out.data, again.data);
     assert_int_equal(r.written, 2);
-    assert_true(r.unused == 3 || r.unused == 4); /* q, P and the rows of c1 to c3 that were not drawn */
+    assert_true(r.unused == 3 || r.unused == 4); /* q, P, and those rows of c1 to c3 that were not drawn are unused */
     assert_non_null(strstr(out.data, "p\te1\tc"));
     assert_non_null(strstr(out.data, "p\te2\tc"));
     aoei_buffer_free(&out);
@@ -287,7 +288,8 @@ static int convert_once(void *arg) {
     o.user = &out;
     int code = aoe_data_convert(path, &o, NULL, &err);
     if (code == AOE_ECANCELLED && out.failed)
-        code = AOE_ENOMEM; /* the failed allocation was in the test's own buffer */
+        /* the callback cancelled the conversion because an allocation in the buffer of the test failed */
+        code = AOE_ENOMEM;
     aoei_buffer_free(&out);
     free(path);
     return code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests near duplicates: the join against a comparison of all pairs for several thresholds, the splitting of texts into words,
- * and failed allocations.
+ * Tests the search for near duplicates. For several thresholds, it is compared with a comparison of all pairs. Other tests
+ * cover the splitting of texts into words, and failed allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 enum { TEXTS = 220, WORDS = 9, VOCABULARY = 24 };
 
-/* Adds TEXTS distinct texts of at most WORDS words of a small vocabulary. mask[i]: bit set of the words of text i. */
+/* Adds TEXTS distinct texts, each of which consists of at most WORDS different words of a small vocabulary. mask[i]: bit set of
+ * the words of text i. */
 static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
     aoei_rng rng;
     aoei_rng_init(&rng, seed, AOEI_STREAM_TEST, 0);
@@ -23,7 +24,8 @@ static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
         mask[i] = 0;
         for (size_t k = 0; k < n; k++) {
             const uint32_t a = aoei_rng_below(&rng, VOCABULARY), b = aoei_rng_below(&rng, VOCABULARY);
-            const uint32_t word = a < b ? a : b; /* makes some words rarer */
+            /* the smaller of two random numbers, so that words with large numbers are rarer */
+            const uint32_t word = a < b ? a : b;
             const size_t len = strlen(text);
             snprintf(text + len, sizeof text - len, "%s%c%u", k % 2 ? ", " : " ", k % 3 ? 'w' : 'W', word);
             mask[i] |= 1u << word;

@@ -86,7 +86,7 @@ static void test_numbers(void **state) {
 static void test_numbers_ignore_the_locale(void **state) {
     (void)state;
     const char *names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
-    for (size_t i = 0; i < 3; i++) { /* locales that are not installed are skipped */
+    for (size_t i = 0; i < 3; i++) { /* repeats the test for every locale that is installed */
         if (!setlocale(LC_ALL, names[i]))
             continue;
         double value = 0;
@@ -115,7 +115,8 @@ static void test_label_names(void **state) {
     (void)state;
     aoe_pairs *p = load("nli.tsv", nli, NULL);
     assert_int_equal(aoe_pairs_count(p), 3);
-    assert_int_equal(aoe_pairs_dropped(p), 1); /* dropped by its label before its empty texts are checked */
+    /* the row is dropped because of its label, before its texts are checked, so empty texts are not an error */
+    assert_int_equal(aoe_pairs_dropped(p), 1);
     expect_pair(p, 0, "a", "b", 1, 2);
     expect_pair(p, 1, "e", "f", 0, 4);
     expect_pair(p, 2, "g", "h", 0, 5);
@@ -276,7 +277,7 @@ static void test_compressed(void **state) {
     free(gz);
 }
 
-/* More rows than fit in one chunk of memory, and a text larger than a chunk. */
+/* Tests more rows than fit in one chunk of memory, and a text that is larger than a chunk. */
 static void test_many_and_large(void **state) {
     (void)state;
     enum { ROWS = 50000, LONG = 3000000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests byte streams and lines: compression formats, concatenated, truncated and corrupt files, line ends, byte order marks and
- * invalid UTF-8.
+ * Tests byte streams and lines. Covers compression formats; concatenated, truncated and corrupt files; line ends; byte order
+ * marks; and invalid UTF-8.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "table/lines.h"
 #include "table/stream.h"
 
-/* Reads the file to its end, at most `step` bytes per call. Returns 0 or an error code. *out: the bytes read, to free. */
+/* Reads the file to its end, with at most `step` bytes per call. Returns 0 or an error code. *out: the bytes that were read,
+ * which the caller frees. */
 static int read_all(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {
     aoei_stream *s;
     *out = NULL;
@@ -132,7 +133,8 @@ static void test_concatenated(void **state) {
     free(path);
 }
 
-/* Truncating a compressed file at any byte is an error, except at the boundary of its two parts. */
+/* Asserts that a compressed file that is truncated at any byte gives an error, except if it is truncated at the boundary of its
+ * two parts. */
 static void check_truncation(compress_fn compress, const char *name, const char *codec) {
     size_t size, first;
     free(compress("hello ", 6, &first));
@@ -203,7 +205,7 @@ static aoei_lines *lines_of(const char *name, const char *data, size_t size) {
     return l;
 }
 
-/* Asserts that the next line has this text, eol bytes of line end, this line number and this byte offset. */
+/* Asserts that the next line has this text, this line number and this byte offset. eol: number of bytes of its line end. */
 static void expect_line(aoei_lines *l, const char *text, size_t len, size_t eol, size_t number, size_t offset) {
     aoe_error err = {0};
     aoei_line line;

@@ -128,7 +128,8 @@ static void test_csv_bad_quotes(void **state) {
     expect_row(t, 6, "3|4");
     aoe_error err = {0};
     aoei_row row;
-    assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT); /* an error, not a bad row: the end of the row is unknown */
+    /* this is an error and not only a bad row, because the reader does not know where the row ends */
+    assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT);
     assert_string_equal(err.message + strlen(test_dir) + 1,
                         "q.csv:7:3: the quoted field that begins here is never closed; add the closing quote");
     aoei_table_close(t);
@@ -210,7 +211,8 @@ static void test_delimiters(void **state) {
     } cases[] = {{"s.csv", "a;b;c\nx, y;\"1;2\";z\n", 0, 2, "x, y|1;2|z"},
                  {"t.csv", "a\tb\tc\nx\t\"1\t2\"\tz\n", 0, 2, "x|1\t2|z"},
                  {"p.csv", "a|b|c\nx|y|z\n", 0, 2, "x|y|z"},
-                 {"o.csv", "a;1,b;2\nx;y,z\n", 0, 2, "x;y|z"}, /* the format's own delimiter has priority */
+                 /* the delimiter of the format has priority over other delimiters that occur in the header */
+                 {"o.csv", "a;1,b;2\nx;y,z\n", 0, 2, "x;y|z"},
                  {"q.csv", "\"a,1\";b\nx;\"y\"\n", 0, 2, "x|y"},
                  {"one.csv", "a\nx;y\n", 0, 2, "x;y"},
                  {"c.tsv", "a,b\n\"x,y\",z\n", 0, 2, "x,y|z"},
@@ -230,7 +232,8 @@ static void test_delimiters(void **state) {
     }
 }
 
-/* Names without a known extension, as of pipes, need options.input_format, which also overrides an extension. */
+/* A name without a known extension, such as that of a pipe, needs options.input_format. This option also overrides the
+ * extension of a name. */
 static void test_given_format(void **state) {
     static const aoe_table_options jsonl = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_JSONL},
                                    csv = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV},
@@ -259,8 +262,8 @@ static void expect_open_error(const char *name, const char *data, size_t size, i
     free(path);
 }
 
-/* The columns are the keys of the first valid row. Bad rows before it are returned first, like other bad rows; at most 100 may
- * precede it. */
+/* The columns are the keys of the first valid row. If there are bad rows before it, they are returned first, as bad rows. There
+ * may be at most 100 of them. */
 static void test_jsonl_bad_first_rows(void **state) {
     (void)state;
     static const char text[] = "[\n\n{\"a\": \n{\"a\": \"x\", \"b\": 1}\n]\n{\"a\": \"y\", \"b\": 2}\n";
@@ -325,7 +328,8 @@ static void test_open_errors(void **state) {
     assert_int_equal(aoei_table_format_of(&format, "tsv.gz", NULL), AOE_EARG);
 }
 
-/* Asserts that selecting the columns for this kind of examples selects the columns want, whose names are joined by '|'. */
+/* Asserts which columns of a table with this header are selected for this kind of examples. want: the names of the expected
+ * columns, joined by '|'. */
 static void expect_columns(const char *header, aoe_example_kind kind, const char *columns, const char *want) {
     aoe_error err = {0};
     aoei_table *t = open_table("columns.tsv", header, strlen(header));
@@ -350,7 +354,7 @@ static void test_recognized_columns(void **state) {
     expect_columns("label\tquestion\tsentence\tindex\n", AOE_EXAMPLES_PAIRS, NULL, "question|sentence|label");
     expect_columns("label\tcontext\thypothesis\tsubset\n", AOE_EXAMPLES_PAIRS, NULL, "context|hypothesis|label");
     expect_columns("similarity\tsentence2\tsentence1\n", AOE_EXAMPLES_PAIRS, NULL, "sentence1|sentence2|similarity");
-    /* the documented order of names decides, not the order of columns in the file */
+    /* the first name in the documented order is selected, regardless of the order of the columns in the file */
     expect_columns("similarity\tscore\tlabel\tsentence1\tsentence2\ttext1\ttext2\n", AOE_EXAMPLES_PAIRS, NULL,
                    "text1|text2|label");
     expect_columns("context\tquestion\tsentence\tscore\n", AOE_EXAMPLES_PAIRS, NULL, "question|sentence|score");
@@ -360,7 +364,7 @@ static void test_recognized_columns(void **state) {
     expect_columns("id\ttext\n", AOE_EXAMPLES_TEXTS, NULL, "text");
 }
 
-/* Exact matches of any recognized name have priority; otherwise case is ignored. */
+/* A column whose name is exactly one of the recognized names has priority. Only if there is none, case is ignored. */
 static void test_case_of_columns(void **state) {
     (void)state;
     expect_columns("Text1\tTEXT2\tLabel\n", AOE_EXAMPLES_PAIRS, NULL, "Text1|TEXT2|Label");
@@ -444,7 +448,8 @@ static void test_excerpt(void **state) {
     memset(text, 'x', sizeof text);
     assert_int_equal(strlen(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT - 1})), AOEI_EXCERPT - 1);
     assert_string_equal(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT}) + AOEI_EXCERPT - 4, "...");
-    for (size_t i = 0; i + 1 < sizeof text; i += 2) /* two-byte characters must not be split */
+    /* the message must not be cut in the middle of one of the two-byte characters */
+    for (size_t i = 0; i + 1 < sizeof text; i += 2)
         memcpy(text + i, "\xC3\xA9", 2);
     text[0] = 'x';
     text[1] = 'x';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_texts_read: the texts of every kind of file in their order, selected columns, pipes, compressed files, error
+ * Tests aoe_texts_read: the order of the texts in every kind of file, selected columns, pipes, compressed files, error
  * messages, and failed allocations.
  */
 #include <pthread.h>
@@ -18,7 +18,7 @@ typedef struct collected {
     char text[400]; /* texts received, each followed by '|' */
 } collected;
 
-/* Adds a text to a `collected`; fails if the text is "stop". */
+/* Appends a text and '|' to the `collected` object user. Fails if the text is "stop". */
 static int collect(void *user, aoe_text text, aoe_error *err) {
     collected *c = user;
     if (text.len == 4 && memcmp(text.data, "stop", 4) == 0)

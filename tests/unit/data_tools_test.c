@@ -64,7 +64,8 @@ static size_t part_of(const outputs *o, const char *line) {
     return found;
 }
 
-/* Random pairs of 300 texts that differ in case. The parts contain every row once, and no text is in two parts. */
+/* Splits random pairs of 300 texts, some of which differ only in case. The parts must contain every row exactly once, and no
+ * text may be in two parts. */
 static void test_split_invariants(void **state) {
     (void)state;
     aoei_buffer text = {0};
@@ -134,7 +135,7 @@ static void test_split_clusters(void **state) {
     o.ratios = halves;
     o.parts = 2;
     split(path, &o, part, &r);
-    assert_int_equal(r.clusters, 4); /* alternative texts in a list belong to their row */
+    assert_int_equal(r.clusters, 4); /* the alternative texts of a list belong to the cluster of their row */
     outputs_free(&out);
     o.group = "g";
     split(path, &o, part, &r);
@@ -300,7 +301,7 @@ static void test_stats(void **state) {
     }
     assert_true(r.characters.quantile[0] == 0 && r.characters.quantile[2] == 1 && r.characters.quantile[6] == 6);
     assert_true(fabs(r.characters.mean - 17.0 / 13) < 1e-12);
-    assert_true(fabs(r.characters.quantile[5] - 5.4) < 1e-12); /* between 1 and 6, at position 0.99 * 12 */
+    assert_true(fabs(r.characters.quantile[5] - 5.4) < 1e-12); /* interpolated between 1 and 6 at position 0.99 * 12 */
     assert_int_equal(r.characters.longer, 1);
     assert_true(fabs(r.words.mean - 14.0 / 13) < 1e-12 && r.words.quantile[6] == 3);
     assert_true(r.has_tokens && r.tokens.quantile[6] == 7);
@@ -456,7 +457,8 @@ static int split_once(void *arg) {
     o.name = arg;
     int code = aoe_data_split(memory_path, &o, part, NULL, NULL);
     for (size_t p = 0; p < PARTS && code == AOE_ECANCELLED; p++)
-        code = out.part[p].failed ? AOE_ENOMEM : code; /* the failed allocation was in the test's own buffers */
+        /* the callback cancels the split if an allocation in the buffer of the test fails */
+        code = out.part[p].failed ? AOE_ENOMEM : code;
     outputs_free(&out);
     return code;
 }

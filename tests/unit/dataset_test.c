@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the tokenized training set: token ids, labels, classes of equal texts, upper bounds of tokens per batch, a fingerprint
- * that depends on all contents, and errors with file and line.
+ * Tests the tokenized training set: token ids, labels, classes of equal texts, and upper bounds of the number of tokens per
+ * batch. The fingerprint must depend on all contents. Errors must name the file and the line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,8 @@ static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_er
     return code;
 }
 
-/* The comments list, for each text of a row, the index of the first equal text. */
+/* The comment of each row contains one number for each of its two texts: the index of the first text of the table that is equal
+ * to it. */
 static const char table[] = "text1\ttext2\tlabel\n"
                             "the cat\ta dog\t2\n"            /* 0 1 */
                             "The  CAT\tthe cat runs\t-1.5\n" /* 0 3: equal after normalization */
@@ -104,7 +105,7 @@ static void test_fingerprint(void **state) {
                 fingerprint("label\ttext1\ttext2\n2.0\tThe cat\ta  dog\n1\tbird\told\n")); /* equal token ids and labels */
 }
 
-/* Many texts, few of them distinct: compares the classes with a linear search. */
+/* Creates a set of many texts of which only few are distinct, and compares its classes with those of a linear search. */
 static void test_many(void **state) {
     (void)state;
     enum { N = 600 };
@@ -128,7 +129,7 @@ static void test_many(void **state) {
     free(text);
 }
 
-/* If max_length leaves no token of a text, the error names the line of its row. */
+/* If max_length leaves no token of a text, the error must name the line of the row that contains this text. */
 static void test_no_token(void **state) {
     (void)state;
     aoei_dataset d;
@@ -158,7 +159,7 @@ static void test_truncated(void **state) {
     assert_int_equal(create(&d, shorter, table, NULL), 0);
     assert_int_equal(d.truncated, 1);
     assert_int_equal(d.longest, 4);
-    assert_int_equal(d.groups[3], 0); /* equal after truncation */
+    assert_int_equal(d.groups[3], 0); /* the two texts are equal after truncation */
     aoei_dataset_destroy(&d);
     aoe_model_close(shorter);
     free(path);

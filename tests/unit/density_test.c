@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests quantiles and bandwidths against values computed by hand, and kernel densities against the numerical derivative of the
- * cumulative distribution function (computed with erfc) and their integral.
+ * Tests quantiles and bandwidths against values computed by hand. Kernel densities are compared with the numerical derivative
+ * of their cumulative distribution function, which is computed with erfc, and their integral must be 1.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -61,8 +61,8 @@ static void bandwidths_by_hand(void **state) {
     assert_true(isnan(aoe_bandwidth(infinite, 2)));
 }
 
-/* Returns the cumulative distribution function at t of the kernel density of bandwidth h, including the mirror images of x at
- * finite bounds. */
+/* Returns the cumulative distribution function, at t, of the kernel density with bandwidth h. At a finite bound, the density
+ * includes the mirror images of the values x. */
 static double cumulative(const double *x, size_t n, double h, double low, double high, double t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * The dev set of training runs: its score is the Spearman correlation of aoe_eval_pairs, warnings go to the log of the context
- * once, and pairs on which models cannot be compared are rejected.
+ * Tests the dev set of training runs. Its score must be the Spearman correlation that aoe_eval_pairs computes, each warning
+ * must be logged only once, and pairs that cannot distinguish good models from bad ones must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static void logs_what_is_left_out(void **state) {
     free(path);
 }
 
-/* Equal cosines have no correlation: the score is -1, with a warning. */
+/* If all cosines are equal, the correlation is undefined. The score is then -1, and a warning is logged. */
 static void undefined_correlation(void **state) {
     (void)state;
     aoe_error err = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests training with a teacher model (distillation): the student learns the teacher's similarities, each text gets its own
- * teacher vector for all kinds of examples, prompts apply only to the student, results have identical bits for any number of
- * threads, with chunks and after resuming, settings are recorded, and invalid teachers are rejected.
+ * Tests training with a teacher model (distillation). The student learns the teacher's similarities. For all kinds of examples,
+ * each text has its own teacher vector, and prompts apply only to the student. Results must be bit-identical for any number of
+ * threads, with chunks, and after resuming. Settings are recorded, and invalid teachers are rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void cosines(const char *dir, const aoe_pairs *pairs, double *cosine) {
     aoe_context_destroy(ctx);
 }
 
-/* Returns the mean squared difference between the cosines of the training pairs under models a and b. */
+/* Returns the mean squared difference between the cosines of the training pairs under the two models a and b. */
 static double difference(const train_run *r, const char *a, const char *b) {
     aoe_pairs *pairs;
     double x[TRAIN_PAIRS], y[TRAIN_PAIRS], sum = 0;
@@ -115,8 +115,8 @@ static double difference(const train_run *r, const char *a, const char *b) {
     return sum;
 }
 
-/* Trains with the teacher's term as the only loss and asserts that the term and the difference of cosines decrease. hidden:
- * hidden size of the teacher; 0: a static model. */
+/* Trains with the teacher's term as the only loss term. Asserts that this term decreases, and that the cosines of the student
+ * approach those of the teacher. hidden: hidden size of the teacher; 0: the teacher is a static model. */
 static void expect_learning(const char *name, size_t hidden, aoe_distill distill) {
     train_run r;
     train_run_create(&r);
@@ -152,7 +152,7 @@ static char *equal_labels(const train_run *r) {
     return test_write_text(r->dir, "equal.tsv", "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t1\na\tb c\t1\n");
 }
 
-/* Equal labels are rejected if a loss term ranks pairs by label, and accepted otherwise. */
+/* Pairs that all have one label are rejected if a loss term ranks pairs by label, and accepted otherwise. */
 static void test_labels(void **state) {
     (void)state;
     train_run r;
@@ -254,9 +254,9 @@ static void test_threads_and_chunks(void **state) {
         }
 }
 
-/* A student that equals its teacher and is not updated has loss 0 if each text is compared with its own teacher vector. Uses
- * pairs, triplets and alternative texts together. Neither the teacher's nor the student's vectors are normalized. With a
- * prompt, which applies only to the student, the loss is positive. */
+/* If the student equals its teacher and is not updated, the loss is 0, provided that each text is compared with its own teacher
+ * vector. The test uses pairs, triplets and alternative texts together. Neither the teacher's nor the student's vectors are
+ * normalized. A prompt changes only the student's vectors, so the loss is then positive. */
 static void test_own_teacher(void **state) {
     (void)state;
     train_run r;
@@ -383,7 +383,7 @@ static void test_changed_teacher(void **state) {
     train_run_destroy(&r);
 }
 
-/* Asserts that training fails with this code and a message that contains part, and writes no file. */
+/* Asserts that training fails with this code and a message that contains `part`, and that it writes no file. */
 static void expect_rejected(train_run *r, int code, const char *part) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests dropout of hidden states: masks depend only on (key, site, text, token, column), not on threads, batches, CPU tier or
- * data type. With p = 0, the operation is an addition or a copy.
+ * Tests dropout of hidden states. Masks depend only on (key, site, text, token, column); they do not depend on threads,
+ * batches, the CPU tier or the data type. If p = 0, the operation is an addition or a copy.
  */
 #include <math.h>
 #include <string.h>
@@ -25,7 +25,8 @@ static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t co
     return word[column % 64 / 16] >= (uint32_t)(drop->p * 4294967296.0);
 }
 
-/* Computes y [N, D] by definition. The index of a text is b->text_index[text], or text if b->text_index is NULL. */
+/* Computes y [N, D] by the definition of dropout. The masks use the index b->text_index[text] or, if b->text_index is NULL, the
+ * number of the text in the batch. */
 static void reference(aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *b, const aoei_dropout *drop) {
     const float scale = (float)(1 / (1 - drop->p));
     for (size_t text = 0; text < b->n_texts; text++)
@@ -66,8 +67,8 @@ static void test_masks(void **state) {
     test_batch_free(b, 0);
 }
 
-/* In bf16, the masks are equal to those in float32, and the result is the float32 result rounded once. x_type: bf16, or float32
- * if summed is 0. summed: 1: adds a residual. */
+/* Checks bf16. The masks must be equal to those in float32, and the result must be the float32 result, rounded once. x_type:
+ * bf16; if summed is 0, float32 is also possible. summed: 1: a residual is added. */
 static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const size_t n = b.n_tokens;
@@ -84,7 +85,7 @@ static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
     aoei_tensor_copy(ctx, want, sum);
     aoei_dropout_add(ctx, y, x, summed ? residual : none, &b, &drop);
     test_same_bits(y, want);
-    if (x_type == AOEI_BF16) { /* in place */
+    if (x_type == AOEI_BF16) { /* the output is in the memory of the input */
         if (summed) {
             aoei_dropout_add(ctx, residual, x, residual, &b, &drop);
             test_same_bits(residual, want);
@@ -94,7 +95,7 @@ static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
         test_same_bits(x, want);
     }
     const aoei_dropout no_dropout = {.p = 0};
-    if (!summed) { /* p = 0: a copy, rounded if x is float32 */
+    if (!summed) { /* if p = 0 and there is no residual, the operation copies x, which is rounded if it is float32 */
         aoei_tensor_copy(ctx, x, wide);
         aoei_tensor_copy(ctx, want, wide);
         aoei_dropout_add(ctx, y, x, none, &b, &no_dropout);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the eigenvalue solver for symmetric matrices: eigenvalues against an independent implementation of Jacobi's
- * method; residuals of A v = value v and orthonormality of the eigenvectors for sizes up to a few blocks; matrices of
- * low rank, diagonal matrices, repeated and tiny eigenvalues; signs of the eigenvectors; independence of the number
- * of threads.
+ * Tests the eigenvalue solver for symmetric matrices. Eigenvalues are compared with an independent implementation of Jacobi's
+ * method. For sizes up to a few blocks, the residuals of A v = value v and the orthonormality of the eigenvectors are checked.
+ * Other tests cover matrices of low rank, diagonal matrices, repeated and tiny eigenvalues, the signs of the eigenvectors, and
+ * different numbers of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static double largest(size_t n) {
     return most;
 }
 
-/* Asserts that eigenvalues are in descending order, that residuals are at most a small multiple of the rounding error, that
- * eigenvectors are orthonormal, and that the component of largest magnitude of each eigenvector is positive. */
+/* Asserts that the eigenvalues are in descending order, that each residual is at most a small multiple of the rounding error,
+ * that the eigenvectors are orthonormal, and that the component of largest magnitude of each eigenvector is positive. */
 static void check(size_t n) {
     const double bound = 4e-16 * 8 * sqrt((double)n) * (1 + largest(n));
     for (size_t i = 0; i < n; i++) {

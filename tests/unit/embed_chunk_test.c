@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the chunks of texts that are longer than the maximum length: which tokens each chunk contains, that the
- * text's vector is the mean of the chunks' vectors, that it does not depend on the batch or the number of threads,
- * and which options are rejected.
+ * Tests embedding in chunks, which is used for texts longer than the maximum length. Covers which tokens each chunk contains,
+ * and which options are rejected. The vector of a text must be the mean of the vectors of its chunks, and must not depend on
+ * the batch or on the number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -79,8 +79,8 @@ static void copy_ids(int32_t *to, const int32_t *from, size_t n) {
         to[i] = from[i];
 }
 
-/* Computes the expected vector want [D] in double: the mean over n chunks. Chunk i consists of the tokens of `before`, the
- * words [first[i], first[i] + words) of the long text, and the tokens of `after`. */
+/* Computes want [D], the expected vector of the long text, in double: the mean of the vectors of n chunks. Chunk i consists of
+ * the tokens of `before`, the words [first[i], first[i] + words) of the long text, and the tokens of `after`. */
 static void expected(const session *s, const char *before, const char *after, const size_t *first, size_t n, size_t words,
                      int normalize, double *want) {
     const aoe_tokenizer *t = aoe_model_tokenizer(s->model);
@@ -148,8 +148,8 @@ static void test_chunks(void **state) {
     check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5); /* at most 4 words overlap */
 }
 
-/* Asserts that the bits of a vector do not depend on other texts, on the batch size or on the number of threads, and that only
- * texts longer than the maximum length have more than one chunk. */
+/* Asserts that the bits of a vector do not depend on other texts, on the batch size or on the number of threads. Also asserts
+ * that only texts that are longer than the maximum length have several chunks. */
 static void test_bits_depend_on_text_only(void **state) {
     (void)state;
     enum { N = 30 };

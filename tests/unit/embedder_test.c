@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the embedder in float32 and bf16: the bits of a vector depend only on its text and the CPU tier; values agree
- * with a double-precision reference; a weight view embeds like a model with those weights; options, truncation, empty
- * texts, and texts that cannot be embedded.
+ * Tests the embedder in float32 and bf16. The bits of a vector depend only on its text and on the CPU tier, and its values
+ * agree with a double-precision reference. A weight view embeds like a model with the same weights. Other tests cover options,
+ * truncation, empty texts, and texts that cannot be embedded.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 #include "model/open.h"
 #include "model/weight_view.h"
 
-/* Largest error of a vector relative to the norm of the double-precision reference, as in the golden cases. */
+/* Tolerance for the error of a vector, relative to the norm of the double-precision reference; equal to that of the golden
+ * cases. */
 static const double tolerance[] = {[AOE_DTYPE_F32] = 2e-6, [AOE_DTYPE_BF16] = 1e-2};
 
 enum { TEXTS = 40, D = 16 };
@@ -91,7 +92,7 @@ static void embed(const session *s, const aoe_text *t, size_t n, float *vectors,
     assert_int_equal(aoe_embed_failed_text(s->embedder), (size_t)-1);
 }
 
-/* Asserts that each text alone, and all texts in three other orders, give the rows of want [TEXTS, D]. */
+/* Embeds each text alone, and all texts in three other orders. Asserts that each vector equals its row of want [TEXTS, D]. */
 static void check_orders(const session *s, const float *want) {
     float got[TEXTS * D];
     aoe_text order[TEXTS];
@@ -174,7 +175,8 @@ static void test_values(void **state) {
             }
 }
 
-/* A weight view over a trainer's parameters, which have packed copies in bf16 only, embeds like a model with those weights. */
+/* A weight view uses the parameters of a trainer, which have packed copies only in bf16. It must embed like a model with these
+ * weights. */
 static void test_view(void **state) {
     (void)state;
     char *path = test_path(dir, "other");
@@ -235,7 +237,7 @@ static void test_truncation(void **state) {
             assert_int_equal(info[i].tokens, cases[k].tokens[i]);
             assert_int_equal(info[i].truncated, cases[k].truncated[i]);
         }
-        if (k == 3) { /* the truncated texts have the tokens of the text "the" */
+        if (k == 3) { /* these texts are truncated to the tokens of the text "the" */
             const aoe_text the = aoe_text_of("the");
             embed(&s, &the, 1, shorter, NULL);
             assert_memory_equal(v, shorter, sizeof shorter);
@@ -285,7 +287,7 @@ static void test_bad_text(void **state) {
     session_destroy(s);
 }
 
-/* Finite weights that produce a non-finite vector cause an error with the index of the text. */
+/* If finite weights produce a vector that is not finite, the error contains the index of the text. */
 static void test_overflow(void **state) {
     (void)state;
     char *path = test_path(dir, "huge");
@@ -298,7 +300,7 @@ static void test_overflow(void **state) {
     float v[3 * D];
     aoe_error err = {0};
     assert_int_equal(aoe_embed(s.embedder, t, 3, v, NULL, &err), AOE_ENUMERIC);
-    assert_int_equal(aoe_embed_failed_text(s.embedder), 1); /* the shortest text is computed first */
+    assert_int_equal(aoe_embed_failed_text(s.embedder), 1); /* this is the shortest text, which the embedder computes first */
     session_destroy(s);
     free(path);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the tokenization of many texts: the token lists equal those of single texts for any number of threads, and an
- * error reports the lowest index of a failing text. Also tests lowercasing before the tokenizer, and the batch
- * buffer.
+ * Tests the tokenization of many texts. The token lists must equal those of single texts for any number of threads, and an
+ * error must report the lowest index of a text that fails. Also tests lowercasing before the tokenizer, and the batch buffer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +132,7 @@ static void test_lowest_failure(void **state) {
     free_texts(texts);
 }
 
-/* sentence_bert_config.json can request lowercasing before a case-sensitive tokenizer. */
+/* If sentence_bert_config.json requests it, texts are lowercased before a case-sensitive tokenizer. */
 static void test_lowercase(void **state) {
     (void)state;
     char *path = test_path(dir, "cased");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the encoder in float32 and bf16. Bit for bit: training and inference agree, with and without packed weights;
- * a text's hidden states depend neither on the other texts of the batch nor on the number of threads; gradients
- * accumulated over parts of a batch equal those of the whole batch; recomputation changes no result. Within
- * tolerances: values agree with a double-precision reference, for shapes that are not multiples of any block size.
+ * Tests the encoder in float32 and bf16. The following must hold bit for bit: training and inference agree, with and without
+ * packed weights; the hidden states of a text depend neither on the other texts of the batch nor on the number of threads;
+ * gradients that are accumulated over parts of a batch equal those of the whole batch; recomputation changes no result. Within
+ * a tolerance, values agree with a double-precision reference, for shapes that are not multiples of any block size.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,11 +20,13 @@
 #include "nn/gemm.h"
 #include "nn/pooling.h"
 
-/* Largest error of hidden states relative to the norm of the double-precision reference, as in the golden cases. */
+/* Tolerance for the hidden states, relative to the norm of the double-precision reference; equal to that of the golden
+ * cases. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2};
-#define PRE_NORM_BF16 2e-2 /* residual sums without a norm accumulate rounding errors */
+/* tolerance for models with pre-LayerNorm, whose residual sums have no norm and accumulate rounding errors */
+#define PRE_NORM_BF16 2e-2
 
-/* Largest error of the bf16 gradient relative to the norm of the float32 gradient, as in the golden cases. */
+/* Tolerance for the bf16 gradient, relative to the norm of the float32 gradient; equal to that of the golden cases. */
 #define BF16_GRADIENT 5e-2
 
 /* Lengths of the texts in tokens. In total, the first 8 texts have 32 tokens, the first 12 have 96, the first 13 have 160. */
@@ -128,7 +130,7 @@ static float *copy_of(const setup *s, aoei_tensor t) {
 /* Runs check for both types, every CPU tier, every shape, and 1 to 3 threads (only 3 under a sanitizer). */
 static void for_all_configurations(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1) * SHAPES; k++) {
-        float *kept[2] = {NULL, NULL}; /* results of the first thread count */
+        float *kept[2] = {NULL, NULL}; /* results for the first number of threads */
         for (size_t threads = TEST_SANITIZED ? 3 : 1; threads <= 3; threads++) {
             setup s;
             setup_create(&s, k % 2 ? AOEI_BF16 : AOEI_F32, (aoei_tier)(k / 2 / SHAPES), threads, &shapes[k / 2 % SHAPES]);
@@ -140,7 +142,7 @@ static void for_all_configurations(void (*check)(setup *s, float **kept)) {
     }
 }
 
-/* Stores host [n] in *kept if *kept is NULL; otherwise asserts that both are equal. Takes ownership of host. */
+/* If *kept is NULL, stores host [n] in *kept. Otherwise, asserts that host and *kept are equal. Takes ownership of host. */
 static void keep_or_compare(float **kept, float *host, size_t n) {
     if (!*kept) {
         *kept = host;
@@ -188,7 +190,8 @@ static void test_forward(void **state) {
     for_all_configurations(check_forward);
 }
 
-/* Asserts that a text alone has the same hidden states as in the batch, also with dropout (masks depend on text_index). */
+/* Asserts that the hidden states of a text that is alone in a batch are those of the text in the large batch. This also holds
+ * with dropout, because masks depend on text_index. */
 static void check_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
@@ -238,8 +241,8 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
     free((void *)(uintptr_t)b.offsets);
 }
 
-/* Asserts that gradients accumulated over parts of a batch equal those of the whole batch; in bf16 for parts that end at
- * multiples of 32 tokens. */
+/* Asserts that gradients that are accumulated over parts of a batch equal those of the whole batch. In bf16, this holds only
+ * for parts that end at multiples of 32 tokens. */
 static void check_accumulation(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_LAST_MAX, AOE_POOLING_FIRST_LAST_AVG};
     static const size_t part_bounds[2][2][4] = {
@@ -271,8 +274,8 @@ static void test_gradient_accumulation(void **state) {
     for_all_configurations(check_accumulation);
 }
 
-/* Asserts that recomputation gives equal hidden states and gradients, also for a batch that is smaller than the layout and for
- * a second batch in the same memory. */
+/* Asserts that recomputation gives equal hidden states and gradients. This also holds for a batch that is smaller than the
+ * layout, and for a second batch in the same memory. */
 static void check_recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests experiments as library functions: ranking and records, resuming after an interruption, failed runs, changed
- * options in an existing output directory, and the choice of the best model if scores are undefined.
+ * Tests experiments as library functions: ranking and records, resuming after an interruption, failed runs, changed options in
+ * an existing output directory, and the choice of the best model if some scores are undefined.
  */
 #include <math.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ typedef struct experiment {
     uint64_t seeds[2];
     char *output;
     size_t started, finished, failed; /* number of events of each kind */
-    size_t stop_after;                /* finished runs after which the callback stops the experiment; 0: never */
+    size_t stop_after;                /* number of finished runs after which the callback stops the experiment; 0: never */
     char message[1024];               /* message of the latest failure */
 } experiment;
 
@@ -120,7 +120,7 @@ static void grid_ranks_and_resumes(void **state) {
         for (size_t s = 0; s < 2; s++)
             assert_true(first.rows[i].score[s] <= first.best_run_score);
 
-    x.finished = 0; /* a second call repeats no run and gives equal results */
+    x.finished = 0; /* the second call must repeat no run and give equal results */
     assert_int_equal(aoe_grid(&o, &again, &err), 0);
     assert_int_equal(x.finished, 0);
     assert_string_equal(first.best_run_model, again.best_run_model);
@@ -134,7 +134,8 @@ static void grid_ranks_and_resumes(void **state) {
     assert_int_equal(again.n + again.finished, 0); /* an error returns no results */
     aoe_grid_result_free(&again);
     x.configuration[1].train.args.epochs = 1;
-    x.configuration[0].train.batch_size = 4; /* also changes o.experiment.shared */
+    /* o.experiment.shared points to these options, so this also changes the options that all runs share */
+    x.configuration[0].train.batch_size = 4;
     assert_int_equal(aoe_grid(&o, &again, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "options.batch_size was 8 and is now 4"));
     aoe_grid_result_free(&again);
@@ -181,7 +182,8 @@ static void failed_runs_are_counted(void **state) {
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     create(&x, "failed", &o.experiment);
-    x.configuration[1].train.args.warmup = -1; /* aoe_train rejects it, aoe_grid does not check it */
+    /* aoe_train rejects this value, but aoe_grid does not check it, so the run fails */
+    x.configuration[1].train.args.warmup = -1;
     assert_int_equal(aoe_grid(&o, &result, &err), 0);
     assert_int_equal(result.failed, 2);
     assert_int_equal(x.failed, 2);
@@ -452,7 +454,7 @@ static void descriptions_name_the_difference(void **state) {
     json_t *x = aoei_describe_options(&a), *y = aoei_describe_options(&b);
     assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 0);
     json_decref(y);
-    b.args.seed++; /* the seed is not part of a configuration */
+    b.args.seed++; /* the seed may differ, because it is not part of a configuration */
     b.objective.w_angle = 0.02;
     y = aoei_describe_options(&b);
     assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the collection of GitHub issues with a local server that implements GitHub's API: the known duplicates are
- * found despite all server errors, cached responses are not requested again, and the token is sent only to the API.
+ * Tests the collection of GitHub issues with a local server that implements GitHub's API. The known duplicates must be found
+ * despite all server errors, cached responses must not be requested again, and the token must be sent only to the API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ typedef struct run {
     aoe_error err;
     aoei_buffer out[AOE_ISSUES_SPLITS];
     aoei_buffer missing; /* one line "repository: reason" per missing repository */
-    size_t stop_at;      /* progress calls after which the run is stopped; 0: never */
+    size_t stop_at;      /* number of progress calls after which the run is stopped; 0: never */
     size_t calls;        /* progress calls so far */
 } run;
 
@@ -120,8 +120,8 @@ static int has_pair(const run *r, const char *duplicate, const char *original) {
     return count(r->out[0].data, jsonl) + count(r->out[1].data, tsv) + count(r->out[2].data, csv) == 1;
 }
 
-/* Asserts that the positives of the outputs are the known duplicates, each exactly once, and that every positive has a negative
- * unless its split has no candidates. */
+/* Asserts that the positives of the outputs are the known duplicates, each exactly once. Every positive must also have a
+ * negative, unless there are no candidates for negatives in its split. */
 static void check_known(const run *r, int all, int graphql) {
     static const char *const repos[] = {"acme/anvils", "acme/rockets"};
     size_t known = 0, positives = 0, negatives = 0;
@@ -168,13 +168,13 @@ static void test_known_set(void **state) {
     assert_string_equal(r.missing.data, "acme/secret: it does not exist, or it is private and needs a token (404)\n"
                                         "acme/quiet: its issues are disabled (410)\n");
     assert_int_equal(r.result.missing, 2);
-    assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice */
+    assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice but counted once */
     assert_int_equal(r.result.issues, 240 - 34 + 40 - 5);
     assert_int_equal(r.result.pull_requests, 34 + 5);
     assert_int_equal(r.result.gone, 2); /* one is deleted, one is a pull request */
     assert_int_equal(r.result.unread, 0);
     assert_int_equal(r.result.transferred, 1);
-    assert_int_equal(r.result.unknown, 3); /* the original is deleted, is a pull request, is not named */
+    assert_int_equal(r.result.unknown, 3); /* the original is deleted (1), is a pull request (1), or is not named (1) */
     assert_true(test_server_count(server, NULL) == r.result.requests + 2); /* redirects are not counted */
     /* a second run requests only the missing repository */
     test_server_forget(server);
@@ -228,7 +228,7 @@ static void test_comments_and_graphql(void **state) {
     const size_t rest_requests = test_server_count(server, NULL);
     r.o.all_comments = 0;
     r.o.graphql = 1;
-    assert_int_equal(collect(&r), AOE_EARG); /* GraphQL requires a token */
+    assert_int_equal(collect(&r), AOE_EARG); /* GraphQL requests are impossible without a token */
     r.o.token = TOKEN;
     must_collect(&r);
     check_known(&r, 1, 1);
@@ -351,8 +351,9 @@ static void answer_repository(void *user, const test_request *q, test_answer *a)
     test_answer_printf(a, "{\"full_name\":\"a/b\"}");
 }
 
-/* Collects from a server with the response c to the request for the list of issues. Asserts that the result is `expected`, and
- * that the error message, or without an error the reason for the missing repository, contains `part` but not the token. */
+/* Collects from a server that sends the response c to the request for the list of issues. Asserts that the collection returns
+ * `expected`. The error message must contain `part`, but not the token. If there is no error, this applies to the reason for
+ * which the repository is missing. */
 static void check_response(canned c, int expected, const char *part) {
     static const char *const repos[] = {"a/b"};
     test_server *other = test_server_start();
@@ -418,8 +419,8 @@ static void answer_page(void *user, const test_request *q, test_answer *a) {
     }
 }
 
-/* Collects with the options in r->o from a server with these pages, which end with a page without path. Returns the error code;
- * the caller calls end(r). */
+/* Collects with the options in r->o from a server with these pages. The last element of the array has no path. Returns the
+ * error code; the caller calls end(r). */
 static int collect_pages(run *r, const fixed_page *pages, const char *const *repos, size_t n) {
     char name[32];
     static int calls;
@@ -526,7 +527,8 @@ static void test_one_forbidden(void **state) {
     free(cache);
 }
 
-/* Comments from an incomplete list form no pairs, because a later comment may retract the statement. */
+/* If the list of comments is incomplete, its comments form no pairs, because a missing later comment may retract a
+ * statement. */
 static void test_incomplete_comments(void **state) {
     static const char *const repos[] = {"a/b"};
     (void)state;
@@ -552,7 +554,7 @@ static void test_incomplete_comments(void **state) {
         }
 }
 
-/* Links to github.com are references also if the API has another address. */
+/* Links to github.com are recognized as references, even if the API has another address. */
 static void test_links_to_github(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -623,8 +625,8 @@ static void test_token_in_a_body(void **state) {
     end(&r);
 }
 
-/* The original in another repository is itself a duplicate, over two references, of an issue of the first repository. That
- * issue is therefore not used as a negative. */
+/* The original is in another repository and is itself a duplicate: two references lead from it to an issue of the first
+ * repository. This issue is therefore in the cluster of the query and is not used as a negative. */
 static void test_original_is_a_duplicate(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -780,7 +782,8 @@ static void test_limit_and_triplets(void **state) {
     r.o.clean = AOE_ISSUE_CLEAN_COMMENTS | AOE_ISSUE_CLEAN_IMAGES | AOE_ISSUE_CLEAN_TEMPLATES;
     must_collect(&r);
     assert_int_equal(r.result.issues, 20);
-    assert_int_equal(r.result.positives[0], 3); /* issues 8, 13 and 18; 23 is called a duplicate only in a comment */
+    /* the duplicates are issues 8, 13 and 18; issue 23 is called a duplicate only in a comment, which is not read */
+    assert_int_equal(r.result.positives[0], 3);
     assert_int_equal(r.result.negatives[0], 6);
     assert_int_equal(count(r.out[0].data, "\n"), 6);
     assert_non_null(strstr(r.out[0].data, "{\"query\":\"The rope breaks when dropped from height 8\\n"));
@@ -817,7 +820,8 @@ static int collect_offline(void *arg) {
     r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
     const int code = aoe_github_issues(&r.o, &r.result, &r.err);
     end(&r);
-    return code == AOE_ECANCELLED ? AOE_ENOMEM : code; /* an output buffer of the test could not be allocated */
+    /* the callback cancels the run if an allocation in an output buffer of the test fails */
+    return code == AOE_ECANCELLED ? AOE_ENOMEM : code;
 }
 
 static void test_no_memory(void **state) {

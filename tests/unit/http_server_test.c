@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the HTTP server of the tests as a separate program: it writes its URL to a file, logs requests, and exits on
- * SIGTERM.
+ * Tests the HTTP server of the tests as a separate program. It must write its URL to a file, log requests, and exit when it
+ * receives SIGTERM.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void test_program(void **state) {
     assert_int_equal(aoei_http_send(h, &(aoei_http_request){.url = url}, &r, NULL), 0);
     assert_int_equal(r.status, 404);
     int status = 0;
-    assert_int_equal(kill(pid, SIGTERM), 0); /* while a connection is open */
+    assert_int_equal(kill(pid, SIGTERM), 0); /* the server must exit even though a connection is open */
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     char *logged = test_read(log, NULL);

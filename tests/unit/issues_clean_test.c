@@ -18,7 +18,7 @@ enum {
 
 static const struct {
     unsigned clean;
-    const char *body, *text; /* text: expected text of an issue with the title "T" */
+    const char *body, *text; /* body of an issue with the title "T"; expected text of this issue */
 } cases[] = {
     {NOTHING, "", "T"},
     {NOTHING, "a\r\nb\r\n", "T\na\nb"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests how pairs are formed from issues: clusters, which links become pairs and which only join clusters, splits
- * without leaks, the three kinds of negatives, and reproducibility. Also tests the set of issues.
+ * Tests how pairs are formed from issues: clusters, which links become pairs and which only join clusters, splits, and the
+ * three kinds of negatives. No cluster may be used in two splits, and equal inputs must give equal outputs. Also tests the set
+ * of issues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,8 @@ static int make(aoei_issue_pairs *p, const aoei_issues *s, aoe_issue_negatives k
     return aoei_issue_pairs_make(p, s, &o, &err);
 }
 
-/* Writes the cluster of each issue to `of` [s->n]: the lowest index of an issue in it. A slow reference implementation. */
+/* Writes the cluster of each issue to `of` [s->n]. A cluster is represented by the lowest index of its issues. This reference
+ * implementation is slow but simple. */
 static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     for (uint32_t i = 0; i < s->n; i++)
         of[i] = i;
@@ -79,8 +81,8 @@ static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     }
 }
 
-/* Asserts that the two issues of a pair are in one cluster, that its negatives are distinct, in other clusters and in the
- * query's repository, and that no issue and no cluster is used in two splits. */
+/* Checks the pairs. The two issues of a pair must be in one cluster. The negatives must be distinct, in other clusters than the
+ * query, and in the query's repository. No issue and no cluster may be used in two splits. */
 static void check_pairs(const aoei_issues *s, const aoei_issue_pairs *p, size_t negatives) {
     enum { NONE = 9 };
     uint32_t *of = calloc(s->n, sizeof *of);
@@ -131,7 +133,7 @@ static void test_random_sets(void **state) {
             size_t in_train = 0;
             for (size_t i = 0; i < p.n; i++)
                 in_train += p.pair[i].split == 0;
-            assert_in_range(in_train, 150, 170); /* 160 by the ratios, but clusters are not divided */
+            assert_in_range(in_train, 150, 170); /* the ratios give 160, but a cluster is never divided */
             aoei_issue_pairs_free(&p);
             aoei_issue_pairs_free(&again);
         }
@@ -204,7 +206,7 @@ static void test_links_that_become_pairs(void **state) {
 }
 
 /* The original of a pair has a label for duplicates, but its own original is unknown. It may be a duplicate of any other
- * original, so that its cluster provides no negatives. */
+ * original, so the issues of its cluster are not used as negatives. */
 static void test_marked_target(void **state) {
     aoei_issues s = {0};
     aoei_issue_pairs p;

@@ -10,8 +10,8 @@
 #include "collect/issues_refs.h"
 #include "collect/markdown.h"
 
-/* found: the expected references in the order of the text, each as "#N" or "owner/name#N", with the prefix "?" for a guess and
- * "!" for a denial; "" if there are none. */
+/* found: the expected references, in their order in the text. Each is "#N" or "owner/name#N"; a guess has the prefix "?", and a
+ * denial the prefix "!". If found is "", there are no references. */
 static const struct {
     const char *text, *found;
 } cases[] = {
@@ -187,7 +187,7 @@ static void test_other_host(void **state) {
     assert_int_equal(r.ref[0].number, 4);
     assert_int_equal(r.ref[1].number, 5);
     assert_int_equal(aoei_issue_refs_find(&r, text, github, NULL), AOE_OK);
-    assert_int_equal(r.n, 0); /* the first address is not on github.com, which ends the list of references */
+    assert_int_equal(r.n, 0); /* the list of references ends at its first address, because this address is not on github.com */
     aoei_issue_refs_free(&r);
 }
 
@@ -225,7 +225,7 @@ static void test_names(void **state) {
     assert_int_equal(aoei_repository_name("", 0), 0);
 }
 
-/* Texts with many unfinished constructs take time linear in their length. */
+/* Finding references in a text with many unfinished constructs must take time linear in the length of the text. */
 static void test_long_texts(void **state) {
     static const char *const parts[] = {"`",
                                         "<!--",

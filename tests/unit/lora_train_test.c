@@ -54,8 +54,8 @@ static char *bytes_of(const char *dir, const char *name, size_t *size) {
     return data;
 }
 
-/* Results do not depend on the number of threads or on recomputation, in float32 and bf16, with frozen weights as stored and
- * as int8. */
+/* Results must not depend on the number of threads or on recomputation. Tests float32 and bf16, with frozen weights as stored
+ * and as int8. */
 static void results_are_bit_identical(void **state) {
     (void)state;
     train_run r;
@@ -79,7 +79,7 @@ static void results_are_bit_identical(void **state) {
         assert_true(equal_results(&e[0], &e[1]) && equal_results(&e[0], &e[2]));
         if (variant == 0)
             first = read_result(&r);
-        else /* each variant gives other weights */
+        else /* each variant must give other weights than the first one */
             assert_true(first.size == e[0].size && memcmp(first.weights, e[0].weights, first.size) != 0);
         for (int i = 0; i < 3; i++)
             result_free(e[i]);
@@ -178,8 +178,8 @@ static void rejects_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* Computes the vector v [TRAIN_DIMS] of a fixed text with the model in dir. base: the base model's directory for adapters, or
- * NULL for the recorded one. */
+/* Computes v [TRAIN_DIMS], the vector of a fixed text, with the model in dir. If dir contains adapters, `base` is the directory
+ * of their base model; NULL: the recorded directory. */
 static void probe(const char *dir, const char *base, float *v) {
     aoe_context *ctx = tiny_context(1);
     aoe_model_options o;
@@ -209,8 +209,8 @@ static double distance(const float *a, const float *b) {
     return sqrt(difference / norm);
 }
 
-/* Training continues from saved adapters: rank, scale, values and base model are those of the first run. The saved adapters
- * give the vectors of the last evaluation. */
+/* Training continues from saved adapters. The rank, the scale, the values and the base model must be those of the first run,
+ * and the saved adapters must give the vectors of the last evaluation. */
 static void continues_from_saved_adapters(void **state) {
     (void)state;
     train_run r;
@@ -286,7 +286,7 @@ static void replaces_models_and_adapters(void **state) {
     train_run_destroy(&r);
 }
 
-/* An output never replaces the base model of the adapters, even with options.force. */
+/* An output must never replace the base model of the adapters, even if options.force is set. */
 static void never_replaces_the_base(void **state) {
     (void)state;
     train_run r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training methods: each method reduces its own loss and logs it by name; results are bit-identical for any
- * number of threads, with chunked batches, with recomputation, and after an interruption; every method trains every
- * kind of encoder, and adapters; which layers after the pooling are saved; how labels are read; which options are
+ * Tests the training methods. Each method must reduce its own loss and log it by name. Results must be bit-identical for any
+ * number of threads, with chunked batches, with recomputation, and after an interruption. Every method must train every kind of
+ * encoder, and adapters. Other tests cover which layers after the pooling are saved, how labels are read, and which options are
  * rejected.
  */
 #include <math.h>
@@ -35,7 +35,8 @@ static char *write_triplets(const char *dir) {
     return test_write_text(dir, "triplets.tsv", text);
 }
 
-/* Prepares a run of the method with labeled pairs; with_triplets 1: simcse-sup and contrastive have triplets instead. */
+/* Prepares a run of the method with labeled pairs. If with_triplets is 1, simcse-sup and contrastive are trained on triplets
+ * instead. */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
     train_run_create(r);
     r->o.method = method;
@@ -102,7 +103,7 @@ static void results_are_bit_identical(void **state) {
         expect_result(&r, want, size);
         free(want);
         r.o.args.resume = 0;
-        begin_again(&r, "chunks"); /* aoe.json records the chunk size, so only weights are compared */
+        begin_again(&r, "chunks"); /* aoe.json records the chunk size, so it differs and only the weights are compared */
         r.o.cache_chunk = 3;
         train_run_ok(&r, 1);
         char *whole = train_run_read(&r, "model.safetensors", &size);
@@ -127,7 +128,8 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
                                                   : l->contrastive;
 }
 
-/* The loss decreases by at least 17 % in 20 epochs, consists of the method's terms, and is logged by name. */
+/* The loss must decrease by at least 17 % in 20 epochs, must be the sum of the terms that the method trains, and must be logged
+ * by its name. */
 static void loss_decreases(void **state) {
     (void)state;
     static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
@@ -222,8 +224,8 @@ static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     aoe_context_destroy(ctx);
 }
 
-/* Three steps of every method on every encoder: training changes the vectors, and the saved model gives the vectors of the last
- * evaluation. */
+/* Takes three steps with every method on every encoder. Training must change the vectors, and the saved model must give the
+ * vectors of the last evaluation. */
 static void every_encoder(void **state) {
     (void)state;
     for (size_t i = 0; i < METHODS; i++)
@@ -262,8 +264,8 @@ static int has(const train_run *r, const char *name) {
     return found;
 }
 
-/* A layer that is only needed for training is saved in checkpoints only. The projection of simcse-sup becomes the model's dense
- * layer, and a second run trains it further. */
+/* A layer that is only needed for training is saved only in checkpoints. The projection of simcse-sup becomes the dense layer
+ * of the model; a second run continues to train it. */
 static void saved_layers(void **state) {
     (void)state;
     static const struct {
@@ -332,7 +334,8 @@ static const char nli[] =
     "premise\thypothesis\tlabel\nthe cat\ta cat\tentailment\nthe dog\ta cat\tcontradiction\nthe house\tthe "
     "cat\tneutral\nthe\told\tentailment\n";
 
-/* The label names of NLI are three classes, unless a label map changes them. Numeric labels are the class numbers. */
+/* The label names of NLI are three classes, unless a label map changes them. If labels are numeric, they are the numbers of the
+ * classes. */
 static void classes(void **state) {
     (void)state;
     static const char numbers[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t1\nc\td\t0\n";
@@ -358,8 +361,8 @@ static void classes(void **state) {
     }
 }
 
-/* Regression divides labels by the highest label, or by options.label_max. The loss is 0 if every cosine equals its scaled
- * label. */
+/* Regression divides each label by the highest label or, if it is set, by options.label_max. The loss must be 0 if the cosine
+ * of every pair equals its divided label. */
 static void label_scales(void **state) {
     (void)state;
     static const char text[] = "text1\ttext2\tlabel\nthe cat\tthe cat\t5\nthe cat\tthe cat\t5\n";
@@ -392,7 +395,7 @@ static size_t count_examples(train_run *r) {
     return 0;
 }
 
-/* For simcse-sup and contrastive, labeled pairs with a label of at least the threshold are positives. simcse-unsup uses every
+/* For simcse-sup and contrastive, a labeled pair is a positive if its label is at least the threshold. simcse-unsup uses every
  * text of any file, with or without labels. */
 static void examples_by_method(void **state) {
     (void)state;
@@ -483,7 +486,7 @@ static void rejected_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* A run cannot resume with other options of its method or without the head of its checkpoint. */
+/* A run cannot be resumed with other options of its method, or if its checkpoint does not contain the head. */
 static void rejected_resume(void **state) {
     (void)state;
     train_run r;

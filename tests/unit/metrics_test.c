@@ -48,7 +48,7 @@ static void metrics_at(const double *score, const uint8_t *label, size_t n, doub
     *f1 = right ? 2 * *precision * *recall / (*precision + *recall) : 0;
 }
 
-/* Checks the metrics, and that the reported thresholds give them. */
+/* Compares the metrics with those of scikit-learn, and checks that the reported thresholds give the reported metrics. */
 static void test_binary_metrics_of_sklearn(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(metric_binaries); i++) {
@@ -68,9 +68,9 @@ static void test_binary_metrics_of_sklearn(void **state) {
     }
 }
 
-/* Scores with their labels, in descending order: 0.9+ 0.8+ 0.6- 0.5+ 0.5- 0.1-. The best accuracy is 5/6, at the threshold 0.7,
- * midway between 0.8 and 0.6. F1 is 4/5 at 0.7 (precision 1, recall 2/3) and 6/8 at 0.5 (precision 3/5, recall 1). Average
- * precision is 1/3 * 1 + 1/3 * 1 + 1/3 * 3/5. */
+/* The scores with their labels, in descending order: 0.9+ 0.8+ 0.6- 0.5+ 0.5- 0.1-. The best accuracy is 5/6; its threshold is
+ * 0.7, midway between 0.8 and 0.6. F1 is 4/5 at the threshold 0.7 (precision 1, recall 2/3) and 6/8 at the threshold 0.5
+ * (precision 3/5, recall 1). Average precision is 1/3 * 1 + 1/3 * 1 + 1/3 * 3/5. */
 static void test_thresholds_by_hand(void **state) {
     (void)state;
     const double score[] = {0.5, 0.9, 0.1, 0.8, 0.5, 0.6};
@@ -90,13 +90,13 @@ static void test_extreme_thresholds(void **state) {
     const double score[] = {0.2, 0.4, 0.4}, next[] = {1, 1 + DBL_EPSILON};
     const uint8_t upside_down[] = {1, 0, 0}, all[] = {1, 1, 1}, none[] = {0, 0, 0}, up[] = {0, 1};
     aoe_binary_metrics m;
-    /* accepting no pair is best: the threshold is above every score */
+    /* the best choice is to accept no pair, so the threshold is above every score */
     assert_int_equal(aoe_binary(&m, score, upside_down, 3, NULL), 0);
     expect_close(m.accuracy, 2.0 / 3, "accuracy", 0);
     assert_true(m.accuracy_threshold > 0.4 && m.accuracy_threshold < 0.400001);
     expect_close(m.f1, 0.5, "f1", 0);
     expect_close(m.f1_threshold, 0.2, "threshold", 0);
-    /* only one class */
+    /* all labels are of one class */
     assert_int_equal(aoe_binary(&m, score, all, 3, NULL), 0);
     expect_close(m.accuracy + m.f1 + m.average_precision, 3, "sum", 1);
     expect_close(m.accuracy_threshold, 0.2, "threshold", 1);
@@ -104,7 +104,7 @@ static void test_extreme_thresholds(void **state) {
     expect_close(m.accuracy, 1, "accuracy", 2);
     assert_true(isnan(m.f1) && isnan(m.f1_threshold) && isnan(m.f1_precision) && isnan(m.f1_recall) &&
                 isnan(m.average_precision));
-    /* no number is between adjacent doubles: the threshold is the larger one */
+    /* there is no double between these two adjacent scores, so the threshold is the larger one */
     assert_int_equal(aoe_binary(&m, next, up, 2, NULL), 0);
     assert_true(m.accuracy_threshold == next[1] && m.f1_threshold == next[1]);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the mining of hard negatives with a static model whose words are five degrees apart on a circle, so that
- * every cosine is known: texts that are never negatives, skipped candidates, alternatives, thresholds, candidates,
- * sampling, invalid input. Also compares a BERT model on thousands of rows with a direct computation, for several
+ * Tests the mining of hard negatives. The model is a static model whose words are five degrees apart on a circle, so that every
+ * cosine is known. Covers texts that are never negatives, skipped candidates, alternatives, thresholds, candidates, sampling,
+ * and invalid input. Also compares the results for a BERT model and thousands of rows with a direct computation, for several
  * numbers of threads.
  */
 #include <math.h>
@@ -71,10 +71,10 @@ typedef struct outcome {
     char *triplet[MAX_TRIPLETS]; /* [n] triplets, owned */
     double positive_score[MAX_TRIPLETS], negative_score[MAX_TRIPLETS];
     size_t n;    /* number of triplets */
-    size_t most; /* triplets after which the run is stopped; 0: never */
+    size_t most; /* number of triplets after which the run is stopped; 0: never */
     aoe_mine_result result;
     aoe_error err;
-    size_t done[2], total[2]; /* newest progress of each stage */
+    size_t done[2], total[2]; /* most recent progress of each stage */
     int stop_stage;           /* 1 + the stage in which the run is stopped; 0: none */
 } outcome;
 
@@ -113,8 +113,8 @@ static void clear(outcome *o) {
     memset(o, 0, sizeof *o);
 }
 
-/* Mines o->files with the model in model_dir and writes the results to out. Its fields most and stop_stage are inputs. Returns
- * the error code. */
+/* Mines o->files with the model in model_dir and writes the results to out. The fields `most` and `stop_stage` of out are
+ * inputs and must be set by the caller. Returns the error code. */
 static int mine_with(outcome *out, aoe_context *ctx, const char *model_dir, aoe_mine_options *o) {
     aoe_model *m;
     aoe_embedder *e;
@@ -154,7 +154,8 @@ static int mine_text(outcome *out, const char *name, const char *text, aoe_mine_
     return code;
 }
 
-/* Asserts that mining the text gives these triplets, separated by blanks, and this number of rows without a negative. */
+/* Asserts that mining the text gives these triplets, which are separated by spaces, and that this number of rows has no
+ * negative. */
 static void expect(const char *name, const char *text, aoe_mine_options o, const char *triplets, size_t without) {
     static outcome out;
     char got[4096] = "";
@@ -180,7 +181,8 @@ static void expect_failure(const char *name, const char *text, aoe_mine_options 
 
 static const char simple[] = "query\tpositive\nw00\tw10\nw30\tw33\nw50\tw53\nw20\tw24\n";
 
-/* The candidates are w10, w33, w53 and w24. A cosine depends on the number of steps of 5 degrees between two words. */
+/* The candidates are w10, w33, w53 and w24. The cosine of two words depends only on the number of steps of 5 degrees between
+ * them. */
 static void test_choice(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -205,7 +207,7 @@ static void test_choice(void **state) {
     expect("a.tsv", simple, o, "w20|w24|w10", 3);
 }
 
-/* The positives are 10, 2, 5 and 18 steps from their queries: cosines 0.64, 0.98, 0.91 and 0. */
+/* The positives are 10, 2, 5 and 18 steps from their queries, so the cosines are 0.64, 0.98, 0.91 and 0. */
 static void test_margin(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -229,7 +231,7 @@ static void test_known(void **state) {
     expect("a.tsv", rows, o, "w00|w02|w21 w00|w03|w21 w05|w00|w03 w20|w21|w03", 0);
     o.from_queries = 1;
     expect("a.tsv", rows, o, "w00|w02|w20 w00|w03|w20 w05|w00|w03 w20|w21|w05", 0);
-    /* this model ignores case and unknown words: texts that differ only in them are equal */
+    /* the model ignores case and unknown words, so texts that differ only in these are equal */
     o = defaults();
     static const char equal[] = "query\tpositive\nw00\tw02\nW00\tw04\nw60\tW02 xyz\nw61\tw00 xyz\nw62\tw10\n";
     expect("a.tsv", equal, o, "w00|w02|w10 W00|w04|w10 w60|W02 xyz|w00 xyz w61|w00 xyz|w02 w62|w10|w00 xyz", 0);
@@ -239,7 +241,7 @@ static void test_known(void **state) {
     /* no candidate remains */
     expect("a.tsv", "query\tpositive\nw00\tw01\n", o, "", 1);
     expect("a.tsv", "query\tpositive\nw00\tw01\nw00\tw02\nw03\tW00\n", o, "w03|W00|w02", 2);
-    /* a query without known words has no negative; a candidate without known words has cosine 0 */
+    /* A query without known words has no negative. A candidate without known words has cosine 0 with every query. */
     expect("a.tsv", "query\tpositive\nxyz\tw01\nw00\tw01\nw30\tzyx\nw36\tw37\n", o, "w00|w01|zyx w30|zyx|w37 w36|w37|zyx", 1);
 }
 
@@ -294,7 +296,8 @@ static void test_pairs(void **state) {
     clear(&out);
 }
 
-/* A row's cosine with a text is that of its nearest alternative. No alternative is a negative of its own row. */
+/* The cosine of a row with a candidate is that of the row's nearest alternative. An alternative is never a negative of its own
+ * row. */
 static void test_alternatives(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -305,12 +308,12 @@ static void test_alternatives(void **state) {
                                "{\"query\": [\"w50\"], \"positive\": [\"w51\", \"w60\"]}\n";
     expect("a.jsonl", rows, o, "w00/w10|w00/w10/w02|w60 w30|w29|w14 w10|w14|w29 w50|w51/w60|w29", 0);
     o.negatives = 3;
-    o.range = 2; /* counted over both alternatives */
+    o.range = 2; /* the range counts candidates over both alternatives together */
     expect("a.jsonl", rows, o,
            "w00/w10|w00/w10/w02|w60 w00/w10|w00/w10/w02|w29 w30|w29|w14 w30|w29|w10 w10|w14|w29 w10|w14|w60 "
            "w50|w51/w60|w29 w50|w51/w60|w00",
            0);
-    /* the margin is relative to the best pair of distinct texts, w00 and w02: 2 steps */
+    /* the margin is relative to the most similar pair of distinct texts of the row: w00 and w02, which are 2 steps apart */
     o = defaults();
     o.margin = 0;
     assert_int_equal(mine_text(&out, "a.jsonl", rows, o), 0);
@@ -351,7 +354,7 @@ static void test_corpus(void **state) {
     assert_int_equal(mine_text(&out, "a.tsv", simple, o), 0);
     assert_int_equal(out.result.candidates, 2);
     assert_int_equal(out.result.texts, 10);
-    /* texts of the corpus that are equal to a query or its positive are not its negatives */
+    /* texts of the corpus that are equal to a query or to its positive are not negatives of this query */
     expect("a.tsv", "query\tpositive\nw00\tw12\nw12\tw02\nw20\tw02 w02\n", o,
            "w00|w12|w02, w02 w12|w02|w02, w02 w20|w02 w02|w12", 0);
     free(test_write_text(dir, "corpus.txt", " \n\n"));
@@ -363,15 +366,15 @@ static void test_corpus(void **state) {
     clear(&out);
 }
 
-/* Samples are drawn from the range after the skipped candidates, each text at most once per row, and reported nearest first.
- * They depend on the seed and the row. */
+/* Samples are drawn from the range that begins after the skipped candidates. A row gets each text at most once, and its
+ * negatives are sorted by decreasing cosine. The samples depend on the seed and on the row. */
 static void test_sample(void **state) {
     (void)state;
     static outcome a, b;
     aoe_mine_options o = defaults();
     char text[4096] = "query\tpositive\n";
     size_t at = strlen(text), seen[WORDS] = {0};
-    for (int i = 0; i < 36; i++) /* 36 rows of the query w00; the rows of w35 add the candidates w36 to w71 */
+    for (int i = 0; i < 36; i++) /* 36 rows have the query w00; the rows with the query w35 add the candidates w36 to w71 */
         at += (size_t)snprintf(text + at, sizeof text - at, "%s\t%s%02d\n", "w00", i ? "w01 w" : "w", i ? 0 : 2);
     for (int i = 36; i < 72; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "w35\tw%02d\n", i);
@@ -386,12 +389,13 @@ static void test_sample(void **state) {
         assert_string_equal(a.triplet[i], b.triplet[i]);
     for (size_t i = 0; i < 36 * 3; i++) {
         const int word = atoi(strrchr(a.triplet[i], '|') + 2);
-        assert_true(word >= 60 && word <= 69); /* w71 and w70 are skipped, w59 is the thirteenth */
+        /* w71 and w70 are skipped, and w59 is the thirteenth candidate, which is out of range */
+        assert_true(word >= 60 && word <= 69);
         seen[word]++;
         assert_true(i % 3 == 0 || a.negative_score[i] < a.negative_score[i - 1]);
     }
     for (size_t w = 60; w <= 69; w++)
-        assert_in_range(seen[w], 2, 25); /* 10.8 expected */
+        assert_in_range(seen[w], 2, 25); /* the expected number is 10.8 */
     o.seed++;
     assert_int_equal(mine_text(&b, "a.tsv", text, o), 0);
     size_t differ = 0;
@@ -422,7 +426,7 @@ static void test_invalid_input(void **state) {
     expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
     expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
     expect_failure("a.xls", simple, o, AOE_EARG, "no known extension");
-    /* texts that a .tsv file cannot contain, as query, positive or negative */
+    /* A .tsv file cannot contain these texts, which occur as query, positive or negative. */
     o.for_tsv = 1;
     expect("a.jsonl", "{\"query\": \"w00\", \"positive\": [\"w01\"]}\n{\"query\": \"w09\", \"positive\": \"w10\"}\n", o,
            "w00|w01|w10 w09|w10|w01", 0);
@@ -450,7 +454,7 @@ typedef struct row {
     char *query, *positive;
 } row;
 
-/* Returns 1 if a row contains both texts. */
+/* Returns 1 if the texts a and b occur in the same row. */
 static int related(const row *rows, size_t n, const char *a, const char *b) {
     for (size_t i = 0; i < n; i++)
         if ((!strcmp(rows[i].query, a) || !strcmp(rows[i].positive, a)) &&
@@ -493,7 +497,8 @@ static void check_best(const outcome *out, const row *rows, size_t n, const aoe_
     free(texts);
 }
 
-/* More rows, queries and candidates than are processed at once, with queries that occur in many rows, for 1 to 3 threads. */
+/* Tests more rows, queries and candidates than are processed at once, and queries that occur in many rows, for 1 to 3
+ * threads. */
 static void test_large(void **state) {
     (void)state;
     enum { N = 5000 };

@@ -18,7 +18,7 @@
 #include "model/open.h"
 #include "model/weight_rows.h"
 
-enum { MAX_VALUES = 4096 }; /* values of the largest weight, the position embeddings */
+enum { MAX_VALUES = 4096 }; /* number of values of the largest weight, which are the position embeddings */
 
 static char *dir; /* directory of the running test */
 
@@ -95,7 +95,7 @@ static void check_mean(const char *to, aoe_model *const *models, size_t n, int b
             differ += got[i] != one[i];
         }
     }
-    assert_true(differ > 100); /* the mean is not one of the models */
+    assert_true(differ > 100); /* the mean differs from each of the models */
     aoe_model_close(mean);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests config.json of all architectures: which keys are read, which values are rejected and with which message, the
+ * Tests config.json of all architectures: which keys are read, which values are rejected and with which message. Also tests the
  * list of weights, and the named shapes.
  */
 #include <stdio.h>
@@ -200,7 +200,8 @@ static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
     assert_int_equal(read_type(&all, "mistral", "\"num_key_value_heads\": null", NULL), 0);
-    assert_int_equal(aoei_kv_heads(&all), all.heads); /* null means num_attention_heads; a missing key has another default */
+    /* null means num_attention_heads, whereas a missing key has another default */
+    assert_int_equal(aoei_kv_heads(&all), all.heads);
     static const struct {
         const char *type, *more;
         size_t window, from;
@@ -313,7 +314,8 @@ static void rejects_values_for_other_architectures(void **state) {
     }
 }
 
-/* The random stream of a weight does not change when new slots are added, so that a seed always gives equal weights. */
+/* The random stream of a weight must not change when the library gets new slots, because a seed must always give the same
+ * weights. */
 static void random_streams_are_stable(void **state) {
     (void)state;
     aoei_encoder_config c;
@@ -333,7 +335,8 @@ static void lists_the_weights(void **state) {
     aoei_encoder_config c;
     aoei_slot s;
     test_model_config(&c);
-    assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7)); /* including the slots of adapters, which are absent */
+    /* the count includes the slots of adapters, although this model has none */
+    assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7));
     assert_int_equal(aoei_slot_describe(&c, AOEI_W_WORD, &s), 0);
     assert_string_equal(s.name, "embeddings.word_embeddings.weight");
     assert_int_equal(s.rows, 16);
@@ -389,11 +392,11 @@ static void counts_the_parameters(void **state) {
                              .vocab = s.vocab,
                              .positions = s.positions,
                              .token_types = 2};
-    /* the published number of BertModel, 109,482,240, minus its pooler (768 * 768 + 768) */
+    /* the published number of parameters of BertModel is 109,482,240, which includes the pooler (768 * 768 + 768) */
     assert_int_equal(aoei_parameter_count(&c), 109482240 - 590592);
     static const struct {
         const char *name;
-        size_t parameters; /* published number, minus the pooler and an untied output head */
+        size_t parameters; /* published number of parameters, minus those of the pooler and of an untied output head */
     } others[] = {{"roberta-base", 124645632 - 590592},
                   {"llama2-7b", 6738415616 - 131072000},
                   {"tinyllama-1.1b", 1100048384 - 65536000},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the conversion of model directories: conversions to every storage type and back are exact to the byte; other
- * files and settings are copied; malformed int8 directories are rejected.
+ * Tests the conversion of model directories. Converting to any storage type and back must be exact to the byte, other files and
+ * settings must be copied, and malformed int8 directories must be rejected.
  */
 #include <float.h>
 #include <math.h>
@@ -74,7 +74,8 @@ static aoe_model *open_model(const char *name) {
     return m;
 }
 
-/* Asserts that dir/a and dir/b contain equal files; if `all` is 0, model.safetensors may differ. */
+/* Asserts that the directories dir/a and dir/b contain the same files with equal bytes. If `all` is 0, model.safetensors may
+ * differ. */
 static void expect_equal_files(const char *a, const char *b, int all) {
     char **names, *x = test_path(dir, a), *y = test_path(dir, b);
     size_t n;
@@ -135,7 +136,7 @@ static void save_extreme_weights(const aoe_model *m, const char *name) {
     free(values);
 }
 
-/* Rounds the row v [n] of a matrix or vector to a storage type. */
+/* Rounds the row v [n] to a storage type, as the conversion must do. vector: 1: the row belongs to a vector, 0: to a matrix. */
 static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
     int8_t q[TEST_VOCAB * TEST_INTERMEDIATE];
     const float scale = storage == AOE_STORAGE_INT8 && !vector ? aoei_int8_row(q, v, n) : 0;
@@ -205,7 +206,7 @@ static char *text_of(const char *name, const char *file) {
     return text;
 }
 
-/* Asserts that dir/name/file contains fragment, or with yes 0, that it does not. */
+/* Asserts that dir/name/file contains `fragment`. If `yes` is 0, asserts that it does not. */
 static void expect_text(const char *name, const char *file, const char *fragment, int yes) {
     char *text = text_of(name, file);
     if (!strstr(text, fragment) != !yes)
@@ -236,7 +237,8 @@ static void copies_files_and_settings(void **state) {
         assert_int_equal(bias->dtype, s == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_F32);
         float v[TEST_HIDDEN * TEST_HIDDEN];
         aoei_st_to_float(v, t);
-        for (size_t i = 0; i < sizeof v / sizeof *v; i++) /* values up to 1/2: int8 rounds by at most half a step */
+        /* the values are at most 1/2, so int8 changes each by at most half a quantization step */
+        for (size_t i = 0; i < sizeof v / sizeof *v; i++)
             assert_true(fabsf(v[i] - test_model_value(1000, i)) <= (t->scale ? 0.5f / 127 / 2 : 0));
         aoe_model_close(m);
         expect_text(to, "config.json", torch[s], 1);
@@ -316,7 +318,8 @@ static void checks_the_request(void **state) {
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), 0);
     assert_int_equal(warnings, 1);
     convert("out", "copy", AOE_STORAGE_INT8);
-    assert_int_equal(aoe_convert(ctx, out, out, &o, NULL, &err), 0); /* the input file is mapped while it is replaced */
+    /* the conversion replaces the input file while it is mapped */
+    assert_int_equal(aoe_convert(ctx, out, out, &o, NULL, &err), 0);
     assert_int_equal(warnings, 2);
     expect_equal_files("copy", "out", 1);
     assert_int_equal(aoei_remove_tree(none, NULL), 0);
@@ -442,7 +445,8 @@ static void rejects_malformed_int8(void **state) {
         assert_false(aoei_exists(out));
         assert_int_equal(aoei_remove_tree(small, NULL), 0);
     }
-    /* a tensor name may end in _scale if no weights are int8; F16 together with int8 is reported as mixed */
+    /* If no weights are int8, the name of a tensor may end in _scale. The storage type of a file with F16 and int8 weights is
+     * reported as "mixed". */
     rewrite("in", &(damage){"pooler.dense.bias", .name = "head.logit_scale"});
     aoe_model_close(open_model("in"));
     convert("in", "small", AOE_STORAGE_INT8);

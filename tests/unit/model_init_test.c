@@ -93,7 +93,7 @@ static void makes_a_model(void **state) {
     free_corpus(&c);
 }
 
-/* Asserts that the values of t are consistent with a normal distribution of mean 0 and standard deviation 0.02. */
+/* Asserts that the values of t are consistent with a normal distribution with mean 0 and standard deviation 0.02. */
 static void check_normal(aoei_tensor t) {
     size_t n = t.rows * t.cols;
     float *v = malloc(n * sizeof *v);
@@ -217,7 +217,7 @@ static void needs_force_to_replace(void **state) {
     free_corpus(&c);
 }
 
-/* A file that a model would overwrite in the output directory is an error that names it, unless options.force is set. */
+/* If a model would overwrite a file in the output directory, aoe_init fails and names the file, unless options.force is set. */
 static void needs_force_to_overwrite_files(void **state) {
     (void)state;
     static const char *const names[] = {"README.md",
@@ -268,7 +268,7 @@ static void keeps_other_files(void **state) {
     free_corpus(&c);
 }
 
-/* Asserts that the creation fails with code and a message that contains fragment, and writes nothing. */
+/* Asserts that creating the model fails with `code` and a message that contains `fragment`, and that nothing is written. */
 static void expect_rejected(const corpus *c, const aoe_init_options *o, int code, const char *fragment) {
     char *to = test_path(c->dir, "new");
     aoe_error err;

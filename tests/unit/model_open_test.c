@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the opening of model directories: every layout and storage type gives equal weights; every kind of damage
- * gives its message; options, weight views, and the memory plan.
+ * Tests the opening of model directories. Every layout and every storage type must give equal weights, and every kind of damage
+ * must give its message. Other tests cover options, weight views, and the memory plan.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +140,8 @@ static void reports_model_info(void **state) {
     test_dir_remove(dir);
 }
 
-/* Asserts that opening a model of this specification fails with code and a message with the directory and both fragments. */
+/* Asserts that a model of this specification cannot be opened, with the error `code` and a message that contains the directory
+ * and both fragments. */
 static void expect_rejected(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
     char *dir = test_dir_create();
     aoe_model *m;
@@ -240,7 +241,8 @@ static void checks_the_tokenizer_against_the_embeddings(void **state) {
     aoe_error err;
     test_model_write(dir, NULL);
     free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n"));
-    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0); /* only a text that contains token 16 fails */
+    /* the model can be opened, because only embedding a text that contains token 16 fails */
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0);
     aoe_embedder *e;
     float vectors[2 * 8];
     const aoe_text texts[2] = {aoe_text_of("a k"), aoe_text_of("b l")};
@@ -320,14 +322,14 @@ static void views_share_everything_except_weights(void **state) {
     test_dir_remove(dir);
 }
 
-/* Returns the bytes that the trainer allocates for a batch of n_texts texts with `length` tokens; *kept: the bytes of
- * activations kept for the backward pass. */
+/* Returns the number of bytes that the trainer allocates for a batch of n_texts texts with `length` tokens each. *kept: the
+ * bytes of these that store activations for the backward pass. */
 static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, int recompute, size_t *kept) {
     aoei_pair_step step;
     const aoei_pair_step_options o = {
         .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
     assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
-    /* the plan does not include padding and the arrays of tensors and of optimizer segments */
+    /* the plan excludes padding, and the arrays of tensors and of optimizer segments */
     const size_t vectors = n_texts * m->config.hidden * sizeof(float), pooled = (vectors + 63) / 64 * 64;
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
                  segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,

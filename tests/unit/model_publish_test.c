@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests saves that are killed before each step that changes the directory. The directory then contains the older
- * model, the newer model or no model, and recovery restores the older model if there is none. The test replaces
- * rename() and unlinkat() to end the process before a given step.
+ * Tests saves that are killed before each step that changes the directory. The directory must then contain the older model, the
+ * newer model, or no model. If it contains no model, recovery must restore the older one. The test replaces rename() and
+ * unlinkat(), so that the process can be ended before a given step.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,11 +24,12 @@
 #include "model/save.h"
 #include "modeldir/layout.h"
 
-#define DEAD ".staging-99999999" /* of a process that cannot exist: the id is above the kernel's maximum */
+/* staging folder of a process that cannot exist, because its id is above the kernel's maximum */
+#define DEAD ".staging-99999999"
 
 enum { KILLED = 77, DONE = 78 };
 
-static int steps_left; /* steps until the process is killed or calls fail; 0: never */
+static int steps_left; /* number of steps before the process is killed or calls begin to fail; 0: never */
 static int adapters;   /* 1: adapters are saved instead of a full model */
 static int failing;    /* 1: the process is not killed, but all further calls of rename() fail */
 
@@ -48,7 +49,7 @@ int rename(const char *from, const char *to) {
 }
 
 int unlinkat(int parent, const char *name, int flags) {
-    if (!failing) /* the worst case: files can still be removed */
+    if (!failing) /* only rename() fails: the worst case, because a failing save can still remove files */
         step();
     return (int)syscall(SYS_unlinkat, parent, name, flags);
 }
@@ -143,8 +144,8 @@ static int check_complete(const char *to, int n) {
     return newer;
 }
 
-/* Kills a save before its n-th step, and then recoveries after one step each, until one completes. Increments *missing if the
- * save left no model, and *older if recovery ended with the older model. Returns 1 if the save completed. */
+/* Kills a save before its n-th step. Then kills each recovery after one step, until one of them completes. Increments *missing
+ * if the save left no model, and *older if recovery ended with the older model. Returns 1 if the save completed. */
 static int kill_at(int n, int shards, size_t *older, size_t *missing) {
     char *dir = test_dir_create(), *to = test_path(dir, "to"), *from = test_path(dir, "new"), *stranded;
     aoe_model *m;
@@ -210,7 +211,8 @@ static void recovers_after_a_kill_with_adapters(void **state) {
     adapters = 0;
 }
 
-/* After the first error the save cannot move files back, so that the older model remains in the staging folder. */
+/* After its first error, the save cannot move the files of the older model back, so they remain in the staging folder. Recovery
+ * must restore them. */
 static void recovers_after_failed_renames(void **state) {
     (void)state;
     failing = 1;
@@ -234,8 +236,8 @@ static void move(const char *from, const char *to, const char *name) {
     free(b);
 }
 
-/* DIR/.staging-PID/old contains only the weights, as after a kill between the first two steps. In the second pass the directory
- * also has an index of weights in shards. */
+/* DIR/.staging-PID/old contains only the weights, as after a process was killed between the first two steps. In the second
+ * pass, the directory also has an index, because the weights are in shards. */
 static void restores_moved_weights(void **state) {
     (void)state;
     for (int both = 0; both < 2; both++) {
@@ -264,7 +266,8 @@ static void restores_moved_weights(void **state) {
     }
 }
 
-/* A staging folder without files of an older model, or with a replaced model, is removed without a message. */
+/* A staging folder is removed without a message if it contains no files of an older model, or if a newer model has replaced the
+ * older one. */
 static void removes_unneeded_staging_folders(void **state) {
     (void)state;
     static const char *const folders[] = {DEAD, DEAD "/old", DEAD "/replaced"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the saving of model directories: a saved model opens with equal weights and settings, the files of
- * sentence-transformers are exact to the byte, and no file of an older model remains.
+ * Tests the saving of model directories. A saved model must open with equal weights and settings, the files of
+ * sentence-transformers must be exact to the byte, and no file of an older model may remain.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "model/weight_view.h"
 #include "modeldir/layout.h"
 
-/* Asserts that dir/name contains the text want, or with want NULL, that it does not exist. */
+/* Asserts that the text of dir/name is `want`. If want is NULL, asserts that the file does not exist. */
 static void check_file(const char *dir, const char *name, const char *want) {
     char *path = test_path(dir, name), *text = test_read(path, NULL);
     if (!want)
@@ -53,8 +53,8 @@ static void expect_equal_weights(const aoe_model *a, const aoe_model *b) {
     }
 }
 
-/* Saves a model with these settings and reads it without options: first with aoe.json, then, after removing it, from the files
- * of sentence-transformers. */
+/* Saves a model with these settings and reads the settings without options. They are read from aoe.json first; then aoe.json is
+ * removed, and they are read from the files of sentence-transformers. */
 static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     char *dir = test_dir_create(), *to = test_path(dir, "new/model"), *own = test_path(to, "aoe.json");
     aoe_model *a, *b;
@@ -294,7 +294,7 @@ static void removes_all_files_of_an_older_model(void **state) {
     check_file(old, "notes.txt", "mine");
     assert_true(has(old, "checkpoints"));
     assert_true(aoei_is_model_dir(old));
-    resave(old, old, NULL, NULL); /* the input file is mapped while it is replaced */
+    resave(old, old, NULL, NULL); /* the save replaces the input file while it is mapped */
     aoe_model *a, *b;
     assert_int_equal(aoei_model_open_trainable(&a, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_open_trainable(&b, test_model_context, old, NULL, NULL), 0);

@@ -36,7 +36,7 @@ static void put(const char *dir, const char *name, const char *text) {
     free(test_write_text(dir, name, text));
 }
 
-/* Reads the settings of dir with options o; NULL: default options. Returns the error code. */
+/* Reads the settings of dir with the options o. If o is NULL, the default options are used. Returns the error code. */
 static int read_dir(aoei_settings *s, const char *dir, const aoe_model_options *o, aoe_error *err) {
     aoe_model_options defaults;
     aoei_encoder_config c;
@@ -167,7 +167,7 @@ static void rejects_an_invalid_aoe_json(void **state) {
     test_dir_remove(dir);
 }
 
-/* Writes the weights [8, 16] of 2_Dense: `diagonal` at [r, r] and [r, r + 8], `other` elsewhere. */
+/* Writes the weights [8, 16] of 2_Dense. The elements [r, r] and [r, r + 8] are `diagonal`, and all others are `other`. */
 static void write_dense(const char *dir, float diagonal, float other) {
     const aoei_st_entry e = {"linear.weight", AOEI_ST_F32, 2, {8, 16}};
     char *path = test_path(dir, "2_Dense/model.safetensors");
@@ -286,7 +286,8 @@ static void rejects_unsupported_poolings(void **state) {
         put(dir, "1_Pooling/config.json", cases[i].config);
         expect_rejected(dir, cases[i].code, cases[i].fragment);
     }
-    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"weightedmean\"}"); /* ignored if options.pooling is set */
+    /* this value is ignored if options.pooling is set */
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"weightedmean\"}");
     aoe_model_options_defaults(&o);
     o.pooling = AOE_POOLING_CLS;
     assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
@@ -359,8 +360,8 @@ static void rejects_unsupported_dense_modules(void **state) {
 #define NEW_DENSE       MODULE(2, "2_Dense", "sentence_transformers.base.modules.dense.Dense")
 #define NEW_NORMALIZE   MODULE(2, "2_Normalize", "sentence_transformers.base.modules.normalize.Normalize")
 
-/* Every combination of options.pooling and options.normalize with modules in the old and new layout. An option only replaces
- * its own value: other modules are still checked, and the maximum length is still read. */
+/* Tests every combination of options.pooling and options.normalize, with modules in the old and in the new layout. An option
+ * replaces only its own value: the other modules are still checked, and the maximum length is still read. */
 static void options_do_not_replace_module_checks(void **state) {
     (void)state;
     static const char *const plain[] = {"[" TRANSFORMER "," POOLING "," NORMALIZE "]",
@@ -393,8 +394,8 @@ static void options_do_not_replace_module_checks(void **state) {
     test_dir_remove(dir);
 }
 
-/* If aoe.json has both "pooling" and "normalize", the modules are not checked; with only one of them, they are. The maximum
- * length is read in both cases. */
+/* If aoe.json has both keys, "pooling" and "normalize", the modules are not checked. If it has only one of them, they are
+ * checked. The maximum length is read in both cases. */
 static void aoe_json_replaces_module_checks(void **state) {
     (void)state;
     char *dir = test_dir_create();
@@ -414,8 +415,8 @@ static void aoe_json_replaces_module_checks(void **state) {
     test_dir_remove(dir);
 }
 
-/* A Dense module whose input size is the hidden size is a layer of the model. If a first Dense module averages two pooled
- * vectors, the second Dense module is the layer. */
+/* A Dense module whose input size is the hidden size is the dense layer of the model. If the first Dense module averages two
+ * pooled vectors, the second Dense module is this layer. */
 static void finds_a_dense_layer(void **state) {
     (void)state;
     static const char layer[] = "{\"in_features\":8,\"out_features\":3,\"bias\":true,\"activation_function\":"

@@ -48,8 +48,8 @@ static int best_first(const void *pa, const void *pb) {
     return a->text < b->text ? -1 : 1;
 }
 
-/* Searches by brute force. Writes the texts that are not skipped for query i to want + i * t->n, best first, and their number
- * to n[i]. */
+/* Searches by brute force. For query i, writes the texts that are not skipped to want + i * t->n, in descending order of their
+ * scores, and the number of these texts to n[i]. */
 static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_nearest_skip_fn skip_fn,
                       const void *user) {
     for (size_t i = 0; i < q->n; i++) {
@@ -99,7 +99,7 @@ static int all_but_two(const void *user, size_t query, uint32_t text) {
     return text != 5 && text != 3000 + query;
 }
 
-/* Sizes just below and above the sizes of a block, a SIMD lane and a panel. Most scores occur several times. */
+/* Tests sizes just below and just above the size of a block, of a SIMD lane and of a panel. Most scores occur several times. */
 static void test_exact(void **state) {
     (void)state;
     static const struct {
@@ -149,8 +149,8 @@ static void test_all_equal(void **state) {
     free(t.x);
 }
 
-/* For unit vectors, scores equal the reference up to rounding errors, and so does the score at every rank. Results are
- * bit-identical for any number of threads and any other queries in the call. */
+/* For unit vectors, the score at every rank must equal that of the reference, and each score that of its text, up to rounding
+ * errors. Results must be bit-identical for any number of threads, and must not depend on the other queries of a call. */
 static void test_unit_vectors(void **state) {
     (void)state;
     enum { Q = 130, N = 2300, D = 96, K = 25 };

@@ -27,7 +27,7 @@ static aoe_error err;
 /* --------------------------------------------------------------------- clock */
 
 static _Atomic long long ticks;     /* time on the fake clock, in microseconds */
-static _Atomic int stop_after = -1; /* number of calls of fake_stop that return 0 before one returns 1; -1: no limit */
+static _Atomic int stop_after = -1; /* number of calls of fake_stop that return 0 before it returns 1; -1: it never returns 1 */
 
 static double fake_now(void *user) {
     (void)user;
@@ -62,7 +62,7 @@ static void add_date(test_answer *a) {
 
 /* Progress reports since the last call of use_options. */
 static struct {
-    int answers, retries, limits; /* number of reports of each kind */
+    int answers, retries, limits; /* number of reports about answers, about retries and about limits */
     int secret;                   /* 1: a report contained the token */
     double longest;               /* longest wait that was reported, in seconds */
     char why[1100];               /* reason in the last report of a retry or of a limit */
@@ -113,7 +113,8 @@ static int stop(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* Returns a URL on the server, valid until the next call. Handlers must not call it, because they run in other threads. */
+/* Returns a URL on the server, which is valid until the next call. Handlers must not call this function, because they run in
+ * other threads and would overwrite the buffer. */
 static const char *url_on(const char *path) {
     static char url[256];
     snprintf(url, sizeof url, "%s%s", test_server_url(server), path);
@@ -157,7 +158,9 @@ static void assert_passed(double low, double high) {
 /* Responses of a route to its first requests. Every later request gets status 200 with the body "[1]". */
 typedef struct script {
     const char *const
-        *steps;       /* "503", "cut", "reset", or a status with headers "429 NAME: VALUE|NAME: VALUE"; ends with NULL */
+        /* the answers in order: each is "503", "cut", "reset", or a status with headers such as "429 NAME: VALUE|NAME: VALUE";
+         * the array ends with NULL */
+        *steps;
     const char *body; /* body of the responses in steps; NULL: {"message": "no"} */
 } script;
 
@@ -173,7 +176,7 @@ static void follow(void *user, const test_request *q, test_answer *a) {
     }
     const char *step = s->steps[q->nth], *header = strchr(step, ' ');
     test_answer_printf(a, "%s", s->body ? s->body : "{\"message\": \"no\"}");
-    a->close = 1; /* sends Connection: close; without it, libcurl itself retries if the connection is closed */
+    a->close = 1; /* without "Connection: close", libcurl itself would retry a request whose connection is closed */
     a->cut = strncmp(step, "cut", 3) == 0;
     a->cut_at = 3;
     a->reset = strncmp(step, "reset", 5) == 0;
@@ -190,7 +193,7 @@ static void follow(void *user, const test_request *q, test_answer *a) {
         __VA_ARGS__, NULL                                                                                                      \
     }
 
-/* Sends GET for a path that follows the script. Returns the number of requests that were needed for a response. */
+/* Requests a path whose answers follow the script. Returns the number of requests that were sent until one succeeded. */
 static size_t requests_needed(script *s, const char *path) {
     test_server_route(server, "*", path, follow, s);
     if (get(path))
@@ -281,27 +284,28 @@ static void test_retry_after(void **state) {
     assert_int_equal(requests_needed(&(script){STEPS("403 Retry-After: 90"), NULL}, "/b"), 2);
     assert_passed(90, 90.1);
     assert_string_equal(reported.why, "secondary rate limit");
-    use_options((aoei_fetch_options){0}); /* Retry-After is a date 100 s after the server's Date header */
+    use_options((aoei_fetch_options){0}); /* the date in Retry-After is 100 s after the server's Date header */
     assert_int_equal(requests_needed(&(script){STEPS("429 Retry-After: Tue, 14 Nov 2023 22:15:00 GMT"), NULL}, "/c"), 2);
     assert_passed(100, 100.1);
     use_options((aoei_fetch_options){0});
     assert_int_equal(requests_needed(&(script){STEPS("503 Retry-After: 33"), NULL}, "/d"), 2);
     assert_passed(33, 33.1);
-    use_options((aoei_fetch_options){0}); /* status 429 without a valid Retry-After: exponential backoff */
+    use_options((aoei_fetch_options){0}); /* status 429 without a valid Retry-After header gives exponential backoff */
     assert_int_equal(requests_needed(&(script){STEPS("429", "429", "429 Retry-After: soon"), NULL}, "/e"), 4);
     assert_passed(0.5 + 1 + 2, 1 + 2 + 4);
 }
 
 static void test_primary_limit(void **state) {
     (void)state;
-    /* both clocks start at START; the limit is reset 600 s later */
+    /* the clocks of the server and of the fetcher start at START, and the limit is reset 600 s later */
     assert_int_equal(
         requests_needed(
             &(script){STEPS("403 X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000600"), NULL}, "/a"),
         2);
     assert_passed(601, 601.1);
     assert_string_equal(reported.why, "the quota of 5000 requests is used up");
-    use_options((aoei_fetch_options){0}); /* a response that uses up the quota delays only the next request */
+    /* a response that uses up the quota is returned at once, and delays only the next request */
+    use_options((aoei_fetch_options){0});
     script last = {STEPS("200 X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000030"), NULL};
     assert_int_equal(requests_needed(&last, "/b"), 1);
     assert_passed(0, 0);
@@ -395,7 +399,7 @@ static void test_classification(void **state) {
     test_server_route(server, "GET", "/broken", follow, &broken);
     assert_int_equal(get_classified("/limited", classify_body, NULL), 0);
     assert_string_equal(answer.body.data, "[1]");
-    assert_passed(101, 101.2); /* 60 s, then the time in the headers */
+    assert_passed(101, 101.2); /* waits 60 s, and then as long as the headers say */
     use_options((aoei_fetch_options){0});
     assert_int_equal(get_classified("/empty", classify_body, NULL), 0);
     assert_int_equal(answer.status, 429);
@@ -518,7 +522,7 @@ static void test_stored_statuses(void **state) {
     assert_int_equal(get_cached("/dated", AOEI_AGE_NONE, &from_store), 0);
     assert_int_equal(from_store, 1);
     assert_int_equal(test_server_count_header(server, "If-Modified-Since: Tue, 14 Nov 2023"), 1);
-    /* a renamed repository: a response from the store also has the new URL */
+    /* After a repository was renamed, a response from the store also has the new URL. */
     test_server_route(server, "GET", "/old", redirect, "/new");
     script new_name = {STEPS("200"), "[]"};
     test_server_route(server, "GET", "/new", follow, &new_name);
@@ -560,7 +564,8 @@ static void test_no_secret_is_stored(void **state) {
     test_server_route(server, "GET", "/echo", echo_token, NULL);
     assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, &from_store), 0);
     assert_int_equal(test_server_count_header(server, "Bearer " TOKEN), 1);
-    for (int again = 0; again < 2; again++) { /* the token in a body is redacted in the response and in the store */
+    /* the token must be redacted in the response and in the store; the second pass reads the response from the store */
+    for (int again = 0; again < 2; again++) {
         assert_int_equal(get_cached("/echo", AOEI_AGE_ANY, &from_store), 0);
         assert_string_equal(answer.body.data, "[\"Bearer #######################\"]");
         assert_int_equal(from_store, again);
@@ -604,7 +609,7 @@ static void test_stop_and_resume(void **state) {
     test_server_route(server, "GET", "/list", send_version, NULL);
     assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, NULL), 0);
     use_options((aoei_fetch_options){.max_wait = 10});
-    assert_int_equal(get("/limit"), AOE_EIO); /* the limit stops the first run at page 2 */
+    assert_int_equal(get("/limit"), AOE_EIO); /* the rate limit ends the first run at page 2 */
     assert_int_equal(all_pages(&pages), AOE_EIO);
     assert_int_equal(pages, 1);
     aoei_store_close(store);

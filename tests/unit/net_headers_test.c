@@ -19,7 +19,8 @@ static aoei_headers headers_of(const char *line) {
     return h;
 }
 
-/* An empty list of headers has no allocated memory. The undefined-behavior sanitizer checks that no NULL pointer is used. */
+/* A list of headers without any header has no memory. The undefined-behavior sanitizer checks that no NULL pointer is passed
+ * on. */
 static void test_no_headers(void **state) {
     (void)state;
     aoei_headers h = {0};
@@ -146,7 +147,7 @@ static void test_rates(void **state) {
     assert_int_equal(aoei_headers_add(&h, date, sizeof date - 1), 0);
     assert_int_equal(aoei_headers_rate(&h, NOW + 100).reset_after, 20);
     aoei_headers_free(&h);
-    h = headers_of("X-RateLimit-Reset: 6m0s"); /* a duration, as other services send it, is ignored */
+    h = headers_of("X-RateLimit-Reset: 6m0s"); /* some services send a duration in this header; it is ignored */
     assert_int_equal(aoei_headers_rate(&h, NOW).reset_after, -1);
     aoei_headers_free(&h);
 }

@@ -107,7 +107,7 @@ static void test_answers(void **state) {
     assert_int_equal(aoei_buffer_append(&in.body, "a\0b", 3), 0);
     assert_int_equal(aoei_store_get(s, key, &out, &time, &err), 0);
     assert_int_equal(aoei_store_put(s, key, &in, 1234567890123, &err), 0);
-    for (int again = 0; again < 2; again++) { /* the second time after the store has been closed and opened */
+    for (int again = 0; again < 2; again++) { /* the second pass runs after the store has been closed and opened again */
         assert_int_equal(aoei_store_get(s, key, &out, &time, &err), 1);
         assert_int_equal(out.status, 404);
         assert_int_equal(out.moved, 1);
@@ -308,8 +308,9 @@ static int open_failing(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int
     return rc;
 }
 
-/* Stores 40 responses, of which response n fails with the SQLite error `code` after n writes. Asserts that a failure returns
- * `expected` and that the successfully stored responses can be read. */
+/* Stores 40 responses. While the store is opened and response n is stored, a write fails with the SQLite error `code`, after n
+ * writes have succeeded. Asserts that the failure returns `expected`, and that all responses whose storing succeeded can be
+ * read. */
 static void check_failing_writes(int code, int expected) {
     char *path = test_path(test_dir, "full.store");
     static char body[20000];
@@ -332,7 +333,7 @@ static void check_failing_writes(int code, int expected) {
             failed++;
         }
         aoei_store_close(s);
-        s = open_store(path); /* the response exists only if storing it succeeded */
+        s = open_store(path); /* a response exists if and only if storing it succeeded */
         stored += rc == 0;
         assert_int_equal(has(s, key, body), rc == 0);
         aoei_store_close(s);
@@ -479,7 +480,8 @@ static void test_kill(void **state) {
     }
     assert_int_equal(query(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
     const int64_t count = query(path, "SELECT count(*) FROM answers");
-    assert_true(count == last + 1 || count == last + 2); /* the process may have ended before it wrote the last number */
+    /* the process may have been killed after it stored a response and before it wrote its number to the pipe */
+    assert_true(count == last + 1 || count == last + 2);
     free(path);
 }
 

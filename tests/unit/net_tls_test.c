@@ -55,7 +55,7 @@ static void start_tls(void) {
         if (strncmp(line, "ACCEPT", 6) == 0 && strrchr(line, ':'))
             port = atoi(strrchr(line, ':') + 1);
     assert_true(port > 0);
-    /* The pipe stays open, because SIGPIPE would end the server when it writes to a closed pipe. */
+    /* Does not close the pipe, because the server would then end with SIGPIPE when it writes to its standard output. */
 }
 
 static int set_up(void **state) {
@@ -83,7 +83,8 @@ static int tear_down(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* Requests a file from the server with the token. ca is the value of CURL_CA_BUNDLE; NULL: not set. */
+/* Requests a file from the server. The request contains the token. ca: value of the variable CURL_CA_BUNDLE; NULL: it is not
+ * set. */
 static int get(const char *host, const char *path, const char *ca, aoei_http_response *r) {
     aoei_http *h;
     char url[256];
