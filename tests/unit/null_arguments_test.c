@@ -14,7 +14,8 @@
 #include "aoe_eval.h"
 #include "aoe_train.h"
 
-/* Target of all pointer arguments except the tested one. Functions check all pointers before they use one. */
+/* Memory to which all pointer arguments point except the tested one. Functions check all their pointers before they use one, so
+ * the contents do not matter. */
 static alignas(64) char dummy[1 << 16];
 
 static void dummy_function(void) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Calls every function of the public API that takes options with NULL options, which mean the defaults. A function succeeds,
- * or returns AOE_EARG with the name of an option that has no default. The list of functions is generated from the headers.
+ * Calls every function of the public API that takes options with NULL options, which mean the defaults. Each call must either
+ * succeed, or return AOE_EARG with the name of an option that has no default. The list of functions is generated from the
+ * headers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,8 @@ static int ignore_text(void *user, aoe_text text, aoe_error *err) {
 static const char *called[64]; /* names of the functions that were called */
 static size_t n_called;
 
-/* CALL(function, arguments): the call must succeed. MISSING(function, option, arguments): it must name the missing option. */
+/* CALL(function, arguments): the call must succeed. MISSING(function, option, arguments): the call must fail with a message
+ * that names the missing option. */
 #define CALL(function, arguments)                                                                                              \
     do {                                                                                                                       \
         aoe_error err = {0};                                                                                                   \
@@ -109,7 +111,8 @@ static void call_evaluations(const char *dir) {
     CALL(aoe_eval_triplets, (e, (const char *const *)&triplets, 1, NULL, ignore_triplets, NULL, &err));
     CALL(aoe_eval_retrieval, (e, (const char *const *)&groups, 1, NULL, ignore_retrieval, NULL, &err));
     aoe_error err = {0};
-    called[n_called++] = "aoe_eval_suite"; /* dir contains no set, which is an error for any options */
+    /* dir contains none of the evaluation sets, so the function fails with any options */
+    called[n_called++] = "aoe_eval_suite";
     assert_int_equal(aoe_eval_suite(e, &dir, 1, NULL, ignore_suite, NULL, &err), AOE_ENOENT);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
@@ -172,7 +175,8 @@ static int was_called(const char *function) {
     size_t i = 0;
     while (i < n_called && strcmp(called[i], function) != 0)
         i++;
-    return i < n_called || !strcmp(function, "aoe_bench"); /* the default of aoe_bench, BERT-base, is too slow for a test */
+    /* aoe_bench is not called, because its default, BERT-base, is too slow for a test */
+    return i < n_called || !strcmp(function, "aoe_bench");
 }
 
 static void null_options(void **state) {

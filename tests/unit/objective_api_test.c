@@ -76,7 +76,7 @@ static void counts_and_total(void **state) {
     g = f;
     assert_int_equal(aoe_objective(&g.o, g.x, g.y, STRIDE, g.label, g.group, B, D, NULL, NULL, &g.r, NULL), 0);
     assert_memory_equal(&g.r, &f.r, sizeof f.r);
-    g.o.w_ibn = 0.0; /* a term with weight 0 is 0 and does not change the other terms */
+    g.o.w_ibn = 0.0; /* A term with weight 0 has the value 0 and does not change the other terms. */
     assert_int_equal(run(&g), 0);
     assert_true(g.r.ibn == 0.0 && g.r.cosine == f.r.cosine && g.r.angle == f.r.angle);
     assert_int_equal(g.r.positive_pairs, 3);
@@ -123,7 +123,8 @@ static void strides(void **state) {
     }
 }
 
-/* Asserts that the objective fails with this code and with a message that contains this part. Then resets the fixture. */
+/* Asserts that the objective fails with this code and with a message that contains `part`. Then restores the valid arguments of
+ * the fixture. */
 static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);
@@ -156,11 +157,12 @@ static void rejected_values(void **state) {
     expect_error(&f, AOE_ENUMERIC, "pair 4: vector x");
     f.y[2 * STRIDE] = NAN;
     expect_error(&f, AOE_ENUMERIC, "pair 2: vector y");
-    f.o.tau_cosine = 3e-308; /* scores are near 1e307; loss times weight exceeds DBL_MAX */
+    f.o.tau_cosine = 3e-308; /* the scores are near 1e307, so the loss multiplied by its weight exceeds DBL_MAX */
     f.o.w_cosine = 1e300;
     expect_error(&f, AOE_ENUMERIC, "loss");
     for (size_t k = 0; k < D; k++)
-        f.x[STRIDE + k] *= 1e-43f; /* subnormal values: the gradient is about 1 / norm and overflows a float */
+        /* the components are subnormal, so the gradient, which is about 1 / norm, overflows a float */
+        f.x[STRIDE + k] *= 1e-43f;
     expect_error(&f, AOE_ENUMERIC, "pair 1: the gradient");
 }
 
@@ -254,7 +256,8 @@ static void angle_by_hand(void **state) {
     assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* the sign of a vector has no effect */
     assert_true(aoe_angle_score(one, i_, 2, AOE_ANGLE_REFERENCE) == 1.0);
     assert_true(aoe_angle_score(one, diagonal, 2, AOE_ANGLE_REFERENCE) == 0.0);
-    assert_true(fabs(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_REFERENCE) - sqrt(2.0)) < 1e-15); /* not symmetric */
+    /* the reference form of the angle is not symmetric in x and y */
+    assert_true(fabs(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_REFERENCE) - sqrt(2.0)) < 1e-15);
     assert_true(aoe_angle_score(one, zero, 2, AOE_ANGLE_REFERENCE) == 0.0);
 
     assert_true(aoe_angle_score(one, one, 2, AOE_ANGLE_PHASE) == 0.0);
@@ -266,7 +269,8 @@ static void angle_by_hand(void **state) {
     assert_true(isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_PHASE)) &&
                 isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_REFERENCE)));
 
-    /* z = (1, 2i), w = (1, 2). Phase: angles 0 and pi/2 with weights 1 and 4. Reference: (1 + 4) / (sqrt(5) sqrt(5)) */
+    /* The vectors are z = (1, 2i) and w = (1, 2). Phase form: the angles are 0 and pi/2, with weights 1 and 4. Reference form:
+     * (1 + 4) / (sqrt(5) sqrt(5)). */
     const float x[] = {1, 0, 0, 2}, y[] = {1, 2, 0, 0};
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_PHASE) + 4.0 * (PI / 2) / 5.0) < 1e-15);
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_REFERENCE) - 1.0) < 1e-15);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the contrastive objective of queries with positives and negatives against a reference in plain loops, on every CPU
- * tier: shapes, weights, both forms of the angle loss, zero vectors, strips, threads, and rejected arguments.
+ * Tests the contrastive objective of queries with positives and negatives on every CPU tier. The expected values are computed
+ * by a reference in plain loops. Covers different shapes and weights, both forms of the angle loss, zero vectors, scores that
+ * are computed in strips, several threads, and rejected arguments.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@
 
 typedef struct problem {
     size_t B, D;  /* number of examples; size of a vector */
-    size_t arity; /* vectors per example: 2 (query, positive) or 3 (query, positive, negative) */
+    size_t arity; /* number of vectors per example: 2 (query, positive) or 3 (query, positive, negative) */
     double *v;    /* [B * arity, D], owned; vectors of an example are adjacent */
     double *grad; /* [B * arity, D], owned; gradient of v */
     aoe_objective_options o;
@@ -67,7 +68,8 @@ static double cosine(const double *x, const double *y, size_t n) {
     return size > 0.0 ? sum / size : 0.0;
 }
 
-/* Adds scale * d cosine / d x to gx and scale * d cosine / d y to gy. */
+/* Computes the gradient of the cosine of x and y. Adds scale times its part for x to gx, and scale times its part for y to
+ * gy. */
 static void add_cosine_grad(const double *x, const double *y, size_t n, double scale, double *gx, double *gy) {
     double a = norm(x, n), b = norm(y, n), c = cosine(x, y, n);
     for (size_t k = 0; k < n && a > 0.0 && b > 0.0; k++) {
@@ -76,8 +78,8 @@ static void add_cosine_grad(const double *x, const double *y, size_t n, double s
     }
 }
 
-/* Returns the angle score of x and y, whose halves are the real and imaginary parts of complex vectors. Adds scale times its
- * gradient to gx and gy unless gx is NULL. */
+/* Returns the angle score of x and y. The two halves of a vector are the real and the imaginary parts of a complex vector.
+ * Unless gx is NULL, adds scale times the gradient of the score to gx and gy. */
 static double angle(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
     const size_t h = D / 2;
     const double X = norm(x, D), Y = norm(y, D);
@@ -118,7 +120,7 @@ static size_t offset_of(const problem *p, size_t i, size_t a) {
     return (p->arity * i + a) * p->D;
 }
 
-/* Returns the offset of candidate j. Candidates are all positives, then all negatives. */
+/* Returns the offset of candidate j. The candidates are all positives, followed by all negatives. */
 static size_t offset_of_candidate(const problem *p, size_t j) {
     return offset_of(p, j % p->B, 1 + j / p->B);
 }
@@ -162,8 +164,8 @@ static double naive_rank_loss(const double *s, size_t n, double *d) {
     return log(total);
 }
 
-/* Returns the weighted sum of the cosine and angle losses over the pairs (q_i, p_i) and (q_i, n_i), and adds its gradient to
- * grad. Writes the two losses to *r. */
+/* Returns the weighted sum of the cosine and angle losses over the pairs (query i, positive i) and (query i, negative i). Adds
+ * its gradient to grad and writes the two losses to *r. */
 static double naive_pair_terms(const problem *p, double *grad, aoe_objective_result *r) {
     const size_t n = 2 * p->B, D = p->D;
     const aoe_objective_options *o = &p->o;
@@ -250,7 +252,7 @@ static void check(problem *p, const aoe_context *ctx) {
         size += want[i] * want[i];
         error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
     }
-    /* With one candidate or with D = 1, terms of the size of 1 / norm cancel, and only rounding errors remain. */
+    /* if there is one candidate or D = 1, terms of the size of 1 / norm cancel, and only their rounding errors remain */
     if (!(sqrt(error) <= 1e-12 * fmax(sqrt(size), 1.0 / smallest_norm(p))))
         fail_msg("B %zu, D %zu, arity %zu: gradient of norm %g, error of norm %g", p->B, p->D, p->arity, sqrt(size),
                  sqrt(error));
@@ -326,7 +328,7 @@ static void large_batches(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* The cosine and angle terms are bit-identical to those of the pair objective. */
+/* The cosine and angle terms must be bit-identical to those of the pair objective. */
 static void pair_terms_match_pair_objective(void **state) {
     problem p;
     (void)state;
@@ -360,7 +362,8 @@ static void zero_vectors(void **state) {
     (void)state;
     for (size_t arity = 2; arity <= 3; arity++) {
         create(&p, 5, 6, arity, arity);
-        for (size_t a = 0; a < arity; a++) /* the query of example 0, the positive of example 1, the negative of example 2 */
+        /* zeroes the query of example 0, the positive of example 1 and the negative of example 2 */
+        for (size_t a = 0; a < arity; a++)
             memset(p.v + offset_of(&p, a, a), 0, p.D * sizeof *p.v);
         check(&p, NULL);
         for (size_t a = 0; a < arity; a++)
@@ -417,8 +420,8 @@ static void bits_do_not_depend_on_threads(void **state) {
 
 enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 
-/* Returns the InfoNCE loss with a score buffer for `blocks` blocks of 96 queries; 0: for all queries. Writes the gradients of
- * the queries, then of the candidates, to dz[LONG_B + LONG_M][LONG_D]. */
+/* Returns the InfoNCE loss, computed with a score buffer for `blocks` blocks of 96 queries; 0: a buffer for all queries. Writes
+ * the gradients of the queries, followed by those of the candidates, to dz[LONG_B + LONG_M][LONG_D]. */
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
     aoei_info_nce c;
@@ -448,7 +451,7 @@ static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candi
     return loss;
 }
 
-/* Results are bit-identical for any number of queries per strip. Unused candidates get gradient 0. */
+/* Results must be bit-identical for any number of queries per strip. Candidates that are not used must have gradient 0. */
 static void bits_do_not_depend_on_strips(void **state) {
     static const size_t used[] = {LONG_B, 401, LONG_M};
     static double want[(LONG_B + LONG_M) * LONG_D], got[(LONG_B + LONG_M) * LONG_D];
@@ -512,7 +515,8 @@ static void float32(void **state) {
     }
 }
 
-/* Asserts that the objective fails with this code and with a message that contains this part. Then resets the fixture. */
+/* Asserts that the objective fails with this code and with a message that contains `part`. Then restores the valid arguments of
+ * the fixture. */
 static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);
@@ -544,13 +548,14 @@ static void rejected_values(void **state) {
     expect_error(&f, AOE_ENUMERIC, "example 2: the vector of the positive");
     f.v[(3 * 5 + 2) * D + 7] = NAN;
     expect_error(&f, AOE_ENUMERIC, "example 5: the vector of the negative");
-    f.o.tau_ibn = 3e-308; /* scores are near 1e307; loss times weight exceeds DBL_MAX */
+    f.o.tau_ibn = 3e-308; /* the scores are near 1e307, so the loss multiplied by its weight exceeds DBL_MAX */
     f.o.w_ibn = 1e300;
     expect_error(&f, AOE_ENUMERIC, "loss");
     for (size_t k = 0; k < D; k++)
-        f.v[(3 * 1 + 1) * D + k] *= 1e-43f; /* subnormal values: the gradient is about 1 / norm and overflows a float */
+        /* the components are subnormal, so the gradient, which is about 1 / norm, overflows a float */
+        f.v[(3 * 1 + 1) * D + k] *= 1e-43f;
     expect_error(&f, AOE_ENUMERIC, "example 1: the gradient");
-    f.o.ibn_threshold = NAN; /* ignored by this objective */
+    f.o.ibn_threshold = NAN; /* this objective ignores the option, so the value is not rejected */
     assert_int_equal(run(&f), 0);
     aoe_objective_options o = f.o;
     const double label[1] = {1.0};
@@ -569,7 +574,7 @@ static void rejected_shapes(void **state) {
     assert_int_equal(aoe_contrastive(&f.o, NULL, 3, B, D, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, SIZE_MAX / 4, D, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, SIZE_MAX / 16, NULL, &f.r, &f.err), AOE_EARG);
-    /* the angle loss rejects an odd size; objectives without it accept one */
+    /* An odd vector size is rejected if the angle loss is used, and accepted otherwise. */
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, 7, f.grad, &f.r, &f.err), AOE_EARG);
     assert_non_null(strstr(f.err.message, "the vectors have 7"));
     assert_int_equal(aoe_contrastive(&f.o, f.v, 2, B, 7, f.grad, &f.r, &f.err), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the loss with in-batch negatives against a reference in plain loops, with and without identical texts. Batches are
- * small, or so large that their scores do not fit in the workspace. The environment variable AOE_CPU chooses the CPU tier.
+ * Tests the loss with in-batch negatives against a reference in plain loops, with and without identical texts. Some batches are
+ * so large that their scores do not fit in the workspace. The environment variable AOE_CPU selects the CPU tier.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static const double *row_of(const problem *p, size_t u) {
     return p->v + ((u % 2) * p->B + u / 2) * p->D;
 }
 
-/* Returns the target of anchor u and candidate v: 1 for a positive pair, plus 1 for identical texts. */
+/* Returns the target of anchor u and candidate v. It is 1 if they are a positive pair, plus 1 if their texts are identical. */
 static double target_of(const problem *p, size_t u, size_t v) {
     double t = 0.0;
     if (u == v)
@@ -175,7 +175,8 @@ static void large_batch(void **state) {
     create(&p, 2300, 3, 5);
     assert_true(aoei_pair_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
     check(&p);
-    p.o.ibn_threshold = 5.5; /* no positive pairs: only identical texts are targets, and blocks without targets are skipped */
+    /* no pair is positive, so only identical texts are targets, and blocks without targets are skipped */
+    p.o.ibn_threshold = 5.5;
     for (size_t u = 0; u < p.N; u++)
         p.group[u] = (uint32_t)(u == 4000 ? 10 : u);
     check(&p);
@@ -194,7 +195,7 @@ static void without_positives(void **state) {
     destroy(&p);
 }
 
-/* A positive pair of two identical texts has target 2, even if its vectors differ because of dropout. */
+/* If a positive pair consists of two identical texts, its target is 2, even if its two vectors differ because of dropout. */
 static void equal_pair_has_target_two(void **state) {
     problem p;
     (void)state;

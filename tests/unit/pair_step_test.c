@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training step in chunks (GradCache) against the step without chunks, with and without dropout, recomputation and
- * gradient accumulation, for several numbers of threads. In float32, losses and gradients are bit-identical. In bf16, they are
+ * Tests the training step in chunks (GradCache) against the step without chunks. Covers dropout, recomputation, gradient
+ * accumulation, and several numbers of threads. In float32, losses and gradients are bit-identical. In bf16, they are
  * bit-identical if chunks end at multiples of 32 tokens, and close otherwise. tests/grad compares the gradients with finite
  * differences.
  */
@@ -21,7 +21,8 @@ enum { PAIRS = 7, TEXTS = 2 * PAIRS, LONGEST = 15, TOKENS = 16 * PAIRS };
 static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14};  /* 16 tokens per pair */
 static const size_t uneven[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6, 15, 15, 14, 13}; /* 7 to 30 tokens per pair */
 
-/* Tolerance for bf16 with another order of the sums over tokens: rounding errors of float32 sums of a few dozen terms. */
+/* Tolerance for bf16 if the order of the sums over tokens differs. It covers the rounding errors of float32 sums of a few dozen
+ * terms. */
 #define BF16_TOLERANCE 1e-6
 
 static const double labels[PAIRS] = {5, 1, 3.5, 4, 0, 4.5, 2};
@@ -55,7 +56,8 @@ static void fill_batch(aoei_pair_step *step, const size_t *lengths, size_t pairs
     }
 }
 
-/* Computes the gradient of one or two batches, of which the second has one pair less. The arena is filled with NaN first. */
+/* Computes the gradient of one batch, or of two batches, of which the second has one pair less. The arena is filled with NaN
+ * first, so that a read of uninitialized memory changes the result. */
 static outcome run(const variant *v) {
     outcome out = {0};
     aoei_encoder_config c;
@@ -195,7 +197,7 @@ static void test_bf16_close(void **state) {
             }
 }
 
-/* Dropout changes the loss and the gradient, so the other tests detect a chunk with the wrong dropout masks. */
+/* Asserts that dropout changes the loss and the gradient. The other tests therefore detect wrong dropout masks in a chunk. */
 static void test_dropout_has_effect(void **state) {
     (void)state;
     variant v = {.type = AOEI_F32, .threads = 1, .batches = 1, .pooling = AOE_POOLING_CLS, .lengths = uneven};

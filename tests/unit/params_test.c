@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the flat parameter set. Slots do not overlap, and the padding between them stays zero. Weight decay applies to all
- * weights except biases and normalization weights. Loading is exact. In bf16, every linear weight has a packed copy that stays
- * equal to it.
+ * Tests the flat parameter set. Slots must not overlap, and the padding between them must stay zero. Weight decay applies to
+ * all weights except biases and normalization weights. Loading weights must be exact. In bf16, every linear weight has a packed
+ * copy, which must always equal the weight.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -166,7 +166,8 @@ static void test_update(void **state) {
     set_destroy(&s);
 }
 
-/* Asserts that every linear weight, and no other, has a packed copy that equals a fresh packing of its values. */
+/* Asserts that every linear weight has a packed copy that equals a new packing of its values, and that no other weight has
+ * one. */
 static void check_packed(const set *s) {
     size_t bytes = 0;
     for (size_t i = 0; i < s->p.n_slots; i++) {

@@ -92,7 +92,8 @@ static void test_rejected(void **state) {
     }
 }
 
-/* A name with a layer number selects the module in all layers. A checkpoint's prefix is accepted. */
+/* A target name that contains a layer number selects the module in all layers. A name may have the prefix that its checkpoint
+ * uses. */
 static void names_with_layer_numbers(void **state) {
     (void)state;
     static const struct {
@@ -132,8 +133,8 @@ static void test_round_trip(void **state) {
     free(path);
 }
 
-/* If the name of a target is also the end of another module's name, it is written once per layer with the layer's number. The
- * pooler is never a target. */
+/* If the name of a target is also the end of another module's name, writing this name would select both modules. It is then
+ * written once per layer, with the number of the layer. The pooler is never a target. */
 static void test_written_names(void **state) {
     (void)state;
     aoei_encoder_config c = bert();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests pretraining: sequences from texts, whole-word masking, and training runs. Weights are bit-identical for any number of
- * threads, with recomputation, and after a run is stopped and resumed. The prediction head is saved and loaded. Invalid options
- * and files are rejected.
+ * Tests pretraining: the sequences formed from texts, whole-word masking, and training runs. Weights must be bit-identical for
+ * any number of threads, with recomputation, and after a run is stopped and resumed. The prediction head must be saved and
+ * loaded. Invalid options and files must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -128,7 +128,8 @@ static void test_held_out(void **state) {
     }
     assert_int_equal(count[0] + count[1], 2 * TEXTS);
     assert_int_equal(count[1] % 2, 0);
-    assert_true(count[1] > 2 * TEXTS / 4 - 2 * 30 && count[1] < 2 * TEXTS / 4 + 2 * 30); /* 4 standard deviations */
+    /* the tolerance is 4 standard deviations */
+    assert_true(count[1] > 2 * TEXTS / 4 - 2 * 30 && count[1] < 2 * TEXTS / 4 + 2 * 30);
 }
 
 /* -------------------------------------------------------------------- masking */
@@ -178,7 +179,8 @@ static void test_masking(void **state) {
         tokens += maskable;
     }
     const double share = (double)masked / (double)tokens, n = (double)masked;
-    assert_true(share > 0.10 && share < 0.16); /* may be below 0.15, because only whole words are masked */
+    /* the share may be below 0.15, because a word that does not fit in the remaining number of tokens is not masked */
+    assert_true(share > 0.10 && share < 0.16);
     assert_true(fabs((double)as_mask / n - 0.8) < 4 * sqrt(0.8 * 0.2 / n));
     const double unchanged = 0.1 + 0.1 / (double)m.n_ordinary; /* a random replacement may be the original token */
     assert_true(fabs((double)kept / n - unchanged) < 4 * sqrt(unchanged * (1 - unchanged) / n));
@@ -296,7 +298,8 @@ static void test_runs(void **state) {
     }
 }
 
-/* Tests a run with packing, and a second run that starts from its encoder and head. aoe_model_open opens the encoder only. */
+/* Tests a run with packing, and a second run that starts from the encoder and the head of the first. aoe_model_open must open
+ * the encoder without the head. */
 static void test_head(void **state) {
     (void)state;
     run r, next;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests a RAN model directory: creation, conversion to other storage types, embedding, pretraining and training. Vectors do not
- * depend on the other texts of a batch. Trained weights do not depend on threads, interruptions, recomputation or chunks.
- * Invalid values in config.json are rejected.
+ * Tests RAN model directories: creation, conversion to other storage types, embedding, pretraining and training. A vector must
+ * not depend on the other texts of a batch. Trained weights must not depend on threads, interruptions, recomputation or chunks.
+ * Invalid values in config.json must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -89,7 +89,8 @@ static void test_directory(void **state) {
     assert_true(info.window == 4 && info.min_window == 4 && info.head_size == 6 && info.heads == 2 && info.layers == 2);
     assert_true(!info.positions && !info.intermediate && !info.token_types && info.max_length == 32 && info.dims == D);
     assert_int_equal(info.pooling, AOE_POOLING_CELL_MEAN);
-    /* per layer: matrices 4 D H + 10 D^2, biases 3 H + 11 D, norms 8 D; plus the initial cell and the embedding */
+    /* Each layer has matrices with 4 D H + 10 D^2 elements, biases with 3 H + 11 D, and norms with 8 D. In addition, there are
+     * the initial cell and the embedding. */
     assert_int_equal(info.parameters, 2 * (4 * D * 12 + 10 * D * D + 3 * 12 + 11 * D + 8 * D) + D + tiny_vocab() * D + 2 * D);
     assert_false(has_file(ran, "modules.json"));
     char *readme = test_path(ran, "README.md"), *text = test_read(readme, NULL);
@@ -265,7 +266,8 @@ static char *weights_of(const char *model, size_t *size) {
     return data;
 }
 
-/* Asserts that runs with each of n settings write identical weights, which differ from those of the initial model. */
+/* Asserts that runs with each of n settings write identical weights, and that these weights differ from those of the initial
+ * model. */
 static void assert_identical_weights(run_fn *run, const char *from, const char *name, const run_settings *settings, size_t n) {
     size_t size, other_size;
     char *whole = NULL, *before = weights_of(from, &size);
@@ -368,7 +370,7 @@ static void test_configurations(void **state) {
     json_decref(written);
 }
 
-/* Without aoe.json, cell_pooling in config.json is the model's pooling. */
+/* If there is no aoe.json, cell_pooling in config.json is the pooling of the model. */
 static void test_config_pooling(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);

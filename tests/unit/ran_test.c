@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the recurrent encoder (RAN) against a reference in double, for texts that end at every position of a window and for
- * both norms. In float32 and bf16, training, inference and recomputation are bit-identical. Results do not depend on the other
- * texts of a batch, on threads, or on the number of rounds. Float32 gradients do not depend on how a batch is split.
+ * both norms. In float32 and bf16, training, inference and recomputation must be bit-identical. Results must not depend on the
+ * other texts of a batch, on the number of threads, or on the number of rounds. Float32 gradients must not depend on how a
+ * batch is split.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,12 +21,14 @@
 #include "nn/batch.h"
 #include "nn/gemm.h"
 
-/* Tolerance against double, relative to the norm. float32: the tolerance of the golden cases. bf16: the row of a token is
- * rounded about 15 times per layer with a root mean square error of 1.1e-3, and so is the cell of each of up to 7 earlier
- * windows. Three layers have about 200 roundings with a total error of about 1.6e-2. The tolerance is twice that. */
+/* Tolerance of the comparison with the reference in double, relative to the norm of the reference. For float32, it is that of
+ * the golden cases. For bf16, it is derived as follows. The row of a token is rounded about 15 times per layer, with a root
+ * mean square error of 1.1e-3, and so is the cell of each of up to 7 earlier windows. Three layers have about 200 roundings,
+ * with a total error of about 1.6e-2. The tolerance is twice this error. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 3.2e-2};
 
-/* Tolerance for the bf16 gradient of all parameters, relative to the norm of the float32 gradient; as in the golden cases. */
+/* Tolerance for the bf16 gradient of all parameters, relative to the norm of the float32 gradient; equal to that of the golden
+ * cases. */
 #define BF16_GRADIENT 5e-2
 
 /* Lengths in tokens, for windows of 4 tokens and last windows of at least 2. Texts end with a full window, with a window of 2
@@ -129,8 +132,8 @@ static aoei_encoder_config config(size_t which) {
 }
 enum { CONFIGS = 2 };
 
-/* Calls check for both types, the lowest and the best tier, 1 and 3 threads (in sanitizer builds only 3), and every
- * configuration. kept points to the results of the first number of threads. */
+/* Calls check for both types, the lowest and the best tier, 1 and 3 threads, and every configuration. Sanitizer builds use only
+ * 3 threads. kept: results of the first number of threads. */
 static void run_in_all_setups(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 4 * CONFIGS; k++) {
         float *kept[2] = {NULL, NULL};
@@ -146,8 +149,8 @@ static void run_in_all_setups(void (*check)(setup *s, float **kept)) {
     }
 }
 
-/* For the first number of threads, keeps the results host[n]. For another number, asserts that the results are equal. Takes
- * ownership of host. */
+/* If *kept is NULL, stores the results host[n] of the first number of threads in it. Otherwise, asserts that host and *kept are
+ * equal. Takes ownership of host. */
 static void keep_or_compare(float **kept, float *host, size_t n) {
     if (!*kept) {
         *kept = host;
@@ -289,8 +292,8 @@ static void test_split_batches(void **state) {
     run_in_all_setups(split_batches);
 }
 
-/* Gradients with recomputation are bit-identical, also for a batch smaller than the layout and for a second batch in the same
- * memory. */
+/* Gradients with recomputation must be bit-identical to those without it. This also applies to a batch smaller than the layout,
+ * and to a second batch in the same memory. */
 static void recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     static const aoe_pooling poolings[3] = {AOE_POOLING_FIRST_LAST_AVG, AOE_POOLING_CELL_MAX, AOE_POOLING_CELL_LAST};
@@ -388,7 +391,8 @@ static void test_every_length(void **state) {
     }
 }
 
-/* Inference processes long texts in several rounds and blocks. The results are bit-identical to training with one round. */
+/* Inference processes long texts in several rounds and blocks. The results must be bit-identical to those of training, which
+ * uses one round. */
 static void test_rounds(void **state) {
     (void)state;
     static const size_t long_lengths[] = {5000, 3, 6001, 17};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the retrieval evaluation with an encoder that maps a number to the unit vector with this angle in degrees. Groups and
- * BEIR folders are compared with metrics computed by hand, and random groups with a brute-force reference. The tests also cover
- * random queries, ties and invalid input.
+ * Tests the retrieval evaluation. The encoder maps the text of a number to the unit vector with this angle in degrees. Groups
+ * and BEIR folders are compared with metrics computed by hand, and random groups with a brute-force reference. Other tests
+ * cover random queries, ties and invalid input.
  */
 #include <math.h>
 #include <stdio.h>
@@ -71,7 +71,8 @@ static char *write_groups(void) {
         "\t3\t53\n");
 }
 
-/* Nearest texts (angle and group) of the query 0: 0a 1a 1.5c 2a; of 50: 50b 52b 53b; of 100: 100c 53b 52b 50b 2a 1.5c. */
+/* The nearest texts (angle and group) of the query 0 are 0a 1a 1.5c 2a; of the query 50: 50b 52b 53b; of the query 100: 100c
+ * 53b 52b 50b 2a 1.5c. */
 static void test_groups_by_hand(void **state) {
     (void)state;
     char *path = write_groups();
@@ -91,7 +92,7 @@ static void test_groups_by_hand(void **state) {
     assert_near(r.result[0].recall[1], 1, "recall at 5");
     assert_near(r.result[0].mrr, (1 + 1 + 0.2) / 3, "MRR");
     assert_near(r.result[0].ndcg, ((1 + 1 / log2(4)) / (1 + 1 / log2(3)) + 1 + 1 / log2(6)) / 3, "nDCG");
-    /* with count_query, the query itself is the first result; strict accuracy does not change */
+    /* With count_query, the query itself is the first text of its ranking. This does not change the strict accuracy. */
     o.count_query = 1;
     o.top = 2;
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -102,7 +103,7 @@ static void test_groups_by_hand(void **state) {
     free(path);
 }
 
-/* If texts have equal cosines, the first one in the file ranks higher, even higher than the query itself. */
+/* If texts have equal cosines, the first one in the file ranks highest, even if another one is the query itself. */
 static void test_ties(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "ties.csv", "group,text\ny,10\nx,10\nx,10\ny,80\n");
@@ -112,7 +113,7 @@ static void test_ties(void **state) {
     o.query = AOE_QUERY_FIRST;
     o.n_recall = 1;
     assert_int_equal(run(&r, path, &o, NULL), 0);
-    /* ranking for query y: itself, x, x, 80; ranking for query x: y, itself, x */
+    /* the ranking for query y is: itself, x, x, 80; the ranking for query x is: y, itself, x */
     assert_near(r.result[0].strict, 0, "strict accuracy");
     assert_near(r.result[0].recall[0], 0, "recall at 1");
     assert_near(r.result[0].mrr, (1.0 / 3 + 1.0 / 2) / 2, "MRR");
@@ -161,7 +162,8 @@ static int nearest_first(const void *pa, const void *pb) {
 
 enum { TEXTS = 60, GROUPS = 18, TOP = 7 };
 
-/* Computes the metrics by brute force, with every text of a group of at least 2 as a query. Metrics are sums over queries. */
+/* Computes the metrics by brute force. Every text of a group of at least 2 texts is a query. The metrics are sums over the
+ * queries, not means. */
 static void reference(aoe_retrieval_result *want, const double *angle, const size_t *group, int count_query) {
     size_t queries = 0;
     *want = (aoe_retrieval_result){0};
@@ -199,7 +201,8 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
     want->queries = queries;
 }
 
-/* Returns 1 if the distances from a and from each angle[n] to the others differ by more than the rounding errors of float32. */
+/* Returns 1 if the ranking for the angle a is clear: the distances from a to the angles [n] differ by more than the rounding
+ * errors of float32. */
 static int is_clear(const double *angle, size_t n, double a) {
     for (size_t i = 0; i < n; i++) {
         if (fabs(a - angle[i]) < 0.5)
@@ -265,7 +268,8 @@ static void test_random_groups(void **state) {
     free(path);
 }
 
-/* Queries and texts can have different encoders. Here, both give equal vectors but count the texts that they embed. */
+/* Queries and texts can have different encoders. In this test, both encoders give equal vectors, and each counts the texts that
+ * it embeds. */
 static void test_two_encoders(void **state) {
     (void)state;
     char *path = write_groups();

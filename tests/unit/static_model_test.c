@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests static models. Every layout of the directory and every stored type can be opened. A vector is exactly the mean of the
- * rows of the text's tokens, without unknown and special tokens, and does not depend on the batch or on the number of threads.
- * A text without tokens has a zero vector. The tests also cover saving, the gradient, and rejected directories.
+ * embedding rows of the text's tokens, without unknown and special tokens. It does not depend on the batch or on the number of
+ * threads. A text without such tokens has the zero vector. Other tests cover saving, the gradient, and rejected directories.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static float row(int32_t id, size_t k) {
     return test_model_value((size_t)id, k);
 }
 
-/* Options of a model directory. With all fields zero, it has vocab.txt and a float32 tensor "embeddings". */
+/* Options of a model directory. If all fields are zero, it contains vocab.txt and a float32 tensor "embeddings". */
 typedef struct spec {
     const char *config;  /* contents of config.json; NULL: no such file */
     aoei_st_dtype dtype; /* type of the tensor */
@@ -241,7 +241,7 @@ static void computes_in_bf16(void **state) {
     test_dir_remove(dir);
 }
 
-/* Unknown tokens do not count toward max_length. The tokens of a prompt do. */
+/* Unknown tokens are dropped before a text is truncated to max_length, so they do not count. The tokens of a prompt count. */
 static void truncates_after_dropping(void **state) {
     (void)state;
     static const struct {
@@ -278,7 +278,7 @@ static void truncates_after_dropping(void **state) {
     test_dir_remove(dir);
 }
 
-/* In a vocabulary without special tokens, unknown words are also dropped. */
+/* If the vocabulary has no special tokens, unknown words are dropped as well. */
 static void needs_no_special_tokens(void **state) {
     (void)state;
     char *dir = test_dir_create();
@@ -296,8 +296,8 @@ static void needs_no_special_tokens(void **state) {
     test_dir_remove(dir);
 }
 
-/* Vectors are normalized if modules.json or config.json specifies it. aoe.json overrides both files, and the option overrides
- * aoe.json. */
+/* Vectors are normalized if modules.json or config.json specifies it. The setting in aoe.json overrides both files, and
+ * options.normalize overrides aoe.json. */
 static void normalizes_as_specified(void **state) {
     (void)state;
     static const char plain[] = "[{\"path\": \".\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]";
@@ -332,8 +332,8 @@ static void normalizes_as_specified(void **state) {
     }
 }
 
-/* Writes a model directory and, unless name is NULL, a file `name` with this text in it. Asserts that opening the directory
- * fails with this code and part of the message. */
+/* Writes a model directory. Unless name is NULL, also writes a file with this name and text to it. Asserts that opening the
+ * directory fails with this code and a message that contains `part`. */
 static void expect_rejected(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
                             const char *fragment) {
     char *dir = test_dir_create();
@@ -444,8 +444,8 @@ static void rejects_training_texts_without_tokens(void **state) {
     test_dir_remove(dir);
 }
 
-/* The gradient of a row is the sum, over all occurrences of its token, of the gradient of the text's vector divided by the
- * number of tokens of the text. */
+/* The gradient of an embedding row is a sum over all occurrences of its token. Each occurrence contributes the gradient of the
+ * text's vector, divided by the number of tokens of the text. */
 static void adds_gradients_to_rows(void **state) {
     (void)state;
     const aoei_encoder_config c = {.arch = &aoei_arch_static, .hidden = D, .vocab = V, .no_embed_norm = 1};

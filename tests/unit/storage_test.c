@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests storage in int8 rows and bf16. Rounding is compared with exact arithmetic, and values that are read from int8 rows are
- * stored as identical bytes again, for scales of all magnitudes. The tests also cover the errors of the writer.
+ * Tests storage as int8 rows and as bf16. Rounding is compared with exact arithmetic. For scales of all magnitudes, values that
+ * were read from int8 rows must be stored as identical bytes again. Other tests cover the errors of the writer.
  */
 #include "aoe_train.h"
 #include "modeldir/storage.h"
@@ -28,8 +28,8 @@ static uint32_t bits_of(float v) {
     return bits;
 }
 
-/* Asserts that the row x[n] is quantized as documented, and that its dequantized values v[n] are quantized to identical bytes.
- * Overwrites q, again and v, each [n]. */
+/* Asserts that the row x[n] is quantized as documented. Dequantizes it to v[n] and asserts that quantizing v gives identical
+ * bytes. Overwrites q, again and v, each [n]. */
 static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float *v) {
     const float scale = aoei_int8_row(q, x, n);
     float maximum = 0;
@@ -39,7 +39,8 @@ static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float 
         highest = abs(q[i]) > highest ? abs(q[i]) : highest;
         v[i] = (float)q[i] * scale;
         assert_true(q[i] >= -127 && isfinite(v[i]));
-        /* |x - q scale| is exact in double; q is nearest to x / scale, and even if there is a tie */
+        /* The difference x - q scale is exact in double. q must be the integer nearest to x / scale; if two integers are
+         * equally near, it must be the even one. */
         const double off = fabs((double)x[i] - (double)q[i] * (double)scale);
         assert_true(scale == 0 || off < (double)scale / 2 || (off == (double)scale / 2 && q[i] % 2 == 0));
     }
@@ -61,8 +62,9 @@ static void check_value(float x) {
     check_row(&x, 1, &q, &again, &v);
 }
 
-/* The scale depends only on the largest magnitude. As long as scales are normal numbers, doubling it changes only exponents, so
- * the maxima in [1, 4) cover all cases. The ends of the range, where the smallest scale applies, are tested separately. */
+/* Storing a row twice must give the same scale. The scale depends only on the largest magnitude of the row. As long as scales
+ * are normal numbers, doubling this magnitude changes only exponents, so testing all magnitudes in [1, 4) covers all rows. Rows
+ * with the smallest and the largest magnitudes of float32, where the smallest scale applies, are tested separately. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
@@ -135,7 +137,7 @@ static void random_and_adversarial_rows(void **state) {
     assert_true(aoei_int8_row(q, x, 0) == 0);
 }
 
-/* Ties round to even, and the values next to a tie round to nearest. */
+/* A value halfway between two integers is rounded to the even one. The values next to it are rounded to the nearest integer. */
 static void rounds_ties_to_even(void **state) {
     (void)state;
     const float x[] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, 125.5f, 0x1.000002p-1f, 0x1.fffffep-2f};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the STS evaluation with an encoder that maps a number to the unit vector with this angle in degrees, so that every
- * cosine is known. The tests also cover SentEval folders: which files and lines are read, skipped or rejected.
+ * Tests the STS evaluation. The encoder maps the text of a number to the unit vector with this angle in degrees, so that every
+ * cosine is known. Other tests cover SentEval folders: which files and lines are read, skipped or rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -213,7 +213,7 @@ static void test_run_of_tables_and_folders(void **state) {
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), 0);
     assert_true(seen[0] == 11 && seen[1] == 11);
     seen[0] = 0;
-    seen[2] = 4; /* cancels the run after the 4 pairs of the table */
+    seen[2] = 4; /* cancels the run after the 4 pairs of the table, which is the first input */
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), AOE_ECANCELLED);
     r = (reports){0};
     assert_int_equal(aoei_sts_run(&e, paths + 1, 1, NULL, collect, &r, NULL), 0);
@@ -260,7 +260,7 @@ static void test_inputs_are_read_before_results(void **state) {
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, collect, &r, NULL), 0);
     assert_int_equal(r.n, 3);
     assert_int_equal(r.result[1].skipped, 1);
-    assert_true(isnan(r.result[1].spearman)); /* one pair */
+    assert_true(isnan(r.result[1].spearman)); /* the correlation of a single pair is undefined */
     assert_int_equal(aoei_sts_run(&e, paths, 0, NULL, collect, &r, &err), AOE_EARG);
     free(good);
     free(bad);
@@ -304,7 +304,8 @@ static void test_failure_names_the_line(void **state) {
     free(path);
 }
 
-/* Pairs are processed in blocks, and equal texts of a block are embedded once. The number of blocks does not change results. */
+/* Pairs are processed in blocks, and equal texts of a block are embedded only once. The results must not depend on the number
+ * of blocks. */
 static void test_blocks_of_pairs_and_equal_texts(void **state) {
     (void)state;
     enum { PAIRS = 10000 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the evaluation suite: the table of sets, the settings of SentEval (all, mean, wmean) against their definitions, the
- * folders that are searched, missing files, and the published numbers of pairs in the real data. The encoder maps a number to
- * the unit vector with this angle in degrees.
+ * Tests the evaluation suite. The results for the three settings of SentEval (all, mean, wmean) are compared with their
+ * definitions. Other tests cover the table of sets, the folders in which sets are searched for, missing files, and the
+ * published numbers of pairs in the real data. The encoder maps the text of a number to the unit vector with this angle in
+ * degrees.
  */
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +64,8 @@ static void write_file(const char *dir, const char *name, const char *text) {
 
 enum { PAIRS = 7 };
 
-/* Return the angle between the texts of pair i, and its gold score, in subset k of a year. All subsets differ. */
+/* Return the angle between the two texts of pair i, and the gold score of this pair. Pair i belongs to subset k of a year; all
+ * subsets differ. */
 static double degrees_of(size_t year, size_t k, size_t i) {
     return (double)((i * 37 + k * 11 + year * 5) % 83) + 0.5 * (double)k;
 }
@@ -151,7 +153,7 @@ static void test_settings(void **state) {
         fail_msg("%s", err.message);
     settings_of(0, s0, p0);
     settings_of(3, s3, p3);
-    assert_int_equal(r.n, 5 + 5 + 7 + 1); /* subsets of STS12 and STS15, sets, average */
+    assert_int_equal(r.n, 5 + 5 + 7 + 1); /* 7 subsets of STS12 and STS15 with their settings, 7 sets, and 1 average */
     assert_string_equal(r.name[0], "STS12/MSRpar");
     assert_string_equal(r.name[5], "STS12");
     assert_string_equal(r.name[6], "STS13");
@@ -184,7 +186,8 @@ static const char stsb[] = "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t\
 static const char sick[] = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
                            "1\t0\t10\t4.5\tNEUTRAL\n2\t0\t20\t3.6\tNEUTRAL\n3\t0\t30\t4\tENTAILMENT\r\n";
 
-/* All seven sets are found in the folders of SentEval. Sets that are missing in the first folder are read from the second. */
+/* All seven sets must be found in the folders of SentEval. A set that is missing in the first folder must be read from the
+ * second one. */
 static void test_locations(void **state) {
     (void)state;
     for (size_t year = 0; year < AOEI_SUITE_YEARS; year++)
@@ -202,7 +205,8 @@ static void test_locations(void **state) {
             fail_msg("%s", err.message);
         assert_int_equal(result_of(&r, "average")->parts, 7);
         assert_int_equal(result_of(&r, "STS-B")->pairs, 3);
-        assert_near(result_of(&r, "SICK-R")->spearman[0], 0.5, "spearman of SICK-R"); /* ranks 3 2 1 and 3 1 2 */
+        /* the ranks of the cosines and of the gold scores are 3 2 1 and 3 1 2 */
+        assert_near(result_of(&r, "SICK-R")->spearman[0], 0.5, "spearman of SICK-R");
         assert_near(result_of(&r, "SICK-R")->spearman[2], 0.5, "spearman of SICK-R");
         free(dir);
     }
@@ -317,7 +321,8 @@ static size_t number_after(const char *text, const char *name) {
     return strtoul(at, NULL, 10);
 }
 
-/* Compares the table of 24 subsets with the README of the data, and the available subsets with the table. */
+/* Compares the table of 24 subsets with the README of the data. Also compares the numbers of pairs in the subsets that are
+ * available with the table. */
 static void test_published_counts(void **state) {
     (void)state;
     char *path = test_shared_path("data/sts12_14_15/README.txt");

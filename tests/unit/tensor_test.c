@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests tensors: arena allocation, views, zeroing, reading, writing and copying through strides, the check for non-finite
- * values, packed weights, and both data types; also creating and destroying contexts.
+ * Tests tensors: allocation in arenas, views, zeroing, and reading, writing and copying with row strides. Also tests the check
+ * for non-finite values, packed weights, both data types, and creating and destroying contexts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static void test_views(void **state) {
     assert_true(v.data == x + 9 && v.rows == 13 && v.cols == 3 && v.ld == 3);
 }
 
-/* Checks writing, reading, copying and zeroing through a column view [rows, cols] of a tensor [rows, left + cols + right]:
- * only elements of the view change. Large shapes are split into several tasks. */
+/* Tests writing, reading, copying and zeroing through a column view. The view is [rows, cols] inside a tensor [rows, left +
+ * cols + right], and only its elements may change. Large shapes are divided among several tasks. */
 static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
     const size_t width = left + cols + right, n = rows * cols;
     aoei_tensor all = test_tensor_poisoned(rows, width, 0), t = aoei_tensor_cols(all, left, cols);
@@ -145,7 +145,7 @@ static void test_bf16_transfers(void **state) {
     test_each_tier(bf16_transfers);
 }
 
-/* A bf16 tensor takes 2 bytes of the arena per element, and offsets of its views count elements. */
+/* Elements of a bf16 tensor take 2 bytes of the arena each. The offsets of its views count elements. */
 static void test_bf16_views(void **state) {
     (void)state;
     aoei_arena a;
@@ -181,7 +181,8 @@ static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     assert_ptr_equal(w.packed, got);
     assert_int_equal(w.packed_type, type);
     assert_memory_equal(got, want, n);
-    for (size_t i = 0; i + 1 < bytes; i += 2) /* no fill bytes 0xff 0xff, a NaN in both types, are left */
+    /* every byte must have been written: the fill bytes 0xff 0xff are a NaN in both types */
+    for (size_t i = 0; i + 1 < bytes; i += 2)
         assert_false(got[i] == 0xff && got[i + 1] == 0xff);
     test_tensor_free(w);
     aoei_aligned_free(got);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests how added tokens are found in a text: the effect of each flag, leftmost-longest matching, and their ids.
+ * Tests how added tokens are searched for in a text: the effect of each flag, leftmost-longest matching, and the ids of the
+ * tokens.
  */
 #include <string.h>
 
@@ -13,7 +14,8 @@
 
 static const char words[] = "a b c ##b hello [ent] < > x";
 
-/* Returns a tokenizer with these added tokens, a JSON array, and without a post-processor; the caller closes it. */
+/* Returns a tokenizer without a post-processor. `added` is the JSON array of its added tokens. The caller closes the
+ * tokenizer. */
 static aoe_tokenizer *tokenizer_with(const char *added) {
     return test_tokenizer(&(test_tokenizer_spec){.words = words, .added_tokens = added, .post_processor = "null"});
 }
@@ -33,7 +35,8 @@ static void test_normalized(void **state) {
     (void)state;
     aoe_tokenizer *t = tokenizer_with("[{\"id\":14,\"content\":\"Héllo\",\"normalized\":true,\"special\":false},"
                                       "{\"id\":15,\"content\":\"RAW\",\"normalized\":false,\"special\":false}]");
-    /* the normalized token is searched in the normalized text, so every spelling matches, even inside a word */
+    /* An added token with "normalized" is searched for in the normalized text. Case and accents are therefore ignored, and it
+     * is found even inside a word. */
     assert_string_equal(test_tokens(t, "HELLO xhéLLo RAW raw", NULL), "Héllo x Héllo RAW [UNK]");
     assert_int_equal(aoei_tokenizer_id(t, "RAW", 3), 15);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 16);
@@ -55,7 +58,7 @@ static void test_single_word(void **state) {
 
 static void test_strip(void **state) {
     (void)state;
-    /* there is no normalizer and no pre-tokenizer, so the tokens show which spaces an added token includes */
+    /* This tokenizer has no normalizer and no pre-tokenizer, so the tokens show which spaces an added token includes. */
     static const char json[] = "{\"added_tokens\":[{\"id\":2,\"content\":\"<m>\",\"lstrip\":true,\"rstrip\":true,"
                                "\"normalized\":false,\"special\":true},{\"id\":3,\"content\":\"<n>\",\"normalized\":false,"
                                "\"special\":true}],\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"<m>\":2,"
@@ -79,7 +82,8 @@ static void test_longest_and_first(void **state) {
     assert_string_equal(test_tokens(t, "<a><b><c><d>", NULL),
                         "<a><b> < c > < [UNK] >"); /* the leftmost match, then the longest */
     assert_string_equal(test_tokens(t, "<a>", NULL), "<a>");
-    assert_string_equal(test_tokens(t, "ab", NULL), "áb"); /* the special token wins if normalized forms are equal */
+    /* if the normalized forms of two added tokens are equal, the special token is used */
+    assert_string_equal(test_tokens(t, "ab", NULL), "áb");
     aoe_tokenizer_close(t);
 }
 
@@ -98,7 +102,7 @@ static void test_numbering(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Encoding 1 MiB of one repeated character takes linear time, also if every position begins a partial match. */
+/* Encoding 1 MiB of one repeated character must take linear time, even if a partial match starts at every position. */
 static void test_linear_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests byte-pair encoding: a comparison with its definition on random merges and words, each option, both formats of
- * merges, byte-level and metaspace words, a long line, and which files are rejected.
+ * Tests byte-pair encoding. Random merges and words are compared with the definition of BPE. Other tests cover each option,
+ * both formats of merges, byte-level and metaspace words, a long line, and which files are rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void test_unknown(void **state) {
     expect(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""), "axyb", "a <u> <u> b");
     expect(BPE(",\"unk_token\":\"<u>\",\"fuse_unk\":true", UNK, ""), "axyb\xc3\xa9", "a <u> b <u>");
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true", UNK, ""), "a\xc3\xa9x", "a <0xC3> <0xA9> <u>");
-    /* the two x are fused, which moves the unknown token after the byte token of z */
+    /* the two x are fused into one unknown token, which moves it after the byte token of z */
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true,\"fuse_unk\":true", UNK, ""), "axzxa", "a <0x7A> <u> a");
     expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa",
            "a"); /* byte fallback needs tokens for all bytes of a character */
@@ -126,7 +126,7 @@ static void test_byte_level(void **state) {
     assert_int_equal(kind[4], AOEI_TOKEN_WORD);
     assert_int_equal(kind[7], AOEI_TOKEN_CONTINUATION);
     aoe_tokenizer_close(t);
-    /* with byte fallback, a byte-level letter that is missing in the vocabulary gives the tokens of its UTF-8 bytes */
+    /* If a byte-level letter is missing in the vocabulary, byte fallback gives the tokens of the UTF-8 bytes of this letter. */
     expect(
         "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false,\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
         "\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0xC4>\":1,\"<0xA0>\":2},\"merges\":[]}}",
@@ -175,7 +175,7 @@ static void test_metaspace(void **state) {
     assert_int_equal(kind[0], AOEI_TOKEN_SPECIAL);
     assert_int_equal(kind[7], AOEI_TOKEN_WORD);
     assert_int_equal(kind[9], AOEI_TOKEN_CONTINUATION);
-    aoe_ids ids = {0}; /* truncation stops inside the text, which is a single word */
+    aoe_ids ids = {0}; /* the text is a single word, so truncation must stop inside it */
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .max_length = 3};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ab ab ab ab ab"), &o, &ids, NULL), 0);
     assert_int_equal(ids.n, 3);
@@ -191,7 +191,7 @@ static void test_metaspace(void **state) {
 typedef struct model {
     char token[200][24];                    /* tokens by id */
     int n;                                  /* number of tokens */
-    int left[160], right[160], merged[160]; /* by rank of the merge: ids of the two parts and of the merged token */
+    int left[160], right[160], merged[160]; /* by rank of the merge: ids of its two parts and of the merged token */
     int n_merges;
 } model;
 
@@ -238,8 +238,8 @@ static char *model_json(const model *m) {
     return json;
 }
 
-/* Encodes s by the definition of BPE: merges the leftmost pair of the lowest rank until no pair has a rank. Writes the token
- * ids to id and returns their number. */
+/* Encodes s by the definition of BPE: as long as there is a pair with a rank, merges the leftmost pair of the lowest rank.
+ * Writes the token ids to id and returns their number. */
 static size_t encode_by_definition(const model *m, const char *s, int *id) {
     size_t n = strlen(s);
     for (size_t i = 0; i < n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests tokenizer files: tokenizer.json and the older files (vocab.txt, or vocab.json with merges.txt). Options and unusual
- * files are read as Hugging Face reads them; unsupported files are rejected with a message that names the file; saving
- * copies the files.
+ * files must be read as Hugging Face reads them. Unsupported files must be rejected with a message that names the file. Saving
+ * must copy the files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,8 @@ static void test_more_tokens(void **state) {
     assert_int_equal(aoei_tokenizer_id(t, "[Y]", 3), 8);
     assert_int_equal(aoei_tokenizer_id(t, "[Z]", 3), 9);
     aoe_tokenizer_close(t);
-    /* older files: special_tokens_map.json overrides tokenizer_config.json; ids of added_tokens.json follow the vocabulary */
+    /* In older files, special_tokens_map.json overrides tokenizer_config.json. The ids of added_tokens.json follow those of the
+     * vocabulary. */
     t = open_vocab(text, "{\"unk_token\": \"[UNK]\"}", "{\"unk_token\": {\"content\": \"b\"}}", "{\"Two\": 8, \"One\": 7}");
     assert_string_equal(test_tokens(t, "a zz oneTWO", NULL), "[CLS] a b One Two [SEP]");
     assert_int_equal(aoei_tokenizer_id(t, "Two", 3), 8);
@@ -145,7 +146,8 @@ static void test_other_components(void **state) {
         .words = "a", .post_processor = "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]}"});
     assert_string_equal(test_tokens(t, "a", NULL), "[CLS] a [SEP]");
     aoe_tokenizer_close(t);
-    /* in a sequence, each post-processor adds its tokens around the result of the one before; ByteLevel adds none */
+    /* In a sequence of post-processors, each one adds its tokens before and after the result of the previous one. ByteLevel
+     * adds none. */
     t = test_tokenizer(&(test_tokenizer_spec){
         .words = "a",
         .post_processor =
@@ -158,7 +160,7 @@ static void test_other_components(void **state) {
     t = test_tokenizer(&(test_tokenizer_spec){.words = "a A", .post_processor = "null", .normalizer = "null"});
     assert_string_equal(test_tokens(t, "A a", NULL), "A a");
     aoe_tokenizer_close(t);
-    /* a model without a type and an unknown token; no pre-tokenizer */
+    /* this file has neither a type of the model, nor an unknown token, nor a pre-tokenizer */
     static const char json[] = "{\"model\":{\"max_input_chars_per_word\":3,\"vocab\":{\"a b\":0,\"##c\":1}}}";
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a b", NULL), "a b");
@@ -288,7 +290,7 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.model", "x"));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_EUNSUPPORTED);
     assert_non_null(strstr(err.message, "tokenizer.model"));
-    /* priority, lowest first: vocab.json with merges.txt, vocab.txt, tokenizer.json */
+    /* The files by priority, lowest first: vocab.json with merges.txt, vocab.txt, tokenizer.json. */
     free(test_write_text(dir, "vocab.json", vocab_json));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_ENOENT);
     assert_non_null(strstr(err.message, "merges.txt"));
@@ -305,7 +307,7 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.json", json));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), 0);
     assert_string_equal(test_tokens(t, "json", NULL), "[CLS] json [SEP]");
-    /* saving writes the files as they were read, even if the source directory has been deleted */
+    /* Saving writes the files as they were read, even if the directory from which they were read has been deleted. */
     test_dir_remove(dir);
     assert_int_equal(aoei_tokenizer_save(t, copy, &err), 0);
     aoe_tokenizer_close(t);

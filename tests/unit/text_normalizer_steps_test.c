@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the normalizers other than BertNormalizer, alone and in sequence: their results, the origin of each byte, and
- * linear time. Tests SentencePiece's character map with tables that are built here.
+ * Tests the normalizers other than BertNormalizer, alone and in sequence: their results, the origin of each byte, and linear
+ * time. Also tests the character map of SentencePiece, with tables that this test builds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static void open_json(aoei_normalizer *n, const char *json) {
     json_decref(section);
 }
 
-/* Asserts that s[len] is normalized to want[want_len], with and without tracking, and that every tracked origin is the start of
- * a character of s. */
+/* Asserts that s[len] is normalized to want[want_len], with and without tracking of origins. Also asserts that every tracked
+ * origin is the start of a character of s. */
 static void check(const aoei_normalizer *n, const char *s, size_t len, const char *want, size_t want_len) {
     aoei_normalized out = {0}, tracked = {.track = 1};
     assert_int_equal(aoei_normalize(n, s, len, &out, NULL), 0);
@@ -57,7 +57,7 @@ static void expect(const char *json, const char *s, const char *want) {
 
 static void test_forms(void **state) {
     (void)state;
-    /* e with dot below and acute, in any order, composed or decomposed */
+    /* e with a dot below and an acute accent: the marks are in any order, composed with e or decomposed */
     static const char *const spellings[] = {"\xe1\xba\xb9\xcc\x81", "e\xcc\xa3\xcc\x81", "e\xcc\x81\xcc\xa3",
                                             "\xc3\xa9\xcc\xa3"};
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -180,7 +180,7 @@ static void test_linear_time(void **state) {
     char *text = malloc(PAIRS * 5 + 1);
     assert_non_null(text);
     text[0] = 'a';
-    for (size_t i = 0; i < PAIRS; i++) /* marks of classes 230 and 220 alternate: the worst case for sorting */
+    for (size_t i = 0; i < PAIRS; i++) /* marks of the classes 230 and 220 alternate, which is the worst case for sorting */
         memcpy(text + 1 + i * 4, "\xcc\x81\xcc\xa3", 4);
     for (size_t i = 0; i < 3; i++) {
         aoei_normalizer n;
@@ -199,7 +199,8 @@ static void test_linear_time(void **state) {
 }
 
 /* A double-array trie in SentencePiece's format. A unit stores its label, the offset of its children, and whether the child
- * with label 0 stores a value. Each node's children have a block of 256 units, which keeps the offsets simple. */
+ * with label 0 stores a value. The children of each node have a block of 256 units of their own, so their offset is the start
+ * of this block. */
 typedef struct array {
     uint32_t unit[64 * 256];
     size_t blocks; /* number of blocks in use */
@@ -226,7 +227,8 @@ static void build(array *a, uint32_t node, const char *const *key, const uint32_
     }
 }
 
-/* Returns the JSON, in static memory, of a "Precompiled" normalizer that replaces key[i] with to[i]; keys are sorted. */
+/* Returns the JSON of a "Precompiled" normalizer that replaces key[i] with to[i]. The keys must be sorted. The result is in
+ * static memory. */
 static char *charsmap_json(const char *const *key, const char *const *to, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static array a;

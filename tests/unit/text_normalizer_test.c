@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "tokenizer/normalizer.h"
 
-/* Asserts that text[len] is normalized to `want`, and that every tracked origin is the start of a character. switches: '0' or
- * '1' for each of clean_text, handle_chinese_chars, strip_accents and lowercase, in this order. */
+/* Asserts that text[len] is normalized to `want`, and that every tracked origin is the start of a character. switches: four
+ * characters, '0' or '1', for clean_text, handle_chinese_chars, strip_accents and lowercase, in this order. */
 static void check(const char *switches, const char *text, size_t len, const char *want) {
     aoei_normalizer n = {0};
     aoei_normalized out = {0}, tracked = {.track = 1};
@@ -59,7 +59,8 @@ static void test_switches(void **state) {
         {"1000", "\xcd\xb8", "\xcd\xb8"}, /* U+0378 is unassigned and kept */
         {"0100", "a中b", "a 中 b"},
         {"0100", "あ一", "あ 一 "},
-        {"0110", "\xef\xa4\x80", " \xe8\xb1\x88 "}, /* a compatibility ideograph gets spaces around it, then is decomposed */
+        /* spaces are added around a compatibility ideograph, and then it is decomposed */
+        {"0110", "\xef\xa4\x80", " \xe8\xb1\x88 "},
         {"0010", "éÅİ", "eAI"},
         {"0010", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"}, /* decomposed into three jamo */
         {"0001", "ÀÉİΣẞǅ",
@@ -78,7 +79,8 @@ static void test_switches(void **state) {
 
 static void test_canonical_order(void **state) {
     (void)state;
-    /* spacing marks with a combining class are kept and sorted by it: U+302E has class 224, U+1D165 has class 216 */
+    /* Spacing marks with a combining class are kept and sorted by their class: U+302E has class 224, and U+1D165 has class
+     * 216. */
     check("0010", "a\xe3\x80\xae\xf0\x9d\x85\xa5", 8, "a\xf0\x9d\x85\xa5\xe3\x80\xae");
     /* a removed nonspacing mark of class 0 (U+0941) between two marks prevents sorting */
     check("0010", "a\xe3\x80\xae\xe0\xa5\x81\xf0\x9d\x85\xa5", 11, "a\xe3\x80\xae\xf0\x9d\x85\xa5");

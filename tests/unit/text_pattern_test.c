@@ -73,11 +73,11 @@ static void test_classes(void **state) {
     expect("[^\\w]", "a\xcc\x81-", "-");
     expect("\\W", "a\xcc\x81-", "-");
     expect("\\h+", "xaF0g", "aF0");
-    expect(" ?[^(\\s|[.,!?])]+", "(ab |cd.) e", "ab|cd| e"); /* a nested class adds its members */
+    expect(" ?[^(\\s|[.,!?])]+", "(ab |cd.) e", "ab|cd| e"); /* a class inside a class adds its members to the outer class */
     expect("[a[bc]d]+", "xabcd]", "abcd");
     expect("\\d+", "1\xd9\xa1x", "1\xd9\xa1");
     expect("\\D", "1x", "x");
-    expect("[\\s-x]", "-y x", "-| |x"); /* - after a class is a literal, not a range */
+    expect("[\\s-x]", "-y x", "-| |x"); /* after a class, the character - is a literal and not a range */
     expect("[[:alpha:]]+",
            "a\xc3\xa9"
            "1",
@@ -98,7 +98,7 @@ static void test_repetitions(void **state) {
     expect("a{2}", "aaaaa", "aa|aa");
     expect("a{,2}b", "aaab", "aab");
     expect("a{2,}?", "aaaa", "aa|aa");
-    expect("a{1,2}+b", "aaaab", "aaaab"); /* + repeats {1,2}; it is not possessive */
+    expect("a{1,2}+b", "aaaab", "aaaab"); /* + repeats the group {1,2}; it does not make the repetition possessive */
     expect("(?:ab){1,2}+c", "ababababc", "ababababc");
     expect("[ab]{1,2}+c", "abbac", "abbac");
     expect("a++a", "aaa", "");
@@ -175,7 +175,8 @@ static void test_literal(void **state) {
     aoei_pattern_free(&p);
 }
 
-/* Matching 1 MiB of one repeated character takes linear time; exponential backtracking ends with an error. */
+/* Matching 1 MiB of one repeated character must take linear time. If an expression would backtrack exponentially, matching must
+ * end with an error. */
 static void test_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

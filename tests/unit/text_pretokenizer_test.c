@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests pre-tokenizers and their options, alone and in sequence: the five behaviors of Split, batches of words, and the
+ * Tests pre-tokenizers and their options, alone and in sequence. Covers the five behaviors of Split, batches of words, and the
  * origin of each byte of a word.
  */
 #include <stdio.h>
@@ -21,7 +21,8 @@ static void open_json(aoei_pretokenizer *p, const char *json) {
     json_decref(section);
 }
 
-/* Returns the words of s[start, len), each in parentheses, in static memory. base: offset of s in its text, in bytes. */
+/* Returns the words of s[start, len), each in parentheses, in static memory. base: offset in bytes of s in the text to which it
+ * belongs. */
 static const char *words_of(const aoei_pretokenizer *p, const char *s, size_t len, size_t start, size_t base) {
     static char out[8192];
     const aoei_normalizer none = {0};
@@ -147,7 +148,7 @@ static void test_classes(void **state) {
     expect("{\"type\":\"Whitespace\"}", "   ", "");
 }
 
-/* Texts with more words than a batch, including batches whose words are all removed. */
+/* Tests texts with more words than fit in a batch. In some of them, all words of a batch are removed. */
 static void test_batches(void **state) {
     (void)state;
     char text[2049], want[8192] = "";

@@ -66,7 +66,8 @@ static void test_prompts(void **state) {
     expect(t, "q: {text} e", "a b c d", 8, "[CLS] q : a b c e [SEP]");
     expect(t, "q: {text} e", "a b c d", 6, "[CLS] q : a e [SEP]");
     expect(t, "q: {text} [MASK]", "a b c d", 6, "[CLS] q : a [MASK] [SEP]");
-    /* prompt and text are tokenized together; a token that contains characters of both belongs to the prompt */
+    /* The prompt and the text are tokenized together. A token that contains characters of both counts as a token of the
+     * prompt. */
     expect(t, "q{text}", "a b", 0, "[CLS] qa b [SEP]");
     expect(t, "q{text}", "a b c", 4, "[CLS] qa b [SEP]");
     expect(t, "q {text}c", "a b d b", 6, "[CLS] q a b ##c [SEP]"); /* the last piece belongs to the prompt */
@@ -76,7 +77,8 @@ static void test_prompts(void **state) {
     expect(t, "{{text}", "a", 0, "[CLS] [UNK] a [SEP]");
     /* {text} inside the text is not replaced */
     expect(t, "q {text}", "{text}", 0, "[CLS] q [UNK] [UNK] [UNK] [SEP]");
-    /* normalization changes the length of characters; spans refer to the original text */
+    /* Normalization changes the number of bytes of these characters, but the position of a token refers to the original
+     * text. */
     expect(t, "q \xc3\x89 {text} \xc3\x89", "\xc3\x89 \xc4\xb0 a b", 7, "[CLS] q e e [UNK] e [SEP]");
     expect(t, "q {text} e", "a [SEP] b [SEP] c", 7, "[CLS] q a [SEP] b e [SEP]");
     aoe_tokenizer_close(t);
@@ -96,7 +98,7 @@ static void test_rejected(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* For every max_length, the result is the complete encoding without one contiguous range of tokens. */
+/* For every max_length, the result must be the complete encoding without one contiguous range of tokens. */
 static void test_every_length(void **state) {
     (void)state;
     static const char *const prompts[] = {"q: {text}", "{text} : q", "q {text} e", "q{text}b"};

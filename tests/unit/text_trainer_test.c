@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the trainer of WordPiece vocabularies: an example worked out by hand, a comparison with a slow trainer that counts
- * all pairs again after every merge, and the files that it writes.
+ * Tests the trainer of WordPiece vocabularies. An example is worked out by hand, and random texts are compared with a slow
+ * trainer that counts all pairs again after every merge. Also tests the files that the trainer writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static void expect_vocab(const aoei_wordpiece_trainer *tr, const char *want) {
 
 static void test_by_hand(void **state) {
     (void)state;
-    /* counts: ab 3, abc 2, b 1; letters: a b c ##b ##c; pairs: (a,##b) 5, (##b,##c) 2; after merging ab: (ab,##c) 2 */
+    /* The words and their counts are ab 3, abc 2, b 1. The letters are a b c ##b ##c. The pairs are (a,##b) 5 and (##b,##c) 2;
+     * after ab is merged, (ab,##c) 2. */
     static const char *const texts[] = {"ab abc AB", "b abc ab"};
     aoei_wordpiece_trainer *tr = train(options(100), texts, 2, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b c ##b ##c ab abc");
@@ -74,7 +75,7 @@ static void test_by_hand(void **state) {
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##b ab");
     aoei_wordpiece_trainer_destroy(tr);
     static const char *const repeated[] = {
-        "aaaa aaaa"}; /* overlapping pairs merge from the left; counts: (a,##a) 2, (##a,##a) 4 */
+        "aaaa aaaa"}; /* pairs that overlap are merged from the left; the counts are (a,##a) 2 and (##a,##a) 4 */
     tr = train(options(100), repeated, 1, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a ##a ##aa aaa aaaa");
     aoei_wordpiece_trainer_destroy(tr);
@@ -90,8 +91,8 @@ typedef struct slow_words {
     size_t n;                  /* number of words */
 } slow_words;
 
-/* Counts all pairs and finds the most frequent one; if counts are equal, the pair with the smallest symbols. Returns 0 if there
- * is no pair. */
+/* Counts all pairs and finds the most frequent one. If several pairs have the same count, this is the pair with the smallest
+ * symbols. Returns 0 if there is no pair. */
 static int slow_best(const slow_words *w, uint32_t n_symbols, uint32_t *left, uint32_t *right, uint64_t *count) {
     uint64_t *table = calloc((size_t)n_symbols * n_symbols, sizeof *table);
     assert_non_null(table);
@@ -222,7 +223,8 @@ static void test_rejected(void **state) {
     char long_word[300];
     memset(long_word, 'x', sizeof long_word);
     assert_int_equal(aoei_wordpiece_trainer_add(tr, long_word, sizeof long_word, &err), 0);
-    assert_int_equal(aoei_wordpiece_train(tr, &err), AOE_EARG); /* words above the maximum length are ignored */
+    /* words that are longer than the maximum length are ignored, so there is nothing to train on */
+    assert_int_equal(aoei_wordpiece_train(tr, &err), AOE_EARG);
     aoei_wordpiece_trainer_destroy(tr);
     aoei_wordpiece_trainer_destroy(NULL);
 }

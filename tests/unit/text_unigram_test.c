@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the Unigram model: a comparison with an exhaustive search over all segmentations, unknown characters and byte
- * fallback, the complete pipeline of XLM-RoBERTa, a long line, and which files are rejected.
+ * Tests the Unigram model. Results are compared with an exhaustive search over all segmentations. Other tests cover unknown
+ * characters and byte fallback, the complete pipeline of XLM-RoBERTa, a long line, and which files are rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void test_scores(void **state) {
     expect(UNIGRAM(",\"unk_id\":0", VOCAB), "abc", "a bc");
     expect(UNIGRAM(",\"unk_id\":0", VOCAB), "abab", "ab ab");
     expect(UNIGRAM(",\"unk_id\":0", "[\"<unk>\",0],[\"a\",-1],[\"aa\",-2]"), "aa",
-           "aa"); /* equal scores: the segmentation found first wins */
+           "aa"); /* if segmentations have equal scores, the one that is found first is used */
     expect(UNIGRAM(",\"unk_id\":0", "[\"<unk>\",0],[\"a\",-1],[\"aa\",-2],[\"aaa\",-9]"), "aaa", "a aa");
     expect("{\"model\":{\"vocab\":[[\"<unk>\",0],[\"a\",-1]],\"unk_id\":0}}", "aa", "a a"); /* the type can be missing */
 }
@@ -154,7 +154,7 @@ static void test_against_definition(void **state) {
             covered += ids.id[i] ? strlen(token[ids.id[i]]) : 0;
         }
         unknown = n - covered;
-        sum += -19.0 * (double)unknown; /* an unknown character scores 10 less than the lowest token */
+        sum += -19.0 * (double)unknown; /* the score of an unknown character is 10 less than the lowest score of a token */
         assert_true(sum == best_score(token + 1, score + 1, N - 1, -19.0, text));
     }
     aoe_ids_free(&ids);

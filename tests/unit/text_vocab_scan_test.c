@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the scanner that reads the vocabulary directly from the bytes of a tokenizer.json: which vocabularies it reads,
- * which files it leaves to the JSON parser, and that both ways give equal tokenizers.
+ * Tests the scanner that reads the vocabulary directly from the bytes of a tokenizer.json: which vocabularies it reads, and
+ * which files it leaves to the JSON parser. Both ways of reading must give equal tokenizers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void reads_vocabularies(void **state) {
     aoei_vocab_free(&vocab);
 }
 
-/* A file whose model object has these members. */
+/* The text of a tokenizer.json whose object "model" has these members. */
 #define MODEL(members) "{\"x\":1,\"model\":{" members "}}"
 
 static void leaves_other_files_to_the_parser(void **state) {
@@ -133,7 +133,8 @@ static void both_ways_give_equal_tokenizers(void **state) {
     free(path);
 }
 
-/* Line numbers in error messages count from the start of the file, also after a vocabulary that was scanned. */
+/* Line numbers in error messages must count from the start of the file, even if the error is after a vocabulary that the
+ * scanner has read. */
 static void errors_have_line_numbers_of_the_file(void **state) {
     (void)state;
     const char *json = "{\"model\":{\"vocab\":{\"a\":1,\n\"b\":2}},\n\n\"c\": oops}";

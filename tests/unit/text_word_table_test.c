@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests the table of short words: it returns the id of a stored word and never an id for another word, and the trie finds
+ * Tests the table of short words. It must return the id of a stored word, and never an id for another word. The trie must find
  * the words that the table leaves out.
  */
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void test_lengths(void **state) {
     assert_int_equal(aoei_word_table_build(&t, &v, 3, aoe_text_of(""), NULL), 0);
     assert_int_equal(find(&t, letters, 3), 3);
     assert_int_equal(find(&t, letters, 4), -1); /* above the maximum length of 3 */
-    assert_int_equal(find(&t, "##a", 3), 31);   /* an ordinary word if the prefix is empty */
+    assert_int_equal(find(&t, "##a", 3), 31);   /* if the prefix of continuation pieces is empty, this is an ordinary word */
     aoei_word_table_free(&t);
     aoei_vocab_free(&v);
 }
@@ -84,7 +84,8 @@ static void test_random(void **state) {
     aoei_vocab_free(&v);
 }
 
-/* If all words hash to one slot, the table leaves out all but AOEI_WORD_TABLE_PROBES of them, and the model finds all. */
+/* If all words hash to one slot, the table keeps only AOEI_WORD_TABLE_PROBES of them and leaves out the others. The model must
+ * nevertheless find all words. */
 static void test_crowded(void **state) {
     (void)state;
     enum { WANTED = 40 };

@@ -19,9 +19,11 @@ static void test_rules(void **state) {
     assert_string_equal(test_tokens(t, "UNAFF", NULL), "[CLS] un ##aff [SEP]");
     assert_string_equal(test_tokens(t, "un,affable!!", NULL), "[CLS] un , affable ! ! [SEP]");
     assert_string_equal(test_tokens(t, "unx un", NULL),
-                        "[CLS] [UNK] un [SEP]"); /* an unknown suffix makes the whole word unknown */
+                        /* the piece after the known beginning is unknown, so the whole word is unknown */
+                        "[CLS] [UNK] un [SEP]");
     assert_string_equal(test_tokens(t, "x", NULL), "[CLS] [UNK] [SEP]");
-    assert_string_equal(test_tokens(t, "unaf", NULL), "[CLS] [UNK] [SEP]"); /* greedy: no other segmentation is tried */
+    /* the longest first piece is always used; other segmentations are not tried */
+    assert_string_equal(test_tokens(t, "unaf", NULL), "[CLS] [UNK] [SEP]");
     assert_string_equal(test_tokens(t, "", NULL), "[CLS] [SEP]");
     assert_string_equal(test_tokens(t, " \t\n ", NULL), "[CLS] [SEP]");
     assert_string_equal(test_tokens_n(t, "un\0un", 5, NULL), "[CLS] [UNK] [SEP]"); /* NUL is removed, which gives "unun" */
@@ -119,7 +121,8 @@ static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r
         assert_int_equal(aoei_wordpiece_encode(w, text, &words, stop, &list, NULL), 0);
         while (stop > tokens_up_to[i])
             i++;
-        assert_int_equal(ids.n, stop ? tokens_up_to[i] : 0); /* encoding stops after the word that reaches the limit */
+        /* encoding stops after the word that reaches the limit, so complete words are encoded */
+        assert_int_equal(ids.n, stop ? tokens_up_to[i] : 0);
         if (ids.n)
             assert_memory_equal(ids.id, want, ids.n * sizeof *want);
         aoe_ids_free(&ids);

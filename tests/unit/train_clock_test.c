@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests training runs with a time limit (max_minutes): when they end, the learning rate as a function of the elapsed time,
- * and resuming. The duration of a step is unknown, so every bound holds on a machine of any speed.
+ * Tests training runs with a time limit (max_minutes): when they end, the learning rate as a function of the elapsed time, and
+ * resuming. The duration of a step is unknown, so every bound is chosen to hold on a machine of any speed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 #define SECONDS (60 * MINUTES)
 #define PEAK    1e-3
 
-/* What the events of one process reported. Times are in seconds. */
+/* Times and values that the events of one process reported. Times are in seconds since the start of the run. */
 typedef struct observer {
-    double before[2];  /* lower and upper bound of the time that the earlier process took */
-    double earlier;    /* time of the step event before the last one */
-    double newer;      /* time of the last step event */
-    double stop;       /* the run is cancelled at the first step event later than this */
+    double before[2];  /* lower and upper bound of the time that the process before this one took for the run */
+    double earlier;    /* time of the step event before the most recent one */
+    double newer;      /* time of the most recent step event */
+    double stop;       /* the run is cancelled at the first step event after this time */
     double first_rate; /* learning rate of the first step event; negative before that event */
     size_t step;       /* step of the last event */
     size_t steps;      /* total number of steps according to the last event */
@@ -34,7 +34,7 @@ static double schedule(double seconds) {
     return PEAK * (fraction < 0.1 ? fraction / 0.1 : (1 - fraction) / 0.9);
 }
 
-/* Asserts that the rate of step k was chosen between the events of steps k - 2 and k - 1. */
+/* Asserts that the learning rate of step k was chosen for a time between the events of the steps k - 2 and k - 1. */
 static void check_rate(const observer *w, double rate) {
     const double from = w->before[0] + w->earlier, to = w->before[1] + w->newer;
     const int peak = from <= 0.1 * SECONDS && to >= 0.1 * SECONDS;
@@ -64,7 +64,7 @@ static void create_with_time_limit(train_run *r, observer *w) {
     train_run_create(r);
     r->o.args.max_minutes = MINUTES;
     r->o.args.lr = PEAK;
-    r->o.args.epochs = 1; /* ignored because of the time limit */
+    r->o.args.epochs = 1; /* ignored, because a time limit is set */
     r->o.args.save_every = r->o.args.eval_every = 1 << 30;
     r->o.args.event = on_event;
     r->o.args.event_user = w;
@@ -95,13 +95,13 @@ static void test_resume(void **state) {
     create_with_time_limit(&r, &w);
     w.stop = 0.2 * SECONDS;
     const int code = train_run_go(&r, 1, NULL);
-    if (code == AOE_OK) { /* a single step took all of the time */
+    if (code == AOE_OK) { /* the first process finished, because a single step took all of the time */
         train_run_destroy(&r);
         return;
     }
     assert_int_equal(code, AOE_ECANCELLED);
     const size_t step = w.step;
-    const double before = w.seconds; /* time of the checkpoint event, later than the time in the checkpoint */
+    const double before = w.seconds; /* time of the checkpoint event, which is later than the time that the checkpoint stores */
     w = (observer){.before = {w.newer, before}, .stop = INFINITY, .first_rate = -1};
     r.o.args.resume = 1;
     r.o.args.max_minutes = 2 * MINUTES;

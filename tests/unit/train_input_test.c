@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests inputs that training rejects, before it writes anything, with a one-line message that states what is wrong, where,
- * and what to do. Also tests output directories that contain files or are in use.
+ * Tests inputs that training rejects. It must reject them before it writes anything, with a one-line message that states what
+ * is wrong, where, and what to do. Also tests output directories that contain files or are in use.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include "base/lock.h"
 #include "base/path.h"
 
-/* Asserts that training returns this code and a one-line message that contains `part`, also without an aoe_error, and that
- * nothing is written. */
+/* Asserts that training returns this code with a one-line message that contains `part`, that it returns this code without an
+ * aoe_error, too, and that nothing is written. */
 static void expect_rejected(train_run *r, int code, const char *part) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
@@ -209,7 +209,7 @@ static void test_existing_output(void **state) {
     train_run_destroy(&r);
 }
 
-/* An output directory with checkpoints is rejected even if it has no model; one with other files is accepted. */
+/* An output directory with checkpoints is rejected, even if it contains no model. A directory with other files is accepted. */
 static void test_existing_checkpoints(void **state) {
     (void)state;
     train_run r;
@@ -308,7 +308,7 @@ static void test_output_in_use(void **state) {
     train_run_destroy(&r);
 }
 
-/* An error of the caller's evaluation function ends the run and is returned unchanged. */
+/* If the caller's evaluation function fails, the run ends and returns the same error. */
 static int failing_evaluation(void *user, aoe_embedder *e, double *score, aoe_error *err) {
     (void)user;
     (void)e;
@@ -331,7 +331,7 @@ static void test_failing_evaluation(void **state) {
     train_run_destroy(&r);
 }
 
-/* Entries of checkpoints/ that training did not create are kept, without options.force and with it. */
+/* Files and folders in checkpoints/ that training did not create are kept, whether options.force is set or not. */
 static void test_foreign_checkpoints(void **state) {
     (void)state;
     train_run r;

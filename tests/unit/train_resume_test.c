@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests resuming: a run that was cancelled, or killed at any moment, and then resumed gives the bytes of an uninterrupted
- * run and an equivalent log; changed options are rejected by name. AOE_TEST_SEED repeats the random moments of a failed
- * test.
+ * Tests resuming. A run that was cancelled, or killed at any moment, and was then resumed must write the same bytes and an
+ * equivalent log as an uninterrupted run. Changed options must be rejected by name. To repeat the random moments of a failed
+ * test, set AOE_TEST_SEED.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -57,8 +57,8 @@ static json_t *read_line(const char *line, size_t len) {
     return o;
 }
 
-/* Asserts that two logs have equal lines. Ignores start and checkpoint lines: a stopped run has an additional checkpoint line,
- * and a killed run can lack one. */
+/* Asserts that two logs have equal lines, except for start and checkpoint lines. A stopped run has an additional checkpoint
+ * line, and a killed run can lack one. */
 static void check_logs(const char *want, const char *got) {
     for (;;) {
         json_t *a = NULL, *b = NULL;
@@ -140,7 +140,7 @@ static void test_cancel(void **state) {
     train_run_destroy(&r);
 }
 
-/* The run is stopped after every step, with accumulation, without evaluation, and with two checkpoints. */
+/* Stops the run after every step. Repeats this with gradient accumulation, without evaluation, and with two checkpoints. */
 static void test_cancel_every_step(void **state) {
     (void)state;
     train_run r;
@@ -156,7 +156,7 @@ static void test_cancel_every_step(void **state) {
         r.stop_step = step;
         r.n = 0;
         const int code = train_run_go(&r, 1 + step % 3, NULL);
-        assert_int_equal(code, step < 6 ? AOE_ECANCELLED : AOE_OK); /* there is nothing to stop after the last step */
+        assert_int_equal(code, step < 6 ? AOE_ECANCELLED : AOE_OK); /* a run cannot be stopped after its last step */
         assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 1);
     }
     check_result(&r, &e);
@@ -199,7 +199,8 @@ static void test_resume_finished(void **state) {
     train_run_destroy(&r);
 }
 
-/* A resumed run keeps the best score and the number of evaluations without improvement. scores[i]: score of evaluation i. */
+/* A resumed run must keep the best score and the number of evaluations without improvement. scores[i]: score that evaluation i
+ * returns. */
 static void test_patience(void **state) {
     (void)state;
     static const double scores[] = {0.1, 0.5, (double)NAN, 0.3, 0.6, 0.2};
@@ -284,7 +285,8 @@ static void test_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* An option that is no longer set counts as changed: a run with a time limit is not resumed without one, nor vice versa. */
+/* If an option was set and no longer is, it counts as changed. For example, a run with a time limit cannot be resumed without
+ * one, and the reverse. */
 static void test_removed_option(void **state) {
     (void)state;
     train_run r;
@@ -345,7 +347,7 @@ static void test_changed_data(void **state) {
     train_run_destroy(&r);
 }
 
-/* Without a checkpoint, training starts from the beginning if there is no model and is rejected if there is one. */
+/* If there is no checkpoint, resuming starts the training from the beginning, unless there is a model; then it is rejected. */
 static void test_nothing_to_resume(void **state) {
     (void)state;
     train_run r;
@@ -369,7 +371,7 @@ static void test_nothing_to_resume(void **state) {
 
 /* ------------------------------------------------------------------ killed runs */
 
-static uint64_t kill_step; /* I/O operation at which a second thread kills the process; 0: none */
+static uint64_t kill_step; /* number of the I/O operation at which a second thread kills the process; 0: none */
 
 static void *kill_at_step(void *arg) {
     (void)arg;
@@ -405,7 +407,8 @@ static uint64_t test_seed(void) {
     return seed;
 }
 
-/* The run is killed up to three times, at random I/O operations (staging, renaming, pruning) or between steps, then resumed. */
+/* Kills the run up to three times, either at a random I/O operation (staging, renaming, pruning) or between steps. Then resumes
+ * it. */
 static void test_kill(void **state) {
     (void)state;
     enum { TRIALS = 14 };

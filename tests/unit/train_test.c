@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests training from start to end: results that do not depend on the number of threads, on chunks and on recomputation,
- * events, schedules, accumulation, and the files in the output directory. train_input_test.c tests rejected inputs;
- * train_resume_test.c tests resuming.
+ * Tests complete training runs: events, schedules, accumulation, and the files in the output directory. Results must not depend
+ * on the number of threads, on chunks, or on recomputation. train_input_test.c tests rejected inputs; train_resume_test.c tests
+ * resuming.
  */
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void check_recorded(const train_run *r, const char *dtype) {
     aoe_context_destroy(ctx);
 }
 
-/* For both data types and every CPU tier, the files depend neither on the number of threads nor on recomputation.
+/* For both data types and on every CPU tier, the files must depend neither on the number of threads nor on recomputation.
  * AOE_DTYPE_AUTO selects one of the two types. */
 static void test_types(void **state) {
     (void)state;
@@ -109,8 +109,8 @@ static void test_types(void **state) {
     train_run_destroy(&r);
 }
 
-/* In float32, chunks of any size give the weights of a run without chunks, also with dropout and accumulation. In bf16, the
- * weights do not depend on the number of threads. */
+/* In float32, a run with chunks of any size must give the weights of a run without chunks, even with dropout and accumulation.
+ * In bf16, the weights must not depend on the number of threads. */
 static void test_chunks(void **state) {
     (void)state;
     static const size_t chunks[] = {1, 3, 4, 100};
@@ -205,7 +205,8 @@ static void test_events(void **state) {
     e = next(&r, &at, AOE_TRAIN_DONE, 12);
     assert_true(e->score == best && e->best_score == best && e->best_step == best_step);
     assert_int_equal(at, r.n);
-    /* each epoch uses every pair once, also in the short last batch: 6 of the 22 labels, which cycle from 0 to 5, are 4 or 5 */
+    /* An epoch uses every pair exactly once, including those in the short last batch. The labels cycle from 0 to 5, so 6 of the
+     * 22 labels are 4 or 5. */
     assert_int_equal(positive[0], 6);
     assert_int_equal(positive[1], 6);
     train_run_destroy(&r);
@@ -281,8 +282,8 @@ static void test_step_counts(void **state) {
     train_run_destroy(&r);
 }
 
-/* The loss of a step with two batches is the mean of their losses. The weights do not change (lr = 0), so these are the losses
- * of the first two steps of a run without accumulation. */
+/* The loss of a step with two batches must be the mean of their losses. The learning rate is 0, so the weights do not change,
+ * and the two losses are those of the first two steps of a run without accumulation. */
 static void test_accumulated_loss(void **state) {
     (void)state;
     train_run r;
@@ -303,7 +304,8 @@ static void test_accumulated_loss(void **state) {
     train_run_destroy(&r);
 }
 
-/* Every epoch has another order of the pairs, and every batch has other dropout masks. The weights do not change (lr = 0). */
+/* Every epoch must have another order of the pairs, and every batch other dropout masks. The learning rate is 0, so the weights
+ * do not change. */
 static void test_order_and_masks(void **state) {
     (void)state;
     train_run r;
@@ -405,7 +407,7 @@ static double first_norm(train_run *r, const char *name, double max_norm, char *
     return r->events[1].grad_norm;
 }
 
-/* The reported norm is the norm before clipping. A bound that is never reached does not change the weights. */
+/* The reported norm must be that of the gradient before clipping. A bound that is never reached must not change the weights. */
 static void test_clipping(void **state) {
     (void)state;
     train_run r;
@@ -468,7 +470,8 @@ static void test_output_directory(void **state) {
     train_run_destroy(&r);
 }
 
-/* The saved model is the best one, not the last one: its vector equals the vector at the evaluation with the best score. */
+/* The saved model must be the one with the best score, not the last one. The test compares its vector with the vector at the
+ * evaluation with the best score. */
 static void test_best_model(void **state) {
     (void)state;
     static const double scores[][3] = {{0.5, 0.9, 0.2},
@@ -523,7 +526,7 @@ static void test_patience(void **state) {
     train_run_destroy(&r);
 }
 
-/* The output can replace the base model. */
+/* The output directory may be that of the base model, which is then replaced. */
 static void test_in_place(void **state) {
     (void)state;
     train_run r;

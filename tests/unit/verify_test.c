@@ -21,7 +21,7 @@
 
 static aoe_context *ctx;
 static char *dir;              /* temporary directory; dir/bert is a copy of the cases */
-static size_t lines, failures; /* number of results of the last verification: all, and failed */
+static size_t lines, failures; /* number of results of the last verification, and how many of them failed */
 
 static void copy(const char *to, const char *name) {
     size_t size;
@@ -85,7 +85,7 @@ static size_t tensor_at(const char *data, size_t size, const char *name) {
     return at;
 }
 
-/* Replaces the 4 bytes of a tensor's element in a file of dir/bert, verifies, and restores them. */
+/* Replaces the 4 bytes of an element of a tensor in a file of dir/bert, verifies the cases, and restores the bytes. */
 static void with_bytes(const char *file, const char *tensor, size_t element, const void *bytes, int code, const char *part) {
     char name[64];
     snprintf(name, sizeof name, "bert/%s", file);
@@ -144,7 +144,7 @@ static void test_not_a_number(void **state) {
                "encoder.layer.0.output.dense.bias");
 }
 
-/* A tensor with another name and a truncated file are errors that name the tensor or the file. */
+/* A tensor with another name and a truncated file must give errors that name the tensor or the file. */
 static void test_missing_tensor(void **state) {
     (void)state;
     char *path = test_path(dir, "bert/expected.safetensors");
@@ -167,7 +167,7 @@ static void test_missing_tensor(void **state) {
     free(path);
 }
 
-/* Verifies with one key of cases.json replaced. value: JSON; NULL: the key is deleted. */
+/* Verifies with the value of one key of cases.json replaced by `value`, a JSON text. If value is NULL, the key is deleted. */
 static void with_case(const char *key, const char *value, int code, const char *part) {
     json_t *cases, *other;
     json_error_t error;
@@ -220,7 +220,7 @@ static void test_objectives(void **state) {
     free(test_write(dir, "objectives.json", good, size));
     verify("", AOE_OK, ""); /* the parent directory contains bert and objectives.json */
     assert_int_equal(lines, 20 + 6);
-    free(test_write_text(dir, "objectives.json", "nonsense")); /* fails although the other checks pass */
+    free(test_write_text(dir, "objectives.json", "nonsense")); /* this check fails, although the other checks pass */
     verify("", AOE_EFORMAT, "objectives.json");
     char *path = test_path(dir, "objectives.json"), *alone = test_path(dir, "alone");
     assert_int_equal(remove(path), 0);
@@ -269,7 +269,8 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     warnings += level == AOE_LOG_WARNING && strstr(message, "skipped") != NULL;
 }
 
-/* Cases of an unsupported architecture are an error, or are skipped with a warning if their parent directory is verified. */
+/* If the architecture of the cases is unsupported, verifying them is an error. If their parent directory is verified, they are
+ * skipped with a warning. */
 static void test_unknown_architecture(void **state) {
     (void)state;
     char *other = test_path(dir, "other");
@@ -333,7 +334,8 @@ static void test_bf16(void **state) {
     free(path);
 }
 
-/* The error of joined tensors is relative to the norm of all of them so far. A NaN remains. */
+/* The error of joined tensors is relative to the norm of all tensors joined so far. If a value is NaN, the error is NaN and
+ * stays so. */
 static void test_joined(void **state) {
     (void)state;
     aoei_check c;
@@ -350,7 +352,7 @@ static void test_joined(void **state) {
     assert_true(isnan(c.worst));
 }
 
-/* The error is relative, absolute if the reference is 0, and NaN if a value is NaN. */
+/* The error is relative. If the reference is 0, it is absolute, and if a value is NaN, it is NaN. */
 static void test_errors(void **state) {
     (void)state;
     aoei_check c;

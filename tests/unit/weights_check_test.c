@@ -30,8 +30,8 @@ static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     return bad;
 }
 
-/* Asserts that each of the bit patterns bad[n_values] is found at each of the positions of a tensor of finite values, and that
- * no pattern of finite[n_values] is found. */
+/* Asserts that each of the bit patterns bad[n_values] is found at each of the tested positions in a tensor of finite values.
+ * Also asserts that none of the patterns finite[...] is found. */
 static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t *finite, size_t n_values) {
     const size_t size = aoei_st_dtype_size(dtype), block = ((size_t)1 << 20) / size, n = 2 * block + 300;
     const size_t positions[] = {0,    1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256,

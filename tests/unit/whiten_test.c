@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests whitening: the vectors of the texts that it was fitted on have mean 0 and covariance 1, and the layer agrees with
- * an independent computation; every pooling, fewer components, other architectures and adapters; rejected options; threads;
- * failed allocations.
+ * Tests whitening. For the texts on which it was fitted, the vectors must have mean 0 and covariance 1, and the layer must
+ * agree with an independent computation. Other tests cover every pooling, fewer components, other architectures and adapters,
+ * rejected options, several threads, and failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -107,8 +107,8 @@ static void moments(const float *v, size_t dims, double mean[D], double cov[D][D
                 cov[k][j] += ((double)v[i * dims + k] - mean[k]) * ((double)v[i * dims + j] - mean[j]) / TEXTS;
 }
 
-/* Checks the whitened model in `out`: its vectors have mean 0 and covariance 1, and the rows of its dense layer are scaled
- * eigenvectors of the covariance of the vectors of `from`, in descending order of the eigenvalues. */
+/* Checks the whitened model in `out`. Its vectors must have mean 0 and covariance 1. The rows of its dense layer must be scaled
+ * eigenvectors of the covariance of the vectors of the model `from`, in descending order of the eigenvalues. */
 static void check(const char *from, const aoe_model_options *options, const aoe_whiten_result *r) {
     static float before[TEXTS * D], after[TEXTS * D];
     double mean[D], cov[D][D], own_mean[D], own[D][D];
@@ -133,7 +133,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         double squares = 0, off = 0;
         for (size_t j = 0; j < D; j++)
             squares += (double)w[k * D + j] * (double)w[k * D + j];
-        const double value = 1 / squares; /* eigenvalue: the row is u / sqrt(value), with |u| = 1 */
+        /* the eigenvalue: the row is u / sqrt(value), where u has length 1, so the sum of its squares is 1 / value */
+        const double value = 1 / squares;
         for (size_t i = 0; i < D; i++) {
             double product = 0;
             for (size_t j = 0; j < D; j++)
@@ -152,7 +153,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
     aoe_context_destroy(ctx);
 }
 
-/* Tests every pooling with all components and with 3. The output stores pooling and prompt, and still normalizes vectors. */
+/* Tests every pooling, with all components and with 3. The output must store the pooling and the prompt, and must still
+ * normalize vectors. */
 static void whitens(void **state) {
     (void)state;
     for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
@@ -210,7 +212,7 @@ static void independent_of_threads(void **state) {
     free(want);
 }
 
-/* The texts can be in several files and in tables, which does not change the layer. aoe.json records the files. */
+/* The texts can be in several files and in tables; the layer must not depend on this. aoe.json records the files. */
 static void texts_of_any_file(void **state) {
     (void)state;
     char *half = malloc(TEXTS * 256), *pairs = malloc(TEXTS * 256);

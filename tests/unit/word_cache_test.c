@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the word cache: a lookup returns the tokens that were added, words are left out only if no slot is free, and many
- * threads can fill and read one tokenizer's cache at the same time.
+ * Tests the word cache. A lookup must return the tokens that were added for a word. A word may be left out only if no slot is
+ * free. Many threads must be able to fill and read the cache of one tokenizer at the same time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void test_words(void **state) {
 
 typedef struct job {
     const aoe_tokenizer *t;
-    int wrong[64]; /* by task: 1 after an error */
+    int wrong[64]; /* by index of the task: 1 if it found an error */
 } job;
 
 /* Encodes words in which every letter is a token, so that the expected ids are known. */

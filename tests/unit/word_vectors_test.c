@@ -31,8 +31,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Converts the file dir/name to the model `out`. text: contents to write to the file first; NULL: the file must exist. o: NULL
- * replaces the existing model. */
+/* Converts the file dir/name to the model `out`. text: contents that are first written to the file; if it is NULL, the file
+ * must exist. o: options; if it is NULL, default options that replace an existing model. */
 static int convert(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r,
                    aoe_error *err) {
     aoe_word_vectors_options options = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1};
@@ -68,7 +68,7 @@ static void embed(const char *text, float v[3]) {
     aoe_context_destroy(ctx);
 }
 
-/* Asserts that the vector of a text is (x, y, z) / n. */
+/* Asserts that the vector of the text is (x, y, z) / n. */
 static void check(const char *text, double x, double y, double z, double n) {
     float v[3];
     embed(text, v);
@@ -112,7 +112,7 @@ static void means(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Words that contain punctuation match as a whole, unless a letter is adjacent. */
+/* A word that contains punctuation is matched as a whole, unless it is adjacent to a letter. */
 static void words_with_punctuation(void **state) {
     (void)state;
     static const char text[] = "u.s. 1 0 0\nu.s 0 1 0\n. 0 0 1\nmr. 2 0 0\nmr 0 2 0\ndon't 4 0 0\ndo 0 4 0\nn't 0 0 4\n"
@@ -131,11 +131,11 @@ static void words_with_punctuation(void **state) {
     convert_ok("p.txt", text, &lower, NULL);
     check("U.S. He", 9, 8, 8, 2);
     check("Don't Mr.", 6, 0, 0, 2);
-    check("Abc.", 0, 64, 1, 2); /* a lowercased text never matches a word with capitals */
+    check("Abc.", 0, 64, 1, 2); /* the text is lowercased, so it never matches a word with capital letters */
 }
 
-/* A file can have a header line of two counts, CRLF line ends, an empty line and gzip compression. Words with spaces and
- * repeated words are skipped. Every storage type works. */
+/* A file may have a header line of two counts, CRLF line ends, an empty line, and gzip compression. Words that contain spaces
+ * and repeated words are skipped. Every storage type must work. */
 static void file_formats(void **state) {
     (void)state;
     static const char text[] = "6 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
