@@ -201,8 +201,8 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
     want->queries = queries;
 }
 
-/* Returns 1 if the ranking for the angle a is clear: the distances from a to the angles [n] differ by more than the rounding
- * errors of float32. */
+/* Returns 1 if all rankings that contain the angle a are clear: for a and for each of the angles [n], the distances to the
+ * others differ by more than the rounding errors of float32. */
 static int is_clear(const double *angle, size_t n, double a) {
     for (size_t i = 0; i < n; i++) {
         if (fabs(a - angle[i]) < 0.5)

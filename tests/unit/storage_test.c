@@ -63,8 +63,8 @@ static void check_value(float x) {
 }
 
 /* Storing a row twice must give the same scale. The scale depends only on the largest magnitude of the row. As long as scales
- * are normal numbers, doubling this magnitude changes only exponents, so testing all magnitudes in [1, 4) covers all rows. Rows
- * with the smallest and the largest magnitudes of float32, where the smallest scale applies, are tested separately. */
+ * are normal numbers, doubling this magnitude changes only exponents, so testing all magnitudes in [1, 4) covers all rows. The
+ * ends of the range of float32, including the magnitudes for which the smallest scale applies, are tested separately. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {

@@ -153,7 +153,7 @@ static void test_settings(void **state) {
         fail_msg("%s", err.message);
     settings_of(0, s0, p0);
     settings_of(3, s3, p3);
-    assert_int_equal(r.n, 5 + 5 + 7 + 1); /* 7 subsets of STS12 and STS15 with their settings, 7 sets, and 1 average */
+    assert_int_equal(r.n, 5 + 5 + 7 + 1); /* 5 subsets of STS12, 5 subsets of STS15, 7 sets, and 1 average */
     assert_string_equal(r.name[0], "STS12/MSRpar");
     assert_string_equal(r.name[5], "STS12");
     assert_string_equal(r.name[6], "STS13");

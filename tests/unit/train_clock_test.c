@@ -15,7 +15,7 @@
 #define SECONDS (60 * MINUTES)
 #define PEAK    1e-3
 
-/* Times and values that the events of one process reported. Times are in seconds since the start of the run. */
+/* Times and values that the events of one process reported. Times are in seconds since the start of this process. */
 typedef struct observer {
     double before[2];  /* lower and upper bound of the time that the process before this one took for the run */
     double earlier;    /* time of the step event before the most recent one */
