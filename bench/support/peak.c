@@ -188,7 +188,7 @@ static void copy_task(void *arg, size_t task, size_t worker) {
     memcpy(j->to + first, j->from + first, (rest < STREAM_BLOCK ? rest : STREAM_BLOCK) * sizeof *j->to);
 }
 
-/* Update in place. Unlike a copy, it does not read additional cache lines in order to overwrite them. */
+/* Updates the words in place. Unlike a copy, an update does not read additional cache lines in order to overwrite them. */
 static void update_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const stream_job *j = arg;

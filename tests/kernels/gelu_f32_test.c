@@ -13,7 +13,7 @@
 
 enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009 };
 
-#define SUBNORMALS 0x1p-145 /* absolute tolerance for subnormal results */
+#define SUBNORMALS 0x1p-145 /* absolute tolerance for results that are subnormal */
 
 static double normal_distribution(double x) {
     return 0.5 * erfc(-x * sqrt(0.5));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The scriptable server; see http_server.h. One thread accepts connections, and each connection has a thread, which
- * is joined when the server stops. An error of the client ends only its connection; an error of the server ends the
- * program.
+ * The scriptable server; see http_server.h. One thread accepts connections, and each connection has a thread, which is joined
+ * when the server stops. An invalid request or a closed connection ends only this connection. If an operation of the server
+ * itself fails, the program ends.
  */
 #include "http_server.h"
 

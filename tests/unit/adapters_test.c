@@ -191,8 +191,8 @@ static void writes_peft_files(void **state) {
     }
 }
 
-/* The base model may be stored as any type. Merging reads its values exactly. Without merging, the weights keep their storage
- * type and give the bits of a float32 copy. */
+/* The base model may be stored as any type, and merging must read its values exactly. Without merging, the weights must keep
+ * their storage type and give bit-identical vectors to a float32 copy of the base model. */
 static void accepts_any_storage_type(void **state) {
     (void)state;
     for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8; storage++) {

@@ -248,7 +248,7 @@ static void test_stale_temporary_files(void **state) {
     free(other);
 }
 
-/* Writing more than the file size limit allows is an error with a message. No file may remain. */
+/* If a file grows beyond the file size limit, writing must fail with a message, and no file may remain. */
 static void test_file_size_limit(void **state) {
     fixture *f = *state;
     const pid_t pid = fork();
@@ -286,7 +286,8 @@ static void test_finish_and_publish(void **state) {
     free(other);
 }
 
-/* aoei_writer_open_output writes to devices and pipes in place, also through a symbolic link. */
+/* aoei_writer_open_output must write to devices and pipes without replacing them, even if the path is a symbolic link to
+ * them. */
 static void test_write_in_place(void **state) {
     fixture *f = *state;
     aoei_writer w;

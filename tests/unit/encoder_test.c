@@ -355,7 +355,8 @@ static void test_no_dropout(void **state) {
     }
 }
 
-/* The planned size increases with the number of tokens and the memory needs of the mode; an overflow is an error. */
+/* The planned size must increase with the number of tokens and with the memory needs of the mode. If a size overflows, planning
+ * must fail. */
 static void test_plan(void **state) {
     (void)state;
     static const aoei_encoder_mode modes[] = {{.type = AOEI_BF16},

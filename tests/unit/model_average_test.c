@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the average of models: every weight is the mean of the models' weights, rounded once; settings are those of
- * the first model; models that cannot be averaged are rejected.
+ * Tests the average of models. Every weight must be the mean of the weights of the models, rounded once, and the settings must
+ * be those of the first model. Models that cannot be averaged must be rejected.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -425,7 +425,8 @@ static void test_rounds(void **state) {
     }
 }
 
-/* The layout of a longer text needs more memory. Inference needs much less than training. An overflow of sizes is an error. */
+/* The layout for a longer text must need more memory, and inference must need much less memory than training. If a size
+ * overflows, planning must fail. */
 static void test_plan(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

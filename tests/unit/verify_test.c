@@ -269,8 +269,8 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     warnings += level == AOE_LOG_WARNING && strstr(message, "skipped") != NULL;
 }
 
-/* If the architecture of the cases is unsupported, verifying them is an error. If their parent directory is verified, they are
- * skipped with a warning. */
+/* If the architecture of the cases is unsupported, aoe_verify must fail for these cases. If it verifies their parent directory,
+ * it must skip them with a warning. */
 static void test_unknown_architecture(void **state) {
     (void)state;
     char *other = test_path(dir, "other");
