@@ -13,7 +13,7 @@ static void on_signal(int number) {
     signal(number, SIG_DFL); /* a second signal ends the program immediately */
 }
 
-/* A signal that was ignored when the program started (a background job) remains ignored. */
+/* Installs on_signal for a signal, unless the signal was ignored when the program started, as in a background job. */
 static void watch_signal(int number) {
     struct sigaction old, action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);

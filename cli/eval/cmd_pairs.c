@@ -41,7 +41,8 @@ static void keep(void *user, const aoe_binary_result *r) {
     cli_eval_keep(user, r, r->name, r->empty, r->truncated);
 }
 
-/* Appends the unweighted mean of the tables' metrics; the mean of thresholds is undefined. */
+/* Appends a result with the sums of the tables' counts and the unweighted means of their metrics. Its thresholds are
+ * undefined. */
 static void keep_mean(cli_eval *e) {
     const aoe_binary_result *results = e->results;
     aoe_binary_result mean = {0};

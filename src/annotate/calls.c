@@ -372,7 +372,7 @@ static int may_retry(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Waits until `rule` (may_begin or may_retry) returns 1 or 0 for the i-th open call, and returns it. */
+/* Waits until `rule` (may_begin or may_retry) returns 1 or 0 for the i-th open call, and returns this result. */
 static int wait_for(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
     const struct timespec moment = {0, 2000000};
     for (;;) {

@@ -28,7 +28,7 @@ typedef enum aoei_mention_kind {
 /* A statement that one issue is (or is not) a duplicate of another. */
 typedef struct aoei_mention {
     uint32_t issue;  /* index of the issue that the statement is about, in aoei_issues.issue */
-    uint32_t repo;   /* index of the target's repository in aoei_issues.repo, under the name that the text contains */
+    uint32_t repo;   /* index in aoei_issues.repo of the name by which the text refers to the target's repository */
     uint64_t number; /* GitHub number of the target issue; 0: no target */
     aoei_mention_kind kind;
 } aoei_mention;

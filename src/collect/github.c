@@ -157,12 +157,12 @@ void aoei_github_pages_free(aoei_github_pages *w) {
     w->mark = NULL;
 }
 
-/* Copies the first line of a server's text for a message, with the token redacted, which a server may send back. */
+/* Copies the first line of a server's text for a message. The token is redacted, because a server may send it back. */
 static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SHOWN]) {
     char *copy = aoei_strdup(text ? text : "");
     out[0] = 0;
     if (copy) {
-        aoei_redact(copy, strlen(copy), g->o->token); /* before the text is truncated, which could leave a part of the token */
+        aoei_redact(copy, strlen(copy), g->o->token); /* done before truncation, because a truncated token would not be found */
         (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
         (void)aoei_one_line(out, strlen(out));
     }

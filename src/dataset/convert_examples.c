@@ -105,7 +105,8 @@ static int index_texts(converter *f, aoe_error *err) {
     return rc;
 }
 
-/* Groups the rows by their first text, in f->first and f->next. Texts that are never a first text have no rows. */
+/* Groups the rows by their first text and stores the groups in f->first and f->next. The group of a text that is never a
+ * first text is empty. */
 static int group_rows(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     int rc = index_texts(f, err);

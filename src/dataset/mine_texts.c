@@ -111,8 +111,8 @@ static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o,
     }
 }
 
-/* Renumbers the classes that aoei_token_classes computed consecutively, candidates first. number: [n_texts], workspace filled
- * with UINT32_MAX. */
+/* Renumbers the classes that aoei_token_classes computed. The new numbers are consecutive, and the candidates have the
+ * lowest numbers. number: [n_texts] workspace, which the caller fills with UINT32_MAX. */
 static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_t *number) {
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < t->n_texts; i++) {

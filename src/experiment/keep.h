@@ -8,8 +8,8 @@
 #include "aoe_train.h"
 #include "experiment/trial.h"
 
-/* Sets *best to the index of the finished trial with the highest first score among those whose model is on disk, or to n if
- * there is none. Errors: AOE_ENOMEM. */
+/* Sets *best to the index of the trial with the highest first score among the finished trials whose models are on disk, or
+ * to n if there is no such trial. Errors: AOE_ENOMEM. */
 int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
 
 /* Removes the checkpoints of trial i, which has just finished, and the models that options.keep does not keep. *best: index

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The work of a child process for a trial: it trains the model, evaluates it, and writes the record.
+ * The work that a child process does for a trial: it trains the model, evaluates the model, and writes the record of the trial.
  */
 #ifndef AOEI_EXPERIMENT_WORK_H
 #define AOEI_EXPERIMENT_WORK_H

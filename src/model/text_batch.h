@@ -50,7 +50,7 @@ static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
  * 2^32 - 2. Errors: AOE_ENOMEM. */
 int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err);
 
-/* Returns 1 if texts without tokens are allowed (static models); their embedding is zero. */
+/* Returns 1 if texts without tokens are allowed, as in static models. The embedding of such a text is zero. */
 int aoei_allows_no_tokens(const aoe_model *m);
 
 /* A batch and the memory of its arrays, for up to max_tokens tokens in max_texts texts. aoei_batch (nn/batch.h) defines the

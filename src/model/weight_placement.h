@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Weight placement: whether a weight of an open model is used directly in the mapped file, converted to another data type in
- * memory, or not loaded. It depends on the open mode. The memory estimate (aoe_model_plan) uses the same function.
+ * memory, or not loaded. The placement depends on the open mode. The memory estimate (aoe_model_plan) also calls
+ * aoei_weight_placement_of.
  */
 #ifndef AOEI_MODEL_WEIGHT_PLACEMENT_H
 #define AOEI_MODEL_WEIGHT_PLACEMENT_H
