@@ -117,6 +117,8 @@ int cli_file_check(cli_file *f) {
     errno = 0;
     if (!fflush(f->file) && !ferror(f->file))
         return 0;
+    if (errno == EFBIG)
+        return cli_fail("cannot write %s: the file size limit is reached; raise it (ulimit -f)", f->path);
     return cli_fail("cannot write %s: %s; free disk space or choose another output with -o", f->path,
                     errno ? strerror(errno) : "write error");
 }

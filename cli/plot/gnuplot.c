@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/path.h"
 #include "cli/common/outfile.h"
@@ -142,15 +143,21 @@ static int open_streams(cli_picture *p, const char *what) {
     return 0;
 }
 
+/* Returns 1 if name ends with the extension, ignoring case, and does not consist of it only. */
+static int has_extension(const char *name, const char *extension) {
+    const size_t n = strlen(name), k = strlen(extension);
+    return n > k && strcasecmp(name + n - k, extension) == 0;
+}
+
 int cli_picture_open(cli_picture *p, const char *name, const char *what) {
     memset(p, 0, sizeof *p);
     p->name = cli_strdup(name);
     for (int i = SVG; i <= PNG; i++)
-        if (aoei_name_ends_with(p->name, suffixes[i]))
+        if (has_extension(p->name, suffixes[i]))
             p->name[strlen(p->name) - strlen(suffixes[i])] = 0;
     static const char *const formats[] = {".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".gif", ".webp"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (aoei_name_ends_with(p->name, formats[i]))
+        if (has_extension(p->name, formats[i]))
             return cli_fail("cannot write %s: plots are written as .svg and .png; for other formats edit the terminal in the "
                             ".gp file and run gnuplot",
                             name);

@@ -205,8 +205,8 @@ int aoei_check_writable_dir(const char *path, aoe_error *err) {
     if (stat(dir, &st) != 0) {
         code = aoei_fail_errno(err, errno, "cannot write to %s", dir);
     } else if (!S_ISDIR(st.st_mode)) {
-        code = aoei_fail(err, AOE_EEXIST, "cannot write to %s: %s is not a directory; remove it or choose another name", path,
-                         dir);
+        code =
+            aoei_fail(err, AOE_EEXIST, "cannot write to %s: %s is not a directory; choose another output directory", path, dir);
     } else {
         int errnum = probe_dir(dir);
         if (errnum)

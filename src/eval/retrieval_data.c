@@ -11,6 +11,7 @@
 #include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/dir.h"
 #include "base/error.h"
 #include "base/path.h"
 #include "base/random.h"
@@ -204,6 +205,15 @@ static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const cha
     return AOEI_BAD_ROW;
 }
 
+/* Like bad_row, for an id that `file` does not contain. */
+static int unknown_id(const aoei_table *t, const aoei_row *row, size_t i, const char *file, aoe_error *err) {
+    const aoe_text column = aoei_table_selected(t, i);
+    char excerpt[AOEI_EXCERPT];
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: %.*s '%s' is not in %s; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
+              (int)column.len, column.data, aoei_excerpt(excerpt, row->field[i].text), file);
+    return AOEI_BAD_ROW;
+}
+
 /* A function that stores one row of a table. n: number of selected columns. Returns 0, AOEI_BAD_ROW or an error. */
 typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err);
 
@@ -323,10 +333,10 @@ static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, si
     (void)n;
     const uint32_t query = find_entry(j->queries, j->d->queries.n, row->field[0].text);
     if (query == AOEI_NO_TEXT)
-        return bad_row(t, row, 0, "no query has this id", err);
+        return unknown_id(t, row, 0, "queries.jsonl", err);
     const uint32_t text = find_entry(j->texts, j->d->texts.n, row->field[1].text);
     if (text == AOEI_NO_TEXT)
-        return bad_row(t, row, 1, "no text of the corpus has this id", err);
+        return unknown_id(t, row, 1, "corpus.jsonl", err);
     if (aoei_number_of(row->field[2].text, &gain) != AOEI_LABEL_VALUE)
         return bad_row(t, row, 2, "the value is not a number", err);
     if (aoei_grow((void **)&j->item, &j->capacity, j->n, sizeof *j->item))
@@ -390,17 +400,47 @@ static int add_judged_queries(aoei_retrieval_data *d, judgments *j, const char *
     return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with options.split", path);
 }
 
+/* Appends the names of the splits in DIR/qrels to `list`, separated by commas. */
+static void list_splits(aoei_buffer *list, const char *dir) {
+    char *folder = aoei_path_join(dir, "qrels"), **names;
+    size_t n;
+    if (folder && !aoei_list_dir(&names, &n, folder, NULL)) {
+        for (size_t i = 0; i < n; i++) {
+            const char *end = strstr(names[i], ".tsv");
+            if (end && (!end[4] || strcmp(end + 4, ".gz") == 0 || strcmp(end + 4, ".zst") == 0))
+                aoei_buffer_printf(list, "%s%.*s", list->len ? ", " : "", (int)(end - names[i]), names[i]);
+        }
+        aoei_list_free(names, n);
+    }
+    aoei_free(folder);
+}
+
+/* Sets *path to the file of the judgments of a split; owned by the caller. */
+static int find_qrels(char **path, const char *dir, const char *split, aoe_error *err) {
+    aoei_buffer name = {0}, splits = {0};
+    aoei_buffer_printf(&name, "qrels/%s.tsv", split);
+    int rc = name.failed ? aoei_fail_nomem(err, 1) : find_file(path, dir, name.data, err);
+    if (rc == AOE_ENOENT) {
+        list_splits(&splits, dir);
+        if (splits.failed)
+            rc = aoei_fail_nomem(err, splits.len);
+        else if (splits.len)
+            rc = aoei_fail(err, AOE_ENOENT, "%s/%s: no such file; set options.split to a split that exists: %s", dir, name.data,
+                           splits.data);
+    }
+    aoei_buffer_free(&name);
+    aoei_buffer_free(&splits);
+    return rc;
+}
+
 static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
     static const char *const columns[] = {"query-id", "corpus-id", "score"};
-    aoei_buffer name = {0};
     char *path = NULL;
-    aoei_buffer_printf(&name, "qrels/%s.tsv", o->split ? o->split : "test");
-    int rc = name.failed ? aoei_fail_nomem(err, 1) : find_file(&path, dir, name.data, err);
+    int rc = find_qrels(&path, dir, o->split ? o->split : "test", err);
     if (!rc)
         rc = read_rows(d, path, columns, 3, add_judgment, j, o->table.skip_bad_rows, err);
     if (!rc)
         rc = add_judged_queries(d, j, path, err);
-    aoei_buffer_free(&name);
     aoei_free(path);
     return rc;
 }

@@ -47,6 +47,22 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     return rc;
 }
 
+/* Fails because the directory contains no config.json. */
+static int fail_no_config(const char *dir, aoe_error *err) {
+    char *checkpoints = aoei_path_join(dir, "checkpoints");
+    if (!checkpoints)
+        return aoei_fail_nomem(err, strlen(dir));
+    const int rc =
+        aoei_is_dir(checkpoints)
+            ? aoei_fail(err, AOE_ENOENT,
+                        "the training run in %s is unfinished; resume it (aoe train, aoe pretrain), or use a checkpoint in %s",
+                        dir, checkpoints)
+            : aoei_fail(err, AOE_ENOENT,
+                        "%s: the directory contains no config.json; give a model directory in the format of Hugging Face", dir);
+    aoei_free(checkpoints);
+    return rc;
+}
+
 /* Reads config.json. mlm: 1 to add the masked-LM head to the configuration. */
 static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe_error *err) {
     const char *dir = aoei_weights_dir(f);
@@ -54,6 +70,8 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
         return aoei_fail(err, AOE_ENOENT,
                          "%s: no such directory; give a model directory (config.json, model.safetensors, tokenizer files)",
                          dir);
+    if (!aoei_is_dir(dir))
+        return aoei_fail(err, AOE_EARG, "%s is a file; give its directory", dir);
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
     if (!path)
         return aoei_fail_nomem(err, strlen(dir));
@@ -61,8 +79,7 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     if (!rc)
         rc = complete_static(f, err);
     if (!rc && !f->config_json)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: the directory contains no config.json; give a model directory in the format of Hugging Face", dir);
+        rc = fail_no_config(dir, err);
     if (!rc)
         rc = aoei_config_read(c, f->config_json, path, err);
     if (!rc && mlm)

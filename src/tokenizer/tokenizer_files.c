@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/git_lfs.h"
 #include "base/path.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer_json.h"
@@ -21,6 +22,8 @@ static int keep_file(aoei_kept_file *f, const char *dir, int which, aoe_error *e
     if (!path)
         return aoei_fail_nomem(err, strlen(dir));
     int rc = aoei_exists(path) ? aoei_read_file(&f->data, &f->size, path, 0, err) : 0;
+    if (!rc && f->data)
+        rc = aoei_git_lfs_check(f->data, f->size, path, err);
     aoei_free(path);
     return rc;
 }

@@ -39,4 +39,15 @@ fresh; head -c 300 good/tokenizer.json >model/tokenizer.json; try2() { fails "$A
 fresh; rm model/tokenizer.json; printf 'a\n\377\n' >>model/vocab.txt; try2
 fresh; rm model/tokenizer.json model/vocab.txt; try2
 fresh; printf '{"pooling": "cls"' >model/aoe.json; try2
+# Git LFS pointers in place of tokenizer files
+pointer='version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 466247\n'
+# shellcheck disable=SC2059
+fresh; printf "$pointer" >model/tokenizer.json; try2
+# shellcheck disable=SC2059
+fresh; rm model/tokenizer.json; printf "$pointer" >model/vocab.txt; try2
+# a file, and the output directory of an unfinished training run
+fails "$AOE" embed -q -m good/model.safetensors text.txt
+mkdir -p unfinished/checkpoints/step-5
+fails "$AOE" embed -q -m unfinished text.txt
+rm -r unfinished
 ls

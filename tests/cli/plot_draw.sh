@@ -24,8 +24,8 @@ check() { # check NAME: checks the four files of a plot, and that the script dra
     [ "$(head -c 4 "./$1.png" | tail -c 3)" = PNG ] || echo "$1.png is not a PNG file after running the script again"
 }
 "$AOE" plot density -m model -m model pairs.tsv -o density --title 'a "title"'
-"$AOE" plot lengths -m model pairs.tsv --max-length 3 -o lengths.svg
-"$AOE" plot saturation --pairs 2 --dims 4 -o saturation.png
+"$AOE" plot lengths -m model pairs.tsv --max-length 3 -o lengths.SVG
+"$AOE" plot saturation --pairs 2 --dims 4 -o saturation.PNG
 "$AOE" plot curve run -o curve
 "$AOE" plot curve run run mlm -o runs --json
 "$AOE" plot grid grid -o grid

@@ -360,12 +360,11 @@ static void test_beir_errors(void **state) {
     aoe_retrieval_options_defaults(&o);
     write_beir("wrong");
     o.split = "dev";
-    expect_error("wrong", &o, AOE_ENOENT,
-                 "wrong/qrels/dev.tsv: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels");
+    expect_error("wrong", &o, AOE_ENOENT, "wrong/qrels/dev.tsv: no such file; set options.split to a split that exists: test");
     o.split = "test";
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq9\td5\t1\nq1\td9\t1\nq1\td1\tgood\nq1\td1\t1\n");
     expect_error("wrong", &o, AOE_EFORMAT,
-                 "wrong/qrels/test.tsv:2: 'query-id': no query has this id; correct the row or set options.skip_bad_rows");
+                 "wrong/qrels/test.tsv:2: query-id 'q9' is not in queries.jsonl; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     char *path = test_path(test_dir, "wrong");
     assert_int_equal(run(&r, path, &o, NULL), 0);
