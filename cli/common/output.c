@@ -123,7 +123,9 @@ int cli_check_stdout(void) {
     static int reported;
     cli_flush_stdout();
     if (stdout_error && stdout_error != EPIPE && !reported)
-        cli_fail("cannot write to standard output: %s; the output is incomplete", strerror(stdout_error));
+        cli_fail("cannot write to standard output: %s; %s",
+                 stdout_error == EFBIG ? "the file size limit is reached" : strerror(stdout_error),
+                 stdout_error == EFBIG ? "raise it (ulimit -f)" : "the output is incomplete");
     reported = stdout_error != 0;
     return reported;
 }

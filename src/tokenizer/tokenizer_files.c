@@ -72,8 +72,10 @@ static int reject_other(const char *dir, aoe_error *err) {
 
 int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error *err) {
     *out = NULL;
-    if (!aoei_is_dir(dir))
+    if (!aoei_exists(dir))
         return aoei_fail(err, AOE_ENOENT, "%s: no such directory; give a model directory", dir);
+    if (!aoei_is_dir(dir))
+        return aoei_fail(err, AOE_EARG, "%s is a file; give its directory", dir);
     aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
     if (!t)
         return aoei_fail_nomem(err, sizeof *t);

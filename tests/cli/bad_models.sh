@@ -47,6 +47,7 @@ fresh; printf "$pointer" >model/tokenizer.json; try2
 fresh; rm model/tokenizer.json; printf "$pointer" >model/vocab.txt; try2
 # a file, and the output directory of an unfinished training run
 fails "$AOE" embed -q -m good/model.safetensors text.txt
+fails "$AOE" tokenize -m good/tokenizer.json text.txt
 mkdir -p unfinished/checkpoints/step-5
 fails "$AOE" embed -q -m unfinished text.txt
 rm -r unfinished

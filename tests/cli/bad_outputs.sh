@@ -61,3 +61,4 @@ done
 seq 200 >numbers.txt
 (ulimit -f 1 && ! "$AOE" embed -q -m model -o big.npy numbers.txt) 2>&1 | cat
 is_absent big.npy
+(ulimit -f 1 && ! "$AOE" embed -q -m model numbers.txt >big.jsonl) 2>&1 | cat

@@ -64,6 +64,9 @@ static void file_kinds(void **state) {
     (void)state;
     check_text("a.txt", "one\n\nthree\n", NULL, "one||three|");
     check_text("a.tsv", "score\tsentence1\tyear\tsentence2\n1\ta\tx\tb\n2\tc\ty\td\n", NULL, "a|b|c|d|");
+    check_text("s.tsv", "text1\tSentence\n1\ta\n", "", "a|");
+    check_text("s.tsv", "sentence\ttext\n1\ta\n", "", "a|");
+    check_text("s.txt", "one\n", "", "one|");
     check_text("a.csv", "query,positive,negative\nq,\"p,\",n\n", NULL, "q|p,|n|");
     check_text("a.jsonl",
                "{\"query\": [\"a\", \"b\"], \"positive\": \"c\", \"n\": 1}\n{\"query\": [], \"positive\": \"d\", \"n\": 2}\n",
