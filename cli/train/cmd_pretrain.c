@@ -30,7 +30,7 @@ static const cli_option data_table[] = {
      AT(texts),
      .help = "texts: .txt (one text per line) or tables with a text column, optionally .gz or .zst",
      .fallback = ""},
-    CLI_OPTION_COLUMNS(AT(p.table.columns), "text=NAME", "name of the text column", "text"),
+    CLI_OPTION_COLUMNS(AT(p.table.columns), "text=NAME", "name of the text column", "text or sentence"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(p.table.skip_bad_rows)),
     {.name = "held-out",
      .kind = CLI_REAL,
