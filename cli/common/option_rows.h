@@ -17,17 +17,16 @@
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
 #define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models, mean for other models"
 #define CLI_POOLING_HELP                                                                                                       \
-    "how token vectors become an embedding: cls, mean (or last-avg), max (or last-max), last-token, cls-last-avg "             \
-    "(average of cls and mean) or "                                                                                            \
-    "first-last-avg (mean of the embedding layer and the last layer); for recurrent attention networks (RAN) also "            \
-    "cell-last, cell-mean or cell-max (last, mean or maximum of the recurrent states, called cells)"
+    "pooling of the token vectors: cls; mean (alias last-avg); max (alias last-max); last-token; cls-last-avg (average of "    \
+    "cls and mean); first-last-avg (average of the embedding layer and the last layer). Only for recurrent attention "         \
+    "networks (RAN): cell-last, cell-mean or cell-max, which pool the recurrent states"
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
     {                                                                                                                          \
         .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target, .choices = CLI_CHOICES("reference", "phase"),       \
         .noun = "angle form",                                                                                                  \
-        .help = "angle score: reference (formula of the AnglE paper's code) or phase (minus the mean phase difference in "     \
-                "radians); see docs/objectives.md"                                                                             \
+        .help = "angle score: reference (formula of the AnglE paper's code) or phase (negative weighted mean of the "          \
+                "angles between complex components); see docs/objectives.md"                                                   \
     }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                          \
     {                                                                                                                          \

@@ -284,7 +284,8 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about = "Prints three tables of statistics: the number of rows, positive and negative rows, texts and\n"
                  "distinct texts of each file; the distribution of text lengths; and the frequency of each label. The\n"
-                 "dropped rows are those whose label has the value drop in --label-map.\n",
+                 "column dropped counts the rows whose label is mapped to drop by --label-map, and the column unknown\n"
+                 "label the rows whose label is a name without a value.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

@@ -59,14 +59,16 @@ static const cli_option input_table[] = {
      .offset = offsetof(options, r.query),
      .choices = CLI_CHOICES("random", "first", "all"),
      .noun = "query choice",
-     .help = "tables: which texts of a group are queries: random (one text, drawn at random), first (the first text) or all "
-             "(every text)"},
+     .help =
+         "for tables: texts of each group that are used as queries: random (one text, drawn at random), first (the first text) or all "
+         "(every text)"},
     {.name = "count-query",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.count_query),
      .set = 1,
-     .help = "tables: count the query itself as a relevant text in recall, MRR and nDCG; by default, it is excluded from the "
-             "ranking"},
+     .help =
+         "for tables: count the query itself as a relevant text in recall, MRR and nDCG; by default, it is excluded from the "
+         "ranking"},
     {.name = "split",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -78,14 +80,14 @@ static const cli_option input_table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
      .set = 1,
-     .help = "skip unreadable rows and judgments of missing texts and report their number, instead of failing at the first "
-             "one"},
+     .help = "skip unreadable rows, and relevance judgments whose query or document does not exist, and report the number of "
+             "skipped rows; without this option, the first such row is an error"},
     {.name = "doc-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
-     .help = "prompt added to each searched text, with {text} where the text is inserted; --prompt is added to queries",
-     .fallback = "the prompt of the queries"},
+     .help = "prompt added to each document, with {text} where the document is inserted",
+     .fallback = "the value of --prompt, which is added to the queries"},
 };
 
 static void keep(void *user, const aoe_retrieval_result *r) {
@@ -188,12 +190,13 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Evaluates retrieval with exact search by cosine: recall, MRR and nDCG, times 100. A PATH is a BEIR\n"
-                 "directory (corpus.jsonl, queries.jsonl, qrels/test.tsv) or a table of texts in groups, for example\n"
-                 "the captions of images (columns group or image, text or caption). In a table, the relevant texts of\n"
-                 "a query are the other texts of its group. Strict accuracy is the fraction of queries whose g nearest\n"
-                 "texts, query included, are exactly the g texts of its group. If cosines are equal, the text that\n"
-                 "comes first in the file is ranked higher.\n",
+        .about = "Evaluates retrieval with exact search by cosine: recall, MRR and nDCG, times 100. Each PATH is a\n"
+                 "BEIR directory (corpus.jsonl, queries.jsonl, qrels/test.tsv), or a table with a group column (group\n"
+                 "or image) and a text column (text, caption or sentence), for example image captions grouped by\n"
+                 "image. In a table, the relevant texts of a query are the other texts of its group. For tables,\n"
+                 "strict accuracy is also printed: the fraction of queries for which, in a group of g texts, the g\n"
+                 "nearest texts (the query counts as one) are exactly the texts of the group. If cosines are equal,\n"
+                 "the text that comes first in the file is ranked higher.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),
@@ -214,6 +217,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_retrieval_command = {
     .name = "retrieval",
-    .summary = "retrieval in BEIR data or groups of texts: recall, MRR, nDCG",
+    .summary = "retrieval on BEIR data or tables of grouped texts: recall, MRR, nDCG",
     .run = run_command,
 };

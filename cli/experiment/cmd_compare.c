@@ -298,7 +298,8 @@ static int run_command(int argc, char **argv) {
                  "intervals over test pairs and seeds. The arguments after -- are options of aoe train for all runs;\n"
                  "@FILE reads them from a file. aoe compare itself sets the seed, the number of threads and the output\n"
                  "directory of each run. To resume an interrupted comparison, or to add arms and seeds, run the\n"
-                 "command again: finished runs are not repeated. DIR/results.jsonl has one line per run.\n",
+                 "command again: finished runs are not repeated. The file results.jsonl in the output directory has\n"
+                 "one line per run.\n",
         .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
                     "  aoe compare -o c -a 'cls: --pooling cls' 'mean: --pooling mean' --format csv -- @recipe.args\n",

@@ -42,8 +42,7 @@ static const cli_option table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, e.skip_rejected),
      .set = 1,
-     .help = "skip combinations that aoe train rejects, for example those in which every loss weight, including --w-cln, "
-             "is 0"},
+     .help = "skip combinations that aoe train rejects, for example those in which all loss weights (--w-...) are 0"},
     {.name = "skip-refused", .kind = CLI_FLAG, .offset = offsetof(options, e.skip_rejected), .set = 1},
 };
 
@@ -349,7 +348,7 @@ static int run_command(int argc, char **argv) {
                  "all runs; @FILE reads them from a file. aoe grid itself sets the seed, the number of threads and the\n"
                  "output directory of each run. All options are checked before the first run. To resume an interrupted\n"
                  "search, or to add values and seeds, run the command again: finished runs are not repeated.\n"
-                 "DIR/results.jsonl has one line per run.\n",
+                 "The file results.jsonl in the output directory has one line per run.\n",
         .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
                     "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .group = CLI_GROUP("grid", table, &o),

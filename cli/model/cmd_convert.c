@@ -32,7 +32,8 @@ static const cli_option table[] = {
      .value = "DIR",
      .offset = offsetof(options, model),
      .help =
-         "model directory, or a directory with LoRA adapters, which are merged into their base model; an alternative to DIR",
+         "another way to give the argument DIR: a model directory, or a directory with LoRA adapters, which are merged into "
+         "their base model",
      .fallback = CLI_DEFAULT_MODEL},
     {.name = "lowercase",
      .kind = CLI_FLAG,
@@ -113,8 +114,8 @@ static int run_command(int argc, char **argv) {
         .command = "convert",
         .operands = "[DIR|FILE]",
         .about = "DIR: writes a copy of a model with its weights stored in another data type. All commands read all\n"
-                 "data types. Settings, tokenizer and the record of the training are copied. If the data type is not\n"
-                 "changed, the weights do not change either.\n"
+                 "data types. The settings, the tokenizer and the training information in aoe.json are copied. If the\n"
+                 "data type is not changed, the weights do not change either.\n"
                  "FILE: converts word vectors in GloVe format (one word and its vector per line, optionally .gz or\n"
                  ".zst) to a model that needs no training. The embedding of a text is the mean of its word vectors;\n"
                  "unknown words are skipped.\n",

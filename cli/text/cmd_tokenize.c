@@ -195,8 +195,8 @@ static int run_command(int argc, char **argv) {
         .command = "tokenize",
         .operands = "[FILE...]",
         .about = "Reads one text per line from the files, or from stdin if there is no FILE or FILE is -, and prints a\n"
-                 "JSON array of token ids for each text. With --json it prints an object with the ids and whether the\n"
-                 "text was truncated.\n",
+                 "JSON array of token ids for each text. With --json, it prints for each text an object with the keys\n"
+                 "ids and truncated (true if the text was truncated to --max-length).\n",
         .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
