@@ -80,12 +80,11 @@ static int run_command(int argc, char **argv) {
     const cli_chat_command command = {
         .command = "data score",
         .operands = "FILE",
-        .about =
-            "Labels pairs with chat models. The models score the similarity of the texts of each pair from 0 to\n"
-            "5, and the rows are written with the mean score as label. Pairs for which no answer contains a score\n"
-            "are left out of the output, and their number is reported. The API key is read from the environment. Every answer is stored in the cache\n"
-            "as soon as it arrives: run the command again to continue an interrupted run. Repeating a complete\n"
-            "run sends no requests.\n",
+        .about = "Labels pairs with chat models. The models score the similarity of the texts of each pair from 0 to\n"
+                 "5, and the rows are written with the mean score as label. Pairs for which no answer contains a score\n"
+                 "are left out of the output, and their number is reported. The API key is read from the environment.\n"
+                 "Every answer is stored in the cache as soon as it arrives: run the command again to continue an\n"
+                 "interrupted run. Repeating a complete run sends no requests.\n",
         .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
                     "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --each -o scored.tsv\n",
