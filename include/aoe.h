@@ -232,13 +232,14 @@ AOE_API const char *aoe_pooling_name(aoe_pooling p);
 AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *AOE_NULLABLE err);
 
 struct aoe_model_options {
-    size_t struct_size;  /* set by aoe_model_options_defaults */
-    aoe_dtype dtype;     /* data type of activations; default AOE_DTYPE_AUTO */
-    aoe_pooling pooling; /* default AOE_POOLING_AUTO: from aoe.json, else from 1_Pooling, else the architecture's default */
-    const char *prompt;  /* template that contains {text}; "": no prompt; NULL (default): from the model directory */
-    size_t max_length;   /* tokens per text, special tokens included; AOE_AUTO (default): from aoe.json, else from
-                            sentence_bert_config.json, else the number of positions of the model */
-    int normalize;       /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
+    size_t struct_size;        /* set by aoe_model_options_defaults */
+    aoe_dtype dtype;           /* data type of activations; default AOE_DTYPE_AUTO */
+    aoe_pooling pooling;       /* default AOE_POOLING_AUTO: from aoe.json, else from 1_Pooling, else from config.json, else the
+                                  architecture's default */
+    const char *prompt;        /* template that contains {text}; "": no prompt; NULL (default): from the model directory */
+    size_t max_length;         /* tokens per text, special tokens included; AOE_AUTO (default): from aoe.json, else from
+                                  sentence_bert_config.json or tokenizer_config.json, else the default of the architecture */
+    int normalize;             /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
     size_t bidirectional_from; /* causal models: first layer, counted from 0, in which attention is bidirectional; AOE_AUTO
                                   (default): from the model directory, else no layer */
     const char *base;          /* base model of a directory of adapters; NULL (default): named by adapter_config.json */

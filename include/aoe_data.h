@@ -159,8 +159,8 @@ typedef struct aoe_data_split_options {
     aoe_text_equality equality; /* rows with equal texts stay together; default AOE_TEXT_EQUAL_CASE */
     double near_duplicates;     /* texts whose sets of words have at least this Jaccard index stay together; 0 (default): off */
     const char *group;          /* rows with the same value in this column stay together; NULL (default): off */
-    const double *ratios;       /* [parts] relative sizes of the parts, for example 8, 1, 1 */
-    size_t parts;               /* number of parts */
+    const double *ratios;       /* [parts] relative sizes of the parts; default 0.8, 0.1, 0.1 */
+    size_t parts;               /* number of parts; default 3 */
     uint64_t seed;              /* default 42 */
     const char *name;           /* name of the outputs, whose extension (.gz, .zst) determines the compression; NULL (default):
                                    not compressed */

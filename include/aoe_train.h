@@ -38,8 +38,8 @@ typedef struct aoe_objective_options {
     double hard_negative;      /* triplets: added to the score of a query with its own negative, as in SimCSE; default 0 */
     int isp;                   /* 1: identical-sentence detection in in-batch negatives (default); 0: none */
     aoe_angle_form angle_form; /* default AOE_ANGLE_REFERENCE */
-    double ibn_threshold; /* lowest label of a positive pair for in-batch negatives; default 1.0. aoe_train_options: AOE_AUTO
-                             (default): lowest + 0.8 (highest - lowest) label of the file */
+    double ibn_threshold;      /* lowest label of a positive pair for in-batch negatives; default 1.0. Only aoe_train_options:
+                                  AOE_AUTO      (default): lowest + 0.8 (highest - lowest) label of the file */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
@@ -291,7 +291,7 @@ typedef struct aoe_pretrain_options {
                                  score of an evaluation is the negative held-out loss */
     const char *const *texts; /* [n_texts] .txt files with one text per line, or tables; also .gz and .zst */
     size_t n_texts;
-    aoe_table_options table; /* columns: "text=NAME" selects the column of the texts; default: column text */
+    aoe_table_options table; /* columns: "text=NAME" selects the column of the texts; default: column text or sentence */
     size_t batch_size;       /* sequences per step; default 256. The encoder computes args.batch_tokens at a time */
     int pack;                /* 1 (default): join texts up to the maximum length; 0: one sequence per text */
     double mask_rate;        /* fraction of tokens that are masked, in whole words; default 0.15 */
@@ -486,7 +486,8 @@ typedef struct aoe_experiment_options {
     size_t n_files;
     size_t jobs;             /* concurrent runs; default 1 */
     size_t threads;          /* threads of all concurrent runs; AOE_AUTO (default): one per CPU that the process may use */
-    size_t memory;           /* bytes for all concurrent runs; a run that does not fit waits; AOE_AUTO (default): free memory */
+    size_t memory;           /* bytes for all concurrent runs; a run that does not fit waits; AOE_AUTO (default, the value
+                                0x7fffffff): free memory */
     aoe_keep keep;           /* trained models to keep; default AOE_KEEP_BEST for aoe_grid, AOE_KEEP_NONE for aoe_compare */
     aoe_experiment_fn event; /* receives events; NULL (default): none */
     void *event_user;        /* first argument of event */

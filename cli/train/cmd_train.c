@@ -97,7 +97,10 @@ static int run(void *own, aoe_context *ctx, aoe_error *err) {
         o->t.dev_name = o->dev;
         o->t.dev_fingerprint = aoe_dev_set_fingerprint(j->dev);
     }
-    return aoe_train(ctx, &o->t, err);
+    const int code = aoe_train(ctx, &o->t, err);
+    aoe_dev_set_free(j->dev); /* before its context is destroyed */
+    j->dev = NULL;
+    return code;
 }
 
 static int run_command(int argc, char **argv) {
@@ -120,7 +123,6 @@ static int run_command(int argc, char **argv) {
         };
         cli_set_quiet(j.o.general.quiet);
         code = cli_train_config_resolve(&j.o) ? 1 : cli_training_run(&t, &j.o.t.args, &j.o.general);
-        aoe_dev_set_free(j.dev);
     }
     cli_train_config_free(&j.o);
     return code;

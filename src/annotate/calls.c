@@ -14,6 +14,7 @@
 
 #include "aoe_annotate.h"
 #include "annotate/reply_text.h"
+#include "base/options.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -117,7 +118,23 @@ static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err
     return 0;
 }
 
+static int check_numbers(const aoe_chat_options *o, aoe_error *err) {
+    int rc;
+    if ((rc = aoei_check_option("options.per_minute", o->per_minute, err)) ||
+        (rc = aoei_check_option("options.retry_delay", o->retry_delay, err)) ||
+        (rc = aoei_check_option("options.timeout", o->timeout, err)) ||
+        (rc = aoei_check_option("options.max_cost", o->max_cost, err)) ||
+        (rc = aoei_check_option("options.max_total_tokens", o->max_total_tokens, err)))
+        return rc;
+    if (!aoei_is_auto(o->temperature) && !(o->temperature >= 0 && isfinite(o->temperature)))
+        return aoei_fail(err, AOE_EARG, "options.temperature is %g; it must be a non-negative number", o->temperature);
+    return 0;
+}
+
 static int check_options(const aoe_chat_options *o, double *limit, aoe_error *err) {
+    const int code = check_numbers(o, err);
+    if (code)
+        return code;
     if (!o->n_models)
         return aoei_fail(err, AOE_EARG, "options.model is missing; name at least one model");
     if (!o->cache && !o->dry_run)

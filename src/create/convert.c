@@ -86,9 +86,6 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
                 aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
     AOEI_OPTIONS(aoe_convert_options, o, err);
-    aoe_convert_options defaults;
-    aoe_convert_options_defaults(&defaults);
-    o = o ? o : &defaults;
     aoe_model *m;
     aoe_model_options options;
     aoe_model_options_defaults(&options);

@@ -37,6 +37,8 @@ static const char *const config_source = "shape";
 
 /* Checks that there is exactly one source of the tokenizer, and the output directory. */
 static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error *err) {
+    if (!(o->dropout >= 0 && o->dropout < 1))
+        return aoei_fail(err, AOE_EARG, "options.dropout must be at least 0 and below 1");
     if (!o->tokenizer_from && !o->n_texts)
         return aoei_fail(
             err, AOE_EARG,

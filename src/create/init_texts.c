@@ -65,8 +65,5 @@ void aoe_init_options_defaults(aoe_init_options *o) {
 int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, dir);
     AOEI_OPTIONS(aoe_init_options, o, err);
-    aoe_init_options defaults;
-    aoe_init_options_defaults(&defaults);
-    o = o ? o : &defaults;
     return aoei_init_with(ctx, dir, o, feed_files, (void *)(uintptr_t)o, result, err);
 }

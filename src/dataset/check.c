@@ -357,6 +357,8 @@ int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_chec
                    aoe_error *err) {
     AOEI_CHECK(err, paths);
     AOEI_OPTIONS(aoe_data_check_options, o, err);
+    if (aoei_check_option("options.low", o->low, err) || aoei_check_option("options.high", o->high, err))
+        return AOE_EARG;
     aoe_data_check_result own;
     check c = {.o = o, .result = result ? result : &own, .n = n_paths};
     *c.result = (aoe_data_check_result){0};

@@ -237,7 +237,8 @@ int aoei_near_duplicates_join(aoei_clusters *c, const aoei_distinct *texts, cons
     join j = {.threshold = threshold};
     *joined = 0;
     if (!(threshold > 0 && threshold <= 1))
-        return aoei_fail(err, AOE_EARG, "options.near_duplicates is %g; it must be above 0 and at most 1", threshold);
+        return aoei_fail(err, AOE_EARG, "options.near_duplicates is %g; it must be 0 (off), or above 0 and at most 1",
+                         threshold);
     int rc = add_sets(&j, texts, class, err);
     if (!rc)
         rc = rank_words(&j, err);

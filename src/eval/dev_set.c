@@ -13,10 +13,10 @@
 #include "table/pairs.h"
 
 struct aoe_dev_set {
-    aoe_pairs *pairs;     /* labeled pairs; owned */
-    aoei_log log;         /* log of the context, for warnings */
-    double pearson;       /* Pearson correlation of the latest evaluation; NaN before the first one */
-    int warned_truncated; /* 1: the warning about truncated texts has been logged; it is logged only once */
+    aoe_pairs *pairs; /* labeled pairs; owned */
+    aoei_log log;     /* log of the context, for warnings */
+    double pearson;   /* Pearson correlation of the latest evaluation; NaN before the first one */
+    int evaluated;    /* 1: there was an evaluation; only the first one warns about truncated texts */
 };
 
 /* Logs how many rows were skipped or dropped. Errors: AOE_EFORMAT if all labels are equal. */
@@ -66,11 +66,11 @@ int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_erro
     if (code)
         return code;
     const char *name = aoei_pairs_name(d->pairs);
-    if (result.truncated && !d->warned_truncated)
+    if (result.truncated && !d->evaluated)
         aoei_log_write(&d->log, AOE_LOG_WARNING,
                        "%s: %zu of %zu texts %s truncated to the maximum sequence length; set options.max_length", name,
                        result.truncated, 2 * result.pairs, result.truncated == 1 ? "was" : "were");
-    d->warned_truncated = 1;
+    d->evaluated = 1;
     d->pearson = result.pearson;
     *score = result.spearman;
     if (isfinite(result.spearman))

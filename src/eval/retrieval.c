@@ -298,9 +298,6 @@ int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths
                        aoe_retrieval_fn report, void *user, aoe_error *err) {
     AOEI_CHECK(err, e, paths, report);
     AOEI_OPTIONS(aoe_retrieval_options, o, err);
-    aoe_retrieval_options defaults;
-    aoe_retrieval_options_defaults(&defaults);
-    o = o ? o : &defaults;
     aoei_embedder_adapter s, t;
     const aoei_eval_model queries = aoei_eval_model_open(&s, e);
     const aoei_eval_model docs = aoei_eval_model_open(&t, o->doc_embedder ? o->doc_embedder : e);

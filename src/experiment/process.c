@@ -34,11 +34,11 @@ struct aoei_child {
 
 /* A running child. */
 typedef struct process {
-    pid_t pid;        /* process id */
-    int fd;           /* read end of the pipe */
-    size_t job;       /* index of the job */
-    double start_job; /* time when it was started, in seconds */
-    report newest;    /* newest report received */
+    pid_t pid;         /* process id */
+    int fd;            /* read end of the pipe */
+    size_t job;        /* index of the job */
+    double started_at; /* time when it was started, in seconds */
+    report newest;     /* newest report received */
 } process;
 
 /* State of aoei_processes_run. */
@@ -161,7 +161,7 @@ static int start_job(scheduler *s, size_t i) {
         return fail(s, "fork");
     }
     setpgid(pid, pid); /* called by parent and child, because either may run first */
-    s->running[s->n_running++] = (process){.pid = pid, .fd = ends[0], .job = i, .start_job = aoei_now()};
+    s->running[s->n_running++] = (process){.pid = pid, .fd = ends[0], .job = i, .started_at = aoei_now()};
     s->memory += s->p->job[i].memory;
     return 0;
 }
@@ -230,7 +230,7 @@ static void remove_process(scheduler *s, size_t k) {
         return;
     if (status && !c.newest.error.code)
         set_status_error(status, p->job[c.job].log, &c.newest.error);
-    const aoei_job_end end = {.error = status ? &c.newest.error : NULL, .seconds = aoei_now() - c.start_job};
+    const aoei_job_end end = {.error = status ? &c.newest.error : NULL, .seconds = aoei_now() - c.started_at};
     p->ended(p->user, c.job, &end);
 }
 

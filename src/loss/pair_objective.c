@@ -153,8 +153,11 @@ int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *b
     rc = rc ? rc : aoei_objective_check(o, batch->D, err);
     if (rc)
         return rc;
-    if (isnan(o->ibn_threshold))
-        return aoei_fail(err, AOE_EARG, "options.ibn_threshold is NaN; set it to the lowest label of a positive pair");
+    if (isnan(o->ibn_threshold) || aoei_is_auto(o->ibn_threshold))
+        return aoei_fail(err, AOE_EARG,
+                         "options.ibn_threshold is %s; set it to the lowest label of a positive pair (only aoe_train accepts "
+                         "AOE_AUTO)",
+                         isnan(o->ibn_threshold) ? "NaN" : "AOE_AUTO");
     size_t need = aoei_pair_objective_workspace(batch->B, batch->D);
     if (need == 0 || workspace_bytes < need)
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",

@@ -284,9 +284,7 @@ int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, 
                            const aoe_bootstrap_options *o, aoe_interval *interval, aoe_error *err) {
     AOEI_CHECK(err, gold, x, interval);
     AOEI_OPTIONS(aoe_bootstrap_options, o, err);
-    aoe_bootstrap_options defaults;
-    aoe_bootstrap_options_defaults(&defaults);
-    bootstrap b = {.o = o ? o : &defaults, .pairs = n_pairs, .runs = n_runs};
+    bootstrap b = {.o = o, .pairs = n_pairs, .runs = n_runs};
     *interval = (aoe_interval){.low = NAN, .high = NAN};
     int rc = check_bootstrap(&b, gold, x, y, err);
     if (!rc)

@@ -87,7 +87,7 @@ static int fail_txt(const aoei_table *t, aoe_error *err) {
 
 /* Returns 1 if the header has one field that contains a character that often separates fields. */
 static int is_unsplit(const aoei_table *t) {
-    static const char separators[] = ",;|\t:^~!$@#*";
+    static const char separators[] = ",;|\t^~";
     if (aoei_table_format(t) == AOE_TABLE_JSONL || aoei_table_columns(t) != 1)
         return 0;
     const aoe_text name = aoei_table_column(t, 0);

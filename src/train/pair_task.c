@@ -77,8 +77,10 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
         if (!(o->data[i].weight > 0 && o->data[i].weight <= MAX_WEIGHT))
             return aoei_fail(err, AOE_EARG, "%s: the weight is %g; give a number above 0, at most %d", o->data[i].path,
                              o->data[i].weight, MAX_WEIGHT);
-        if (aoei_check_option("options.ibn_threshold", o->data[i].ibn_threshold, err))
+        if (aoei_check_option("options.ibn_threshold", o->data[i].ibn_threshold, err)) {
+            aoei_error_prefix(err, "%s", o->data[i].path);
             return AOE_EARG;
+        }
     }
     if (!o->batch_size || !o->accumulate)
         return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");

@@ -63,7 +63,7 @@ for path in '' train data 'data mine'; do
     "$AOE" $path -V | sed 's/[0-9][0-9.]*$/VERSION/'
 done
 # a default that depends on model, data or endpoint is described in words; the value of AOE_AUTO is not printed
-for path in train pretrain embed info grid compare 'data annotate' 'data score' 'data convert' 'data mine' 'data stats' 'eval sts'; do
+for path in train pretrain embed info grid compare 'data annotate' 'data score' 'data convert' 'data mine' 'data stats' 'eval sts' 'eval pairs' whiten; do
     # shellcheck disable=SC2086
     "$AOE" $path --help | grep '2147483647\|2.14748e+09' || :
 done

@@ -10,7 +10,9 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "aoe.h"
+#include "aoe_annotate.h"
 #include "aoe_data.h"
+#include "aoe_train.h"
 #include "base/dir.h"
 
 static void versions(void **state) {
@@ -56,6 +58,63 @@ static void null_options(void **state) {
     aoe_data_stats_free(&stats);
     assert_int_equal(aoe_data_check(paths, 1, NULL, &found, &err), 0);
     assert_int_equal(found.rows, 2);
+    free(path);
+    assert_int_equal(aoei_remove_tree(dir, NULL), 0);
+    free(dir);
+}
+
+static int ignore_output(void *user, size_t part, const char *data, size_t len) {
+    (void)user;
+    (void)part;
+    (void)data;
+    (void)len;
+    return 0;
+}
+
+/* Checks that the latest error is about an option that is not a number. */
+static void expect_nan_error(int code, const aoe_error *err, const char *option) {
+    if (code != AOE_EARG || !strstr(err->message, option))
+        fail_msg("expected an error about %s, found code %d: %s", option, code, err->message);
+}
+
+/* NaN is never a valid option. */
+static void nan_options(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");
+    const char *paths[] = {path};
+    aoe_error err = {0};
+    aoe_data_stats_result stats;
+    aoe_data_stats_options s;
+    aoe_data_stats_options_defaults(&s);
+    s.threshold = NAN;
+    expect_nan_error(aoe_data_stats(path, &s, &stats, &err), &err, "options.threshold is not a number");
+    aoe_data_convert_options c;
+    aoe_data_convert_options_defaults(&c);
+    c.name = "y.tsv";
+    c.write = ignore_output;
+    c.threshold = NAN;
+    expect_nan_error(aoe_data_convert(path, &c, NULL, &err), &err, "options.threshold is not a number");
+    aoe_data_check_options k;
+    aoe_data_check_options_defaults(&k);
+    k.low = NAN;
+    expect_nan_error(aoe_data_check(paths, 1, &k, NULL, &err), &err, "options.low is not a number");
+    aoe_init_options i;
+    aoe_init_options_defaults(&i);
+    i.dropout = NAN;
+    expect_nan_error(aoe_init(test_model_context, dir, &i, NULL, &err), &err, "options.dropout");
+    const aoe_chat_model chat_model = {.name = "m", .api = "http://127.0.0.1:1/v1"};
+    aoe_annotate_options a;
+    aoe_annotate_options_defaults(&a);
+    a.files = paths;
+    a.n_files = 1;
+    a.chat.models = &chat_model;
+    a.chat.n_models = 1;
+    a.chat.dry_run = 1;
+    a.chat.max_cost = NAN;
+    expect_nan_error(aoe_annotate(&a, NULL, &err), &err, "options.max_cost is not a number");
+    a.chat.max_cost = 0;
+    a.chat.temperature = NAN;
+    expect_nan_error(aoe_annotate(&a, NULL, &err), &err, "options.temperature");
     free(path);
     assert_int_equal(aoei_remove_tree(dir, NULL), 0);
     free(dir);
@@ -108,8 +167,8 @@ static void nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(versions),      cmocka_unit_test(sizes_of_options), cmocka_unit_test(null_options),
-        cmocka_unit_test(default_model), cmocka_unit_test(nearest),
+        cmocka_unit_test(versions),    cmocka_unit_test(sizes_of_options), cmocka_unit_test(null_options),
+        cmocka_unit_test(nan_options), cmocka_unit_test(default_model),    cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
 }

@@ -236,6 +236,8 @@ static void test_create_and_destroy(void **state) {
     assert_int_equal(aoei_pool_threads(pool), aoei_cpu_count());
     aoei_pool_destroy(pool);
     aoe_error err = {0};
+    assert_int_equal(aoei_pool_create(&pool, 0, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.threads is 0, but must be 1 to 1024"));
     assert_int_equal(aoei_pool_create(&pool, 5000, &err), AOE_EARG);
     assert_null(pool);
     assert_non_null(strstr(err.message, "options.threads is 5000, but must be 1 to 1024"));

@@ -148,7 +148,9 @@ static void rejected_values(void **state) {
     f.o.w_angle = INFINITY;
     expect_error(&f, AOE_EARG, "w_angle");
     f.o.ibn_threshold = NAN;
-    expect_error(&f, AOE_EARG, "ibn_threshold");
+    expect_error(&f, AOE_EARG, "ibn_threshold is NaN");
+    f.o.ibn_threshold = AOE_AUTO;
+    expect_error(&f, AOE_EARG, "ibn_threshold is AOE_AUTO");
     f.o.angle_form = (aoe_angle_form)7;
     expect_error(&f, AOE_EARG, "angle_form");
     f.label[3] = NAN;
