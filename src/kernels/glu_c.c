@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit (Dauphin et al. 2017) of two rows, t sigma(g) with the logistic function sigma, portable C. Results are
- * computed in double with the C library and rounded once.
+ * Portable C kernels of the gated linear unit (Dauphin et al. 2017): y = t sigma(g), where sigma is the logistic function.
+ * Results are computed in double with the C library and rounded once.
  */
 #include <math.h>
 

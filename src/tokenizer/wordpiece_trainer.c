@@ -28,7 +28,8 @@ typedef struct letter {
 typedef struct alphabet {
     letter *letter; /* [n] characters of the words, owned; limit_letters sorts them by code point */
     size_t n, capacity;
-    uint32_t *index; /* [CODE_POINTS] index of each code point in `letter` + 1; 0: the code point is not in `letter`; owned */
+    uint32_t
+        *index; /* [CODE_POINTS] for each code point 1 + its index in `letter`, or 0 if `letter` does not contain it; owned */
 } alphabet;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o) {
@@ -130,8 +131,8 @@ static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *
     return 0;
 }
 
-/* Keeps only the most frequent letters and sorts them by code point. The limits are limit_alphabet and the size of the
- * vocabulary, because each letter may need two tokens. */
+/* Keeps only the most frequent letters and sorts them by code point. It keeps at most limit_alphabet letters, and at most half
+ * as many as the vocabulary has entries in addition to the special tokens, because each letter may need two entries. */
 static void limit_letters(alphabet *a, const aoei_wordpiece_options *o) {
     size_t limit = (o->vocab_size - AOEI_SPECIAL_COUNT) / 2;
     if (limit > o->limit_alphabet)

@@ -71,8 +71,8 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
     for (size_t i = 0; i < m; i++)
         b->order[i] = i % n;
-    size_t remaining = m - whole,
-           at = whole; /* size of the random subset that remains to be drawn, and index in `order` where it is stored */
+    size_t remaining = m - whole; /* number of examples that must still be drawn at random */
+    size_t at = whole;            /* index in `order` of the next drawn example */
     for (size_t i = 0; i < n && remaining; i++)
         if (aoei_rng_below(&rng, (uint32_t)(n - i)) < remaining) {
             b->order[at++] = i;
@@ -82,8 +82,8 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* Draws one of the alternative texts of a position at random. A text of the group `other` is drawn only if the position has no
- * other texts. */
+/* Draws one of the alternative texts for one text of an example (query, positive ...) at random. `other` is a group of
+ * identical texts; one of these is drawn only if there is no alternative. */
 static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
     const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;

@@ -17,7 +17,8 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     m->rate = rate;
     m->mask = -1;
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
-    m->vocab = m->vocab < model->config.vocab ? m->vocab : model->config.vocab; /* other ids are not used */
+    m->vocab = m->vocab < model->config.vocab ? m->vocab
+                                              : model->config.vocab; /* only ids that both the tokenizer and the model have */
     m->longest = longest;
     for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
         m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));

@@ -194,7 +194,7 @@ static void test_missing_file_and_directory(void **state) {
     expect_failure(test_dir, AOE_EIO, ": this is a directory; give the path of a file");
 }
 
-/* Writes size bytes to a file of this name and opens it as lines. */
+/* Writes data[size] to the file `name` in the test directory and opens a line reader on it. */
 static aoei_lines *lines_of(const char *name, const char *data, size_t size) {
     aoe_error err = {0};
     aoei_lines *l;
