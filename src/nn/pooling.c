@@ -93,7 +93,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
             mean_columns(j, out + c, begin, T, c, D - c < COLUMNS ? D - c : COLUMNS);
         break;
     default:
-        assert(!"a pooling over tokens");
+        assert(0 && "a pooling over tokens");
     }
 }
 
@@ -148,7 +148,7 @@ static void backward_task(void *arg, size_t task, size_t worker) {
             d[c] = (float)((double)dout[c] * (0.5 + half_share));
         break;
     default:
-        assert(!"a pooling over tokens");
+        assert(0 && "a pooling over tokens");
     }
 }
 
