@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The memory that a run is expected to use: the result of aoe_model_plan for its batch size and its longest text, 32 MiB, and
- * three times the size of the training files. To find the longest text, files of labeled pairs without a prompt of their own
- * are read. If there is another file, each example is assumed to have three texts of the maximum length. The memory of a
- * teacher is not included.
+ * The memory that a run is expected to use: the result of aoe_model_plan for its batch size and the maximum number of tokens
+ * per text in its training files, 32 MiB, and three times the size of the training files. To find the maximum number of tokens,
+ * files of labeled pairs without a prompt of their own are read. If there is another file, each example is assumed to have
+ * three texts of the maximum length. The memory of a teacher is not included.
  */
 #ifndef AOEI_EXPERIMENT_PLAN_H
 #define AOEI_EXPERIMENT_PLAN_H
