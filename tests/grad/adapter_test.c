@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers with adapters, for frozen weights of every type. Values and gradients are compared with a
- * double-precision implementation of y = x W^T + b + scale (mask x) A^T B^T and its derivatives. Also tests that results do not
- * depend on the number of threads.
+ * Tests linear layers with LoRA adapters. The frozen weights have every type that the layer supports. Outputs and gradients are
+ * compared with a double-precision implementation of y = x W^T + b + scale (mask * x) A^T B^T and its derivatives. Another test
+ * checks that results do not depend on the number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -22,8 +22,9 @@ enum { N = 75, I = 40, O = 70, R = 5 };
 #define SCALE 0.75
 
 typedef struct layer {
-    aoei_tensor x, w, b, dy, gate; /* w has the type of the frozen weights */
-    /* results of the two passes; the backward pass adds to dx, which initially contains a gradient */
+    aoei_tensor x, w, b, dy, gate; /* inputs of the passes; w may have another type than x */
+    /* Outputs of the forward pass (y, pre) and of the backward pass. With `accumulate`, the backward pass adds to the initial
+     * dx. */
     aoei_tensor y, pre, dx, dw, db;
     aoei_tensor down, up, ddown, dup, low, dropped, workspace;
     aoei_tensor w32; /* w converted to float32 */
@@ -105,8 +106,8 @@ typedef struct expected {
     double pre[N * O], y[N * O], dx[N * I], dw[O * I], db[O], ddown[R * I], dup[O * R];
 } expected;
 
-/* Computes the expected results of both passes in double from the same operands. Like the layer, it adds the gradients to the
- * values that the tensors contain. mask: [N, I], the dropout mask of x. */
+/* Computes the results that both passes of the layer l should have, in double. As in the layer, weight gradients are added to
+ * the initial values of the gradient tensors. mask: [N, I], the dropout mask of x. */
 static void compute_expected(expected *e, const layer *l, const double *mask, aoei_activation activation, int accumulate) {
     static double x[N * I], w[O * I], b[O], dy[N * O], gate[N * I], down[R * I], up[O * R];
     double low[R], dlow[R];
@@ -159,7 +160,7 @@ static void compute_expected(expected *e, const layer *l, const double *mask, ao
     }
 }
 
-/* Reads the dropout mask of x, including its scale. */
+/* Writes the dropout mask of x to mask[N * I]. An element is 0 or 1 / (1 - p). */
 static void read_mask(const aoe_context *ctx, const layer *l, double *mask) {
     aoei_tensor ones = test_tensor_poisoned(N, I, 0);
     for (size_t i = 0; i < N * I; i++)
@@ -194,7 +195,7 @@ static void check(const aoe_context *ctx, aoei_dtype type, aoei_dtype weights, a
     static double mask[N * I];
     const int accumulate = type == AOEI_F32 && !activation;
     layer l = layer_create(ctx, type, weights, dropout);
-    if (type == AOEI_BF16) { /* with bf16, the expected values are computed from the rounded operands of the products */
+    if (type == AOEI_BF16) { /* the layer rounds the operands of its matrix products to bf16 */
         test_round(l.w32);
         test_round(l.down);
         test_round(l.up);
@@ -225,8 +226,8 @@ static void test_float32(void **state) {
     test_each_tier(float32);
 }
 
-/* Tests bf16. The low-rank products, the results, and the output of the layer before the output of the adapter is added are
- * rounded to bf16. */
+/* Tests activations in bf16. The layer rounds three kinds of values to bf16: the low-rank products, x W^T + b before the output
+ * of the adapter is added, and the results. */
 static void bf16(const aoe_context *ctx) {
     for (int weights = AOEI_F32; weights <= AOEI_I8; weights++)
         for (int a = AOEI_IDENTITY; a <= AOEI_GELU; a++)

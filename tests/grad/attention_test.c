@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests attention. The forward pass is compared with double precision, and the backward pass with finite differences, for
- * causal attention, attention windows, grouped heads and a fixed dropout mask. In bf16, both passes are compared with double
- * precision element by element, with an error bound that counts the roundings. Results must have the same bits for any number
- * of threads, and for a text alone and in a batch.
+ * Tests attention. In float32, the forward pass is compared with double precision and the backward pass with finite
+ * differences. In bf16, every element of the results of both passes is compared with double precision, with an error bound that
+ * counts the roundings. The tests cover causal attention, attention windows, grouped heads and a fixed dropout mask. The bits
+ * of the result for a text must depend neither on the number of threads nor on the other texts of the batch.
  * tags: numbers
  */
 #include <math.h>
@@ -19,7 +19,8 @@ typedef struct problem {
     const aoei_batch *batch;
     aoei_attention a;
     const double *weight; /* [N, H d] weights of the loss: sum of weight * out */
-    unsigned char *kept;  /* [texts, H, longest, longest] 1 for elements that dropout keeps, by query and key; owned */
+    /* [texts, H, longest, longest] 1: dropout keeps the probability of this query and key; 0: dropped; owned */
+    unsigned char *kept;
 } problem;
 
 static size_t mask_index(const problem *p, size_t text, size_t head, size_t query, size_t key) {
@@ -43,7 +44,7 @@ static problem problem_create(const aoei_batch *batch, aoei_attention a, const d
     return p;
 }
 
-/* Computes the keys [*begin, *end) that query i of T attends to. */
+/* Computes the range [*begin, *end) of keys that query i attends to, in a text of T tokens. */
 static void visible_keys(const aoei_attention *a, size_t i, size_t T, size_t *begin, size_t *end) {
     *begin = 0;
     *end = a->causal ? i + 1 : T;
@@ -71,7 +72,7 @@ static void reference(double *out, const double *in, const problem *p) {
                     double s = 0;
                     for (size_t c = 0; c < d; c++)
                         s += q[(first + i) * Q + qc + c] * k[(first + j) * K + kc + c];
-                    /* subtracting the maximum, as the library does, is unnecessary because the scores are small */
+                    /* the scores are small, so exp cannot overflow and the maximum need not be subtracted */
                     w[j] = exp(s * a->scale);
                     sum += w[j];
                 }
@@ -98,7 +99,8 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* Inputs and results of one forward and one backward call. q, k and v are columns of one matrix, as in the encoder. */
+/* Inputs and results of one forward and one backward call. q, k and v are columns of `in`; dq, dk and dv are columns of
+ * `grad`. */
 typedef struct run {
     aoei_tensor in, grad;  /* [N, (H + 2 kv_heads) d] */
     aoei_tensor out, dout; /* [N, H d] */
@@ -126,8 +128,8 @@ static void run_free(run r) {
     test_tensor_free(r.dout);
 }
 
-/* Runs both passes for the rows [first, first + batch->n_tokens) of r. The workspace is filled with NaN, so that reading it
- * before writing it changes the results. */
+/* Runs both passes for the rows [first, first + batch->n_tokens) of r. The workspace initially contains NaN. If a pass reads an
+ * element of the workspace before writing it, the results become NaN and the test fails. */
 static void execute(const aoe_context *ctx, const run *r, size_t first, const aoei_batch *batch, const aoei_attention *a) {
     const size_t n = batch->n_tokens;
     const size_t bytes = aoei_attention_scratch(ctx, a, r->in.type, batch->longest);
@@ -198,7 +200,7 @@ static void gradients(const aoe_context *ctx) {
             check(ctx, few, 3, windowed(options(2, 2, 4, causal, p), 1));
             check(ctx, blocks, 3, windowed(options(2, 1, 8, causal, p), 66));
         }
-    /* for this query, the last block of queries begins after the first boundary between blocks of keys */
+    /* with 150 tokens and a window, the last block of queries attends only to keys after the first block of keys */
     static const size_t edges[] = {150};
     check(ctx, edges, 1, windowed(options(1, 1, 4, 1, 0.3), 3));
     check(ctx, edges, 1, windowed(options(1, 1, 4, 0, 0), 20));
@@ -225,7 +227,7 @@ static void long_text(int causal, size_t window) {
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 1);
         execute(ctx, &r, 0, &batch, &a);
-        test_close(r.out, want, 2e-6); /* a result is a sum of up to 520 terms */
+        test_close(r.out, want, 2e-6); /* each element of the output is a sum of up to 520 terms */
         aoe_context_destroy(ctx);
     }
     free(p.kept);
@@ -298,7 +300,8 @@ static void test_alone(void **state) {
     test_each_tier(alone);
 }
 
-/* Tests that very different scores, and masks that drop a whole row, give finite and exact results. */
+/* Tests that attention gives finite and exact results for scores that differ by more than 1e8, and if dropout drops all
+ * probabilities of a query. */
 static void extreme(const aoe_context *ctx, aoei_dtype type) {
     static const size_t lengths[] = {2};
     aoei_batch batch = test_batch(lengths, 1, 10);
@@ -311,7 +314,7 @@ static void extreme(const aoe_context *ctx, aoei_dtype type) {
         assert_float_equal(test_at(r.out, i, 0), rows[i][4], 0);
         assert_float_equal(test_at(r.out, i, 1), rows[i][5], 0);
     }
-    a.drop.p = 0.999999; /* every element is dropped */
+    a.drop.p = 0.999999; /* all probabilities are dropped */
     execute(ctx, &r, 0, &batch, &a);
     for (size_t i = 0; i < 2; i++)
         for (size_t c = 0; c < 2; c++)
@@ -334,25 +337,25 @@ static void test_extremes(void **state) {
 
 /* ---- bf16 */
 
-/* A value x with a bound e of its error. */
+/* A value x, and an upper bound e of its absolute error. */
 typedef struct value {
     double x, e;
 } value;
 
 #define ROUNDOFF32 0x1p-23 /* relative error of a float32 operation, whether a multiply-add is fused or rounded twice */
 
-/* Returns v rounded to bf16. */
+/* Returns v with an error bound that includes rounding v to bf16. */
 static value rounded(value v) {
     return (value){v.x, v.e + TEST_BF16_ROUNDOFF * (fabs(v.x) + v.e)};
 }
 
-/* Reference in double for one head of a text, with error bounds. q, k, v and dout have T rows of d numbers. */
+/* Reference in double for one attention head and one text of T tokens, with error bounds. */
 typedef struct head_reference {
     const problem *p;
     size_t text, head, T, d;
-    double *q, *k, *v, *dout; /* [T, d] */
-    value *kept, *ds; /* [T, T]: probabilities after dropout, and gradient of the scores; both are operands of later products */
-    value *used;      /* [T] probabilities of one row */
+    double *q, *k, *v, *dout; /* [T, d], owned */
+    value *kept, *ds;         /* [T, T] probabilities after dropout, and gradients of the scores; e includes rounding to bf16 */
+    value *used;              /* [T] probabilities of one query before dropout */
 } head_reference;
 
 static void read_head(double *out, aoei_tensor t, const aoei_batch *b, size_t text, size_t col, size_t d) {
@@ -370,7 +373,7 @@ static double dot(const double *a, const double *b, size_t n, double *size) {
     return sum;
 }
 
-/* Computes row i of the probabilities and of the gradient of the scores. */
+/* Computes the probabilities of query i and the gradients of its scores. */
 static void reference_row(head_reference *h, size_t i) {
     const aoei_attention *a = &h->p->a;
     const size_t T = h->T;
@@ -383,8 +386,8 @@ static void reference_row(head_reference *h, size_t i) {
         total += h->used[j].x;
         largest = fmax(largest, a->scale * size);
     }
-    /* An absolute error of the scores is a relative error of the probabilities. It occurs once in the numerator and once in the
-     * sum, and the sum has n additional roundings. */
+    /* The absolute error of a score becomes a relative error of exp(score). It counts twice, for the numerator and for the sum
+     * in the denominator. The sum adds n roundings. */
     const double relative = ROUNDOFF32 * (2 * (double)(h->d + 2) * largest + (double)n + 16);
     value mean = {0, 0};
     for (size_t j = begin; j < n; j++) {
@@ -409,7 +412,8 @@ static void reference_row(head_reference *h, size_t i) {
             h->kept[i * T + j] = h->ds[i * T + j] = (value){0, 0};
 }
 
-/* sum[T, d] += m[T, T] x[T, d], or m^T x if `transposed` is set; terms: total number of additions per sum. */
+/* Adds m x to `sum`, or m^T x if `transposed` is set. Shapes: sum [T, d], m [T, T], x [T, d]. `terms` is the number of
+ * additions for one element of `sum`, over all calls. */
 static void add_product(value *sum, const value *m, int transposed, const double *x, size_t T, size_t d, size_t terms) {
     for (size_t i = 0; i < T; i++)
         for (size_t j = 0; j < T; j++)
@@ -420,7 +424,7 @@ static void add_product(value *sum, const value *m, int transposed, const double
             }
 }
 
-/* Asserts that the rows of the text and the columns of the head in t are the expected sums, rounded to bf16. */
+/* Asserts that t contains `sum`, rounded to bf16, in the rows of the text and the columns [col, col + d). */
 static void check_sums(aoei_tensor t, const value *sum, const aoei_batch *b, size_t text, size_t col, size_t d,
                        const char *what) {
     const size_t first = b->offsets[text], T = b->offsets[text + 1] - first;

@@ -36,7 +36,7 @@ typedef struct problem {
     double x[MAX_CELLS + MAX_WEIGHTS], grad[MAX_CELLS + MAX_WEIGHTS];
 } problem;
 
-static problem p; /* problem of the current test */
+static problem p;
 static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
 
 static aoei_classifier classifier(const double *x, double *grad) {
@@ -116,7 +116,8 @@ static void finite_differences(void **state) {
     (void)state;
     for (size_t s = 1; s < sizeof shapes / sizeof *shapes; s++) {
         set_up(shapes[s]);
-        for (size_t i = 0; i < p.B; i++) /* avoids u - v = 0, where |u - v| is not differentiable */
+        /* makes the components of u and v differ, because |u - v| has no derivative at u = v */
+        for (size_t i = 0; i < p.B; i++)
             for (size_t k = 0; k < p.D; k++) {
                 const double *u = p.x + 2 * i * p.D + k;
                 p.x[(2 * i + 1) * p.D + k] += fabs(*u - u[p.D]) < 0.3 ? 0.7 : 0;
@@ -126,8 +127,8 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Tests that float vectors give exactly the same loss and the same gradients as the same numbers stored as double, except that
- * the gradients of the vectors are rounded to float once. Also tests that the result is bitwise independent of the number of
+/* Tests that float vectors give exactly the same loss as equal double vectors. The gradients must also be equal, except that
+ * the gradients of float vectors are rounded to float once. The results must be bitwise independent of the number of
  * threads. */
 static void floats(void **state) {
     (void)state;
@@ -157,8 +158,8 @@ static void floats(void **state) {
     }
 }
 
-/* Tests pairs of equal vectors. |u - v| is then 0 and has no gradient, so u and v receive only the gradient that flows through
- * their own weights. Also tests large logits. */
+/* Tests pairs of equal vectors and large logits. If u = v, the gradient of |u - v| is defined as 0, so u and v receive only the
+ * gradient of the logits with respect to u and v themselves. */
 static void extremes(void **state) {
     (void)state;
     set_up(shapes[2]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests the loss for queries with positives and negatives. The gradient is compared with finite differences in double, and the
- * value with the definition of hard negatives. The gradient along each vector must be zero, because the loss depends only on
- * directions.
+ * value with the definition of hard negatives. The gradient must be orthogonal to each vector, because the loss depends only on
+ * the directions of the vectors.
  * tags: numbers threads
  */
 #include <math.h>
@@ -42,8 +42,8 @@ static double loss(void *arg, const double *v) {
 
 static const double weights[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 0, 0}, {1, 2, 0.3, 0.4}, {0.5, 0, 0, 2}};
 
-/* Fills v with complex components. The angle between a query and its positive is 0.2 to 1.8 and the angle between a query
- * and its negative is -2.8 to -1.2, because both forms of the angle loss are differentiable there. */
+/* Fills v with vectors whose complex components have known phases. phase(query) - phase(positive) is in [0.2, 1.8], and
+ * phase(query) - phase(negative) is in [-2.8, -1.2]. Both forms of the angle loss are differentiable there. */
 static void set_up(problem *p, double *v, size_t w, size_t B, size_t D, size_t arity) {
     aoei_rng rng;
     *p = (problem){.B = B, .D = D, .arity = arity};
@@ -97,8 +97,8 @@ static double cosine_of(const double *x, const double *y, size_t D) {
     return xy / sqrt(xx) / sqrt(yy);
 }
 
-/* Compares the value with the cross entropy of the positives among all texts. The parameter hard_negative is added to the score
- * of the query's own negative. Without negatives, it has no effect. */
+/* Compares the loss with the cross entropy of each query's positive among all positives and negatives. The option hard_negative
+ * is added to the score of the query's own negative. Without negatives, hard_negative must have no effect. */
 static void own_negatives(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;
@@ -127,7 +127,8 @@ static void own_negatives(void **state) {
         }
 }
 
-/* Tests that gradient . vector = 0 for every vector, because scores depend only on the directions of the vectors. */
+/* Tests that the dot product of each vector with its gradient is 0, because scores depend only on the directions of the
+ * vectors. */
 static void scale_invariance(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests dense layers over pooled vectors. The forward pass is compared with double precision, and the gradients with finite
- * differences of a double-precision forward pass. Weight gradients must be added to the stored ones. Results must have the same
- * bits for any number of rows and threads, and if dx is in the memory of x.
+ * differences of a double-precision forward pass. The backward pass must add the gradients of the weights to the stored values.
+ * The bits of a result must not depend on the number of rows or threads, nor on whether dx is stored in the memory of x.
  * tags: numbers threads
  */
 #include <math.h>
@@ -20,9 +20,9 @@ typedef struct problem {
     double pick[MAX_N * MAX_SIDE]; /* [N, out] weights of the loss: sum of pick * y */
 } problem;
 
-static problem p; /* problem of the current test */
+static problem p;
 
-/* Computes y [N, out], the output of the layer, in double. `at` is the concatenation of x [N, in], w [out, in] and b [out]. */
+/* Computes the output y [N, out] of the layer in double. `at` is the concatenation of x [N, in], w [out, in] and b [out]. */
 static void expected_output(const double *at, double *y) {
     const double *x = at, *w = x + p.N * p.in, *b = w + p.out * p.in;
     for (size_t i = 0; i < p.N; i++)
@@ -43,7 +43,6 @@ static double loss(void *arg, const double *at) {
     return sum;
 }
 
-/* Tests the forward and the backward pass on a context. */
 static void check(const aoe_context *ctx) {
     static double at[MAX_CELLS], grad[MAX_CELLS], y64[MAX_N * MAX_SIDE];
     const size_t n_x = p.N * p.in, n_w = p.out * p.in;
@@ -66,7 +65,7 @@ static void check(const aoe_context *ctx) {
     for (size_t i = 0; i < p.out; i++)
         grad[n_x + n_w + i] = p.bias ? (double)aoei_f32(db)[i] - (double)aoei_f32(before_b)[i] : 0;
     test_gradient(loss, NULL, at, grad, n_x + n_w + p.out, 4 * TEST_GRAD_TOLERANCE);
-    /* a row that is computed alone has the same bits, and dx may be in the memory of x */
+    /* one row is computed in a call of its own, and dx is stored in the memory of x */
     aoei_tensor row = test_tensor_poisoned(1, p.out, 0), dy2 = test_tensor(p.N, p.out, 0, 1, 4);
     aoei_dense_forward(ctx, row, aoei_tensor_rows(x, p.N - 1, 1), w, p.bias ? b : none, p.with_tanh);
     test_same_bits(row, aoei_tensor_rows(y, p.N - 1, 1));

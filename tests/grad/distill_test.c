@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the distillation loss in both forms. The value is compared with a direct computation, and the gradient with finite
- * differences. Both are added to the stored values. Other tests cover a student that equals its teacher, scaled vectors, zero
- * vectors, several threads, and invalid arguments.
+ * Tests both forms of the distillation loss: the form that compares cosines and the form that compares softmax distributions
+ * over the components. The value is compared with a direct computation, and the gradient with finite differences. Other tests
+ * cover a student that equals its teacher, zero vectors, several threads, and invalid arguments.
  * tags: numbers threads
  */
 #include <math.h>
@@ -30,7 +30,7 @@ typedef struct problem {
     double v[MAX_CELLS], grad[MAX_CELLS]; /* [arity B, D] vectors of the student and their gradient */
 } problem;
 
-static problem p; /* problem of the current test */
+static problem p;
 
 /* Computes the loss of vectors in double. Adds the gradient to *grad and returns the total loss. */
 static double evaluate(const double *v, double *grad, aoe_objective_result *r) {
@@ -49,8 +49,7 @@ static double loss(void *arg, const double *v) {
     return evaluate(v, NULL, NULL);
 }
 
-/* Fills the problem with random vectors. If the form of the loss allows it, the vectors of the teacher have another size than
- * those of the student. */
+/* Fills p with random vectors. For cosines, the vectors of the teacher have D / 2 + 1 components and those of the student D. */
 static void set_up(aoe_distill form, size_t B, size_t D, size_t arity, double weight) {
     aoei_rng rng;
     memset(&p, 0, sizeof p);
@@ -81,7 +80,7 @@ static double cosine_of(const double *x, const double *y, size_t D) {
     return xy / sqrt(xx) / sqrt(yy);
 }
 
-/* Copies the teacher's vector of text u to double. */
+/* Converts the teacher's vector of text u to double. */
 static void copy_teacher(double *out, size_t u) {
     for (size_t k = 0; k < p.d.dims; k++)
         out[k] = (double)p.t[u * p.d.dims + k];
@@ -116,7 +115,7 @@ static double expected_divergence(void) {
     return sum / (double)(p.arity * p.B);
 }
 
-/* Calls fn for every shape, arity and form. */
+/* Calls fn for every shape, number of texts per example, and form of the loss. */
 static void for_each_case(void (*fn)(void), double weight) {
     assert_true(aoei_distill_objective_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -143,7 +142,7 @@ static void values(void **state) {
 
 static void check_gradient(void) {
     if (p.D == 1)
-        return; /* for this size, all cosines are +-1 or all distributions have one value, so the loss is constant */
+        return; /* with one component, every cosine is 1 or -1 and every softmax is 1, so the loss is constant */
     evaluate(p.v, p.grad, NULL);
     test_gradient(loss, NULL, p.v, p.grad, p.arity * p.B * p.D, 1e-7);
 }
@@ -153,8 +152,8 @@ static void finite_differences(void **state) {
     for_each_case(check_gradient, 1.3);
 }
 
-/* Tests that the gradient has no component in directions that do not change the loss: along a vector for the form with cosines,
- * along (1, 1, ..., 1) for the form with distributions. */
+/* Tests that the gradient of a vector has no component in the direction that does not change the loss. For cosines, this is the
+ * direction of the vector. For distributions, it is (1, 1, ..., 1), because adding a constant does not change a softmax. */
 static void check_directions(void) {
     evaluate(p.v, p.grad, NULL);
     for (size_t u = 0; u < p.arity * p.B; u++) {
@@ -173,8 +172,8 @@ static void directions(void **state) {
     for_each_case(check_directions, 1);
 }
 
-/* Tests that float vectors give exactly the same loss as the same numbers stored as double, that the gradient is added to the
- * stored one and then rounded once, and that the result is bitwise independent of the number of threads. */
+/* Tests that float vectors give exactly the same loss as equal double vectors. The gradient must be added to the stored value
+ * in double and then rounded once. The results must be bitwise independent of the number of threads. */
 static void check_float(void) {
     static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
     static float v[MAX_CELLS], grad[2][MAX_CELLS];
@@ -204,8 +203,8 @@ static void floats(void **state) {
     for_each_case(check_float, 1);
 }
 
-/* Tests that the loss and the gradient are exactly 0 if the student equals its teacher. For the form with cosines, the
- * student's vectors may also be scaled. */
+/* Tests that the loss and the gradient are exactly 0 if the student equals its teacher. For cosines, the student's vectors are
+ * 4 times the teacher's, which does not change the cosines. */
 static void equal_vectors(void **state) {
     (void)state;
     for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
@@ -224,8 +223,8 @@ static void equal_vectors(void **state) {
     }
 }
 
-/* Tests that a zero vector has cosine 0 and no gradient, even if the teacher's cosine is not 0. Also tests components so large
- * that exp of a component would overflow. */
+/* Tests that a zero vector has cosine 0 and no gradient, even if the teacher's cosine is not 0. Also tests components of 3000,
+ * for which exp(component) overflows. */
 static void extremes(void **state) {
     (void)state;
     aoe_objective_result r = {0};
@@ -243,7 +242,7 @@ static void extremes(void **state) {
     memcpy(p.t, t, sizeof t);
     r = (aoe_objective_result){0};
     evaluate(p.v, p.grad, &r);
-    /* the mean of the teacher's loss over two texts, which is log 1 - log exp(-3000) for one and 0 for the other */
+    /* the loss is log 1 - log exp(-3000) = 3000 for the first text and 0 for the second; the mean is 1500 */
     assert_true(r.teacher == 1500);
     assert_true(p.grad[0] == 0.5 && p.grad[1] == -0.5 && p.grad[2] == 0 && p.grad[3] == 0);
 }

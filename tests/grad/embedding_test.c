@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests sums of embeddings and their gradients. The comparison is exact, because the expected sums are computed in the same
- * order: token after token, starting from the stored value. A bf16 sum must be the float32 sum, rounded once.
+ * Tests sums of embeddings and their gradients. The results must be equal to the expected sums, which the test adds in the
+ * order of the library: token after token, starting from the stored value. A bf16 sum must be the float32 sum, rounded once.
  * tags: numbers threads
  */
 #include <stdlib.h>
@@ -96,8 +96,8 @@ static void test_exact(void **state) {
         }
 }
 
-/* Operands of the comparison with finite differences. The sum of embeddings is linear in the tables, so finite differences are
- * accurate and detect every wrong index. */
+/* Operands of the comparison with finite differences. The sum of embeddings is linear in the embedding tables, so finite
+ * differences are accurate and detect every wrong index. */
 typedef struct problem {
     const aoei_batch *batch;
     const double *weight; /* [N, D] weights of the loss */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Tests the gradient of a whole training step (encoder, pooling and objective) against finite differences of a double-precision
- * model. Covers every pooling, every objective, both forms of the angle loss, both forms of GELU, and the options of every
- * architecture. Dropout is tested with fixed masks. Each weight tensor is tested along its own gradient and along a random
- * direction.
+ * model. The tests cover every pooling and objective, both forms of the angle loss and of GELU, and the options of every
+ * architecture. Dropout is tested with fixed masks. For each weight tensor, the directional derivative is compared in the
+ * direction of the gradient and in a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
-/* Tolerance for gradients. A forward and a backward pass through two layers have about 60 consecutive roundings of 6e-8. If the
- * gradient of a tensor is the small difference of large terms, its error is compared with a tenth of the bound for the whole
- * gradient. An example are key biases, whose gradient is zero in exact arithmetic. */
+/* Tolerance for gradients. A forward and a backward pass through two layers have about 60 consecutive roundings of 6e-8. Some
+ * gradients are small differences of large terms; for example, the gradient of key biases is zero in exact arithmetic. The
+ * error of such a gradient is compared with a tenth of the bound for the whole gradient. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
@@ -132,8 +132,8 @@ static double directional_derivative(problem *p, double *w, const double *direct
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* Writes a direction of length 1 to direction[n] and returns its length before scaling. which 0: the gradient; which 1: random
- * numbers. */
+/* Writes a direction of length 1 to direction[n]. If `which` is 0, it is the direction of the gradient; if `which` is 1, it is
+ * random. Returns the length of the vector before it was scaled. */
 static double choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
@@ -231,8 +231,8 @@ static void test_tanh_gelu(void **state) {
     }
 }
 
-/* Tests the options of every architecture: norms before the layers, RMSNorm, every RoPE scaling, grouped heads, gated
- * activations, layers with and without biases, windows, causal attention, and attention that is causal in some layers only. */
+/* Tests the options of every architecture. They include norms before the layers, RMSNorm, RoPE scalings, grouped heads, gated
+ * activations, biases, attention windows, and attention that is causal in all or in some layers. */
 static void test_architectures(void **state) {
     (void)state;
     static void (*const options[])(aoei_encoder_config * c) = {tiny_roberta, tiny_llama, tiny_mistral,
@@ -249,7 +249,8 @@ static void test_architectures(void **state) {
         }
 }
 
-/* Tests that `scale` multiplies the gradient, and that a second call adds its gradient to that of the first call. */
+/* Tests the factor `scale` of the gradient and the accumulation of gradients. Two calls with a scale of 0.5 must give the
+ * gradient of one call with a scale of 1. */
 static void test_scale_and_sum(void **state) {
     (void)state;
     problem p;
@@ -283,8 +284,8 @@ static double norm_of(const problem *p, aoei_tensor t) {
     return sqrt(aoei_sum_squares(p->ctx, t));
 }
 
-/* Tests an update. It must clip the gradient, which the test measures in the first moment, and then clear it. A gradient with
- * NaN or infinity must not update any parameter. */
+/* Tests the update of the parameters. It must clip the gradient and then set it to zero. The first moment of AdamW shows the
+ * norm of the clipped gradient. A gradient with NaN must not change any parameter. */
 static void test_update(void **state) {
     (void)state;
     static const double bounds[] = {0, 1e9, 0.5};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU in both forms. Values in both types are compared with double precision, also if the output is in the memory of the
- * input. The gradient, which is computed in the backward pass of a linear layer, is compared with finite differences for every
- * CPU tier. Results must have the same bits for any number of threads.
+ * Tests both forms of GELU on every instruction set. Values in float32 and bf16 are compared with double precision. An output
+ * in the memory of the input must have the same bits. The backward pass of a linear layer computes the gradient, which is
+ * compared with finite differences. The bits of the results must not depend on the number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -34,7 +34,7 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* Computes dx = (dy w) * gelu'(x) with the backward pass of a linear layer with one output, where dy is a column and w a
+/* Computes dx = (dy w) * gelu'(x) with the backward pass of a linear layer that has one output. dy is a column and w is a
  * row. */
 static void backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor w, aoei_tensor x,
                      aoei_activation form) {
@@ -79,15 +79,15 @@ static void test_gradients(void **state) {
 }
 
 static void check_values(const aoe_context *ctx, aoei_dtype type, aoei_activation form) {
-    enum { ROWS = 13, COLS = 2731 }; /* so many elements that more than two tasks process them */
+    enum { ROWS = 13, COLS = 2731 }; /* enough elements for more than two tasks */
     aoei_tensor x = test_tensor_typed(type, ROWS, COLS, 0, 3, 1), y = test_poisoned_typed(type, ROWS, COLS, 0);
     double *want = malloc(2 * ROWS * COLS * sizeof *want), *bound = want + ROWS * COLS;
     assert_non_null(want);
     for (size_t i = 0; i < ROWS * COLS; i++) {
         const double v = (double)test_at(x, i / COLS, i % COLS);
         want[i] = gelu(v, form);
-        /* GELU is x Phi(x). The bound covers a few roundings of both factors, whose product is small for negative x, and the
-         * rounding to the type. */
+        /* GELU is x Phi(x). For negative x, Phi(x) is the small result of 1 - erf, so it has an absolute error, which x
+         * multiplies. The other terms of the bound cover a few roundings of the result and the rounding to bf16. */
         bound[i] = 8 * 0x1p-24 * fabs(want[i]) + 4 * 0x1p-24 * fabs(v) * 0.5 * (v < 0 ? 1 : 0);
         bound[i] += type == AOEI_BF16 ? TEST_BF16_ROUNDOFF * fabs(want[i]) : 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests gated linear units with every activation. Values and gradients in both types are compared with double precision, also
- * if results are in the memory of inputs. Results must have the same bits for any number of threads.
+ * Tests gated linear units with every activation. Outputs and gradients in float32 and bf16 are compared with double precision.
+ * An output in the memory of an input must have the same bits. The bits of the results must not depend on the number of
+ * threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -66,7 +67,7 @@ static void check(const aoe_context *ctx, aoei_dtype type, aoei_activation a) {
     }
     aoei_glu_forward(ctx, t.y, t.gate, t.up, a);
     test_close(t.y, y, bound);
-    for (int over_up = 0; over_up < 2; over_up++) { /* result in the memory of an input */
+    for (int over_up = 0; over_up < 2; over_up++) { /* the output is in the memory of `gate`, then of `up` */
         tensors own = create(type);
         const aoei_tensor to = over_up ? own.up : own.gate;
         aoei_glu_forward(ctx, to, own.gate, own.up, a);

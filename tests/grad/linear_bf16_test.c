@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers in bf16. Every part of the epilogue and every gradient is compared with a double-precision computation on
- * the rounded operands, element by element. The error bound covers the float32 sums and one rounding of the result. Results
- * must have the same bits for any number of threads, for a row computed alone, and for a batch computed in parts.
+ * Tests linear layers in bf16. Every element of the outputs and gradients is compared with a double-precision computation on
+ * the rounded operands, for every option of the epilogue. The error bound covers the float32 sums and one rounding of the
+ * result. The bits of the results must not depend on the number of threads or on the division of the rows into calls.
  * tags: numbers threads
  */
 #include <float.h>
@@ -16,14 +16,14 @@
 #include "nn/gemm.h"
 #include "nn/linear.h"
 
-/* Returns a bound for the error of a float32 sum of n terms whose absolute values add up to `sum`. There are n roundings:
- * native instructions round each addition of a product, and emulated ones round each multiply-add. In addition, native
- * instructions flush subnormal sums to zero. */
+/* Returns a bound for the error of a float32 sum of n products. `sum` is the sum of their absolute values. There are n
+ * roundings, both with native bf16 instructions and with emulated ones. In addition, native instructions flush subnormal sums
+ * to zero. */
 static double sum_error(size_t n, double sum) {
     return (double)(n + 4) * 0x1p-23 * sum + (double)n * (double)FLT_MIN;
 }
 
-/* Relative error of an activation in float32 (four units of eps for GELU), and of the sums before and after it. */
+/* Relative error of an activation in float32, including the error of the additions before and after the activation. */
 #define ACTIVATION_ERROR 1e-6
 
 static double activate(double x, aoei_activation form) {
@@ -40,10 +40,10 @@ static double derivative(double x, aoei_activation form) {
     return form == AOEI_GELU ? 0.5 * erfc(-x / sqrt(2)) + x * exp(-x * x / 2) / sqrt(2 * acos(-1)) : 1;
 }
 
-/* A layer [O, I] for N tokens. The row strides of x, y, dy and dx exceed the row lengths by `gap`. */
+/* A layer with I inputs and O outputs, for N tokens. The row strides of x, y, dy and dx exceed the row lengths by `gap`. */
 typedef struct layer {
     aoei_tensor x, w, b, y, pre, residual; /* w and b are float32 */
-    aoei_tensor dy, dx, dw, db, gate;      /* dw and db are float32, with initial values that the gradients are added to */
+    aoei_tensor dy, dx, dw, db, gate;      /* dw and db are float32; the backward pass adds to their initial values */
     aoei_tensor workspace;
     double *rounded; /* [O, I] w rounded to bf16 */
 } layer;
@@ -75,7 +75,8 @@ static void layer_free(layer *l) {
     free(l->rounded);
 }
 
-/* Returns the weight together with its packed copy. The caller frees the copy, `packed` of the result, with aoei_aligned_free.
+/* Returns the tensor w with a packed copy of the weight in the field `packed`. The caller frees `packed` with
+ * aoei_aligned_free.
  */
 static aoei_tensor with_packed(const aoe_context *ctx, aoei_tensor w) {
     void *memory = aoei_aligned(aoei_weight_packed_size(ctx, AOEI_BF16, w.rows, w.cols));
@@ -84,7 +85,7 @@ static aoei_tensor with_packed(const aoe_context *ctx, aoei_tensor w) {
     return w;
 }
 
-/* Checks y of one call with this epilogue and, if the epilogue stores it, also pre. */
+/* Checks l->y after a forward call with the epilogue e. If the epilogue stores pre, also checks l->pre. */
 static void check_forward(const layer *l, const aoei_linear_epilogue *e, int biased) {
     const size_t N = l->x.rows, I = l->x.cols, O = l->y.cols;
     double *want = malloc(4 * N * O * sizeof *want), *bound = want + N * O, *pre = bound + N * O, *pre_bound = pre + N * O;
@@ -103,8 +104,8 @@ static void check_forward(const layer *l, const aoei_linear_epilogue *e, int bia
             pre[k] = sum;
             pre_bound[k] = TEST_BF16_ROUNDOFF * fabs(sum) + 1.01 * sum_error(I, size);
             double f = sum, error = sum_error(I, size);
-            /* The activation is applied to the sum after rounding. If pre is not stored, the rounded sum is unknown and may
-             * differ from `sum` by the bound of pre. */
+            /* The activation is applied to the sum after it was rounded to bf16. If pre is stored, it contains this rounded
+             * sum. If pre is not stored, the rounded sum is unknown and may differ from `sum` by the bound of pre. */
             if (e->activation != AOEI_IDENTITY) {
                 const double v = e->pre.data ? (double)test_at(l->pre, n, o) : sum;
                 f = activate(v, e->activation);
@@ -136,7 +137,7 @@ static void forward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t
             aoei_linear_forward(ctx, l.y, l.x, packed, biased ? l.b : none, &e);
             check_forward(&l, &e, biased);
             aoei_tensor_copy(ctx, first, l.y);
-            e.workspace = l.workspace; /* the weight is packed during the call, which gives the same bits */
+            e.workspace = l.workspace; /* with a workspace, the call packs the weight itself; the bits must not change */
             aoei_linear_forward(ctx, l.y, l.x, l.w, biased ? l.b : none, &e);
             test_same_bits(first, l.y);
         }
@@ -164,7 +165,7 @@ static void test_forward(void **state) {
     test_each_tier(forwards);
 }
 
-/* Checks that got = start + dy w, multiplied by the activation's derivative at gate if there is a gate. */
+/* Checks that `got` is start + (dy w) * activation'(gate). A NULL start means 0. Without a gate, the derivative is 1. */
 static void check_dx(const layer *l, aoei_tensor got, const double *start, aoei_activation activation, aoei_tensor gate) {
     const size_t N = l->x.rows, I = l->x.cols, O = l->y.cols;
     double *want = malloc(2 * N * I * sizeof *want), *bound = want + N * I;
@@ -230,11 +231,11 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
     aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
     check_dx(&l, l.dx, NULL, AOEI_IDENTITY, none);
     check_parameters(&l, l.x);
-    /* dw and db need no workspace, and their bits do not depend on whether there is one */
+    /* dw and db can be computed without a workspace; the bits must not change */
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = again.dw, .db = again.db}, l.dy, l.x, l.w);
     test_same_bits(l.dw, again.dw);
     test_same_bits(l.db, again.db);
-    /* float32 gradients are added to the stored values */
+    /* dx as float32: with `accumulate`, the gradient is added to the stored value */
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .accumulate = 1, .workspace = l.workspace}, l.dy, l.x, l.w);
     check_dx(&l, wide, start, AOEI_IDENTITY, none);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .workspace = l.workspace}, l.dy, l.x, l.w);
@@ -244,7 +245,7 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
         aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
         check_dx(&l, l.dx, NULL, g.activation, l.gate);
     }
-    /* dx in the memory of x, after dw was computed from x */
+    /* dx may be stored in the memory of x, because dw is computed from x before dx is written */
     g.dx = again.x;
     g.dw = again.dw;
     aoei_tensor_copy(ctx, again.dw, l.dw);
@@ -270,7 +271,7 @@ static void test_backward(void **state) {
 
 enum { N = 300, I = 70, O = 450 };
 
-/* Runs both directions with all options. */
+/* Runs the forward pass with a GELU epilogue, pre and a residual, and the backward pass with all gradients. */
 static void run(const aoe_context *ctx, layer *l, aoei_tensor w) {
     const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l->pre, .residual = l->residual, .workspace = l->workspace};
     const aoei_linear_grads g = {
@@ -308,7 +309,7 @@ static void test_threads(void **state) {
     }
 }
 
-/* Tests that a row of y, pre or dx has the same bits when it is computed alone. */
+/* Tests that the rows of y, pre and dx have the same bits in one call for all rows and in calls for 1, 2, 7, 29 or 64 rows. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(ctx, N, I, O, 3);
     const aoei_tensor packed = with_packed(ctx, l.w);
@@ -340,8 +341,8 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Tests that parameter gradients have the same bits if they are accumulated over parts of the tokens, as long as the sizes of
- * the parts are multiples of 32 tokens. */
+/* Tests that dw and db have the same bits in one call for all tokens and in two calls, if the number of tokens in the first
+ * call is a multiple of 32. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(ctx, N, I, O, 3);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = whole.dw, .db = whole.db}, whole.dy, whole.x, whole.w);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers in float32, alone and with GELU. The forward pass is compared with double precision, and the backward
- * pass with finite differences. The results must be bit-identical for any number of threads, whether a row is computed alone or
- * with others, with packed and unpacked weights, with and without the packing workspace, with fused and separate operations,
- * and with gradients computed in one call or in several. linear_bf16_test.c tests bf16.
+ * Tests linear layers in float32, with and without GELU (linear_bf16_test.c tests bf16). The forward pass is compared with
+ * double precision, and the backward pass with finite differences. The bits of the results must not depend on:
+ * - the number of threads
+ * - the division of the rows into calls
+ * - whether the weight is packed, and whether there is a workspace for packing
+ * - whether operations are fused
  * tags: numbers threads
  */
 #include <math.h>
@@ -18,8 +20,8 @@
 #include "nn/gemm.h"
 #include "nn/linear.h"
 
-/* Tolerance of a forward pass: relative error in the Euclidean norm. The expected error is at most sqrt(I) * 6e-8, where I is
- * the number of inputs of the layer (at most 40 here). */
+/* Tolerance for the output of a forward pass: the Euclidean norm of the error relative to that of the output. The expected
+ * error is at most sqrt(I) * 6e-8 for a layer with I inputs (at most 40 here). */
 #define FORWARD_TOLERANCE 1e-6
 
 typedef struct shape {
@@ -34,7 +36,7 @@ static double activate(double x, aoei_activation form) {
     return form == AOEI_GELU ? x * 0.5 * erfc(-x / sqrt(2)) : x;
 }
 
-/* Computes y [N, O], the output of the layer, in double. `in` is the concatenation of x [N, I], w [O, I] and b [O]. */
+/* Computes the output y [N, O] of the layer in double. `in` is the concatenation of x [N, I], w [O, I] and b [O]. */
 static void reference(double *y, const double *in, const shape *s) {
     const double *x = in, *w = x + s->N * s->I, *b = w + s->O * s->I;
     for (size_t n = 0; n < s->N; n++)
@@ -57,7 +59,7 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* One layer with all inputs and outputs of its passes. */
+/* A layer with all inputs and outputs of its forward and backward pass. */
 typedef struct layer {
     aoei_tensor x, w, b, y, pre;      /* [N, I], [O, I], [1, O], [N, O], [N, O] */
     aoei_tensor dx, dw, db, dy, dpre; /* [N, I], [O, I], [1, O], [N, O], [N, O] */
@@ -152,7 +154,8 @@ static void test_gradients(void **state) {
 
 enum { N = 300, I = 70, O = 450 };
 
-/* Tests sizes at which several tasks compute each product: 300 x 450 (forward), 300 x 70 (dx) and 450 x 70 (dw). */
+/* Tests that the number of threads changes no bit. Several tasks compute each result: y [300, 450], dx [300, 70] and dw [450,
+ * 70]. */
 static void test_threads(void **state) {
     (void)state;
     for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512 && tier <= test_best_tier(); tier++)
@@ -176,7 +179,7 @@ static void test_threads(void **state) {
         }
 }
 
-/* Tests that a row of the output depends neither on the other rows nor on whether the weight is packed. */
+/* Tests that y and pre have the same bits in one call for all rows and in several calls, with packed and unpacked weights. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(N, I, O, 3);
     run(ctx, &l, AOEI_GELU);
@@ -209,8 +212,8 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Tests that dw and db have the same bits if two calls each process some of the rows, and that dx has the same bits if two
- * calls each process some of the output features, as if one call processes all of them. */
+/* Tests that two calls give the same bits as one call. For dw and db, each of the two calls processes some of the rows. For dx,
+ * each of the two calls processes some of the output features. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(N, I, O, 3);
     run(ctx, &whole, AOEI_IDENTITY);
@@ -238,8 +241,8 @@ static void test_parts(void **state) {
     test_each_tier(parts);
 }
 
-/* Tests calls that request only one of the gradients, a layer without bias (equal to a zero bias), and calls with zero rows,
- * which must change nothing. */
+/* Tests optional arguments. A call that requests only one gradient must compute this gradient. A layer without bias must give
+ * the results of a zero bias. A call with zero rows must change nothing. */
 static void absent(const aoe_context *ctx) {
     const aoei_tensor none = {0};
     layer want = layer_create(20, 12, 40, 0), l = layer_create(20, 12, 40, 0);
@@ -270,7 +273,7 @@ static void test_absent(void **state) {
     test_each_tier(absent);
 }
 
-/* Tests that a fused epilogue gives the same bits as separate operations. */
+/* Tests that an activation in the epilogue of the linear layer gives the same bits as a separate activation. */
 static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer l = layer_create(n, I, O, 0);
     aoei_tensor residual = test_tensor(n, O, 0, 1, 5), want = test_tensor_poisoned(n, O, 0),
@@ -298,8 +301,8 @@ static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation acti
     layer_free(&l);
 }
 
-/* Tests that a fused derivative of the activation gives the same bits as a separate operation. dx may be in the memory of x,
- * because dw is computed from x first. */
+/* Tests that a backward pass with the derivative of the activation gives the same bits as separate operations. dx may be stored
+ * in the memory of x, because dw is computed from x before dx is written. */
 static void fused_backward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer want = layer_create(n, I, O, 0), l = layer_create(n, I, O, 0);
     aoei_tensor gate = test_tensor(n, I, 0, 1, 6);
@@ -341,7 +344,7 @@ static void test_fused(void **state) {
     test_each_tier(fused);
 }
 
-/* Tests that the packing workspace, initially NaN, does not change the result for any number of rows. */
+/* Tests that a workspace for packing, which initially contains NaN, changes no bit of the results. */
 static void with_workspace(const aoe_context *ctx) {
     static const size_t rows[] = {1, 33, 63, 64, N};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests a whole training step with adapters against a step with weights into which the adapters were merged. The losses must
- * agree. By the chain rule, the gradients of an adapter must be dB = scale dW A^T and dA = scale B^T dW, where dW is the
- * gradient of the merged weight. Covers adapters for all and for some linear layers, LayerNorm before and after the blocks,
- * chunks and recomputation. Results must have the same bits for any number of threads.
+ * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is replaced
+ * by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of an adapter must
+ * be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests cover BERT and LLaMA
+ * models, adapters for all and for some linear layers, chunks, and recomputation. The bits of the results must not depend on
+ * the number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -24,7 +25,8 @@ enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 40, MOST = 1 << 16 };
 static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7};
 static const double labels[PAIRS] = {5, 1, 3.5, 0};
 
-/* Returns a BERT, or a LLaMA with grouped heads. */
+/* Returns the configuration of a tiny BERT, or of a tiny LLaMA with grouped heads. targets: bit set of the adapted linear
+ * layers. */
 static aoei_encoder_config config_of(int llama, unsigned targets) {
     aoei_encoder_config c;
     const tiny_model shape = tiny_defaults();
@@ -45,7 +47,7 @@ static aoei_encoder_config config_of(int llama, unsigned targets) {
     return c;
 }
 
-/* Returns the weights of the configuration in an array [slots], which the caller frees with weights_free. */
+/* Returns an array with one tensor per weight slot of the configuration. The caller frees it with weights_free. */
 static aoei_tensor *weights_create(const aoei_encoder_config *c) {
     static float host[MOST];
     const size_t n = aoei_slot_count(c);
@@ -129,7 +131,7 @@ static double relative(const double *got, const double *want, size_t n) {
     return norm > 1e-20 ? sqrt(error / norm) : sqrt(error);
 }
 
-/* Compares the gradients of one adapter with those that follow from the gradient dw of the merged weight. */
+/* Compares the gradients of one adapter with scale dw A^T and scale B^T dw. dw is the gradient of the merged weight. */
 static void check_adapter(const aoei_encoder_config *c, aoei_tensor dw, const aoei_tensor *adapter, const aoei_tensor *grad,
                           double tolerance) {
     const double scale = c->lora.alpha / (double)c->lora.r;
@@ -215,7 +217,7 @@ static void test_threads_and_dropout(void **state) {
     aoei_tensor *w = weights_create(&c);
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
         run r[3];
-        for (size_t i = 0; i < 3; i++) { /* one thread; three threads, with chunks and recomputation; without dropout */
+        for (size_t i = 0; i < 3; i++) { /* 0: one thread; 1: three threads, chunks and recomputation; 2: no dropout */
             const aoei_pair_step_options o = {.pairs = PAIRS,
                                               .tokens = TOKENS,
                                               .longest = LONGEST,

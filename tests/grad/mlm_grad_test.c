@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests masked-language-model steps against a double-precision model, for every CPU tier. Compares the loss, and the gradient
- * of every weight tensor (including the tied token embeddings) along itself and along a random direction. Covers both forms of
- * GELU, logits that are computed in several blocks, bf16, and accumulation over chunks.
+ * Tests masked-language-model steps against a double-precision model, on every instruction set. The loss is compared. For every
+ * weight tensor, including the tied token embeddings, the directional derivative is compared in the direction of the gradient
+ * and in a random direction. The tests cover both forms of GELU, logits that are computed in several blocks, bf16, and
+ * accumulation over chunks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ enum { TEXTS = 6, LONGEST = 19, TOKENS = 60 };
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
 #define STEP             1e-5
-/* Tolerance for bf16: a few dozen roundings to bf16 of 2^-9 each. */
+/* Tolerance for bf16: a few dozen roundings to bf16, each with a relative error of 2^-9. */
 #define BF16_TOLERANCE 0.03
 
 static const size_t lengths[TEXTS] = {1, 19, 8, 12, 14, 6};
@@ -94,7 +95,7 @@ static double gelu(double x, int tanh_form) {
     return x * 0.5 * erfc(-x * sqrt(0.5));
 }
 
-/* h[D] = norm(gelu(W x + b)). */
+/* Computes h[D] = norm(gelu(W x + b)), the transform before the decoder. */
 static void head(const problem *p, const double *x, double *h) {
     const size_t D = p->config.hidden;
     double *const *w = p->reference.weights + aoei_head_slot(&p->config, 0);
@@ -112,7 +113,8 @@ static void head(const problem *p, const double *x, double *h) {
         h[i] = (h[i] - mean) / sqrt(variance + p->config.norm_eps) * w[AOEI_HW_NORM][i] + w[AOEI_HW_NORM_BIAS][i];
 }
 
-/* Returns the sum of the losses of the masked tokens. *correct: number of masked tokens whose target has the largest logit. */
+/* Returns the sum of the losses of the masked tokens. *correct is set to the number of masked tokens whose target has the
+ * largest logit. */
 static double loss(problem *p, size_t *correct) {
     const size_t D = p->config.hidden, V = p->config.vocab;
     const double *words = p->reference.weights[AOEI_W_WORD],
@@ -160,7 +162,7 @@ static double directional_derivative(problem *p, double *w, const double *direct
 static void check_tensor(problem *p, size_t slot, double whole, double share) {
     const aoei_tensor g = p->step.params.grads[slot];
     const size_t n = g.rows * g.cols;
-    if (!n) /* this configuration does not have the weight */
+    if (!n) /* the configuration has no weight in this slot */
         return;
     float *grad = malloc(n * sizeof *grad);
     double *direction = malloc(n * sizeof *direction), norm = 0;
@@ -192,7 +194,7 @@ static void check_tensor(problem *p, size_t slot, double whole, double share) {
     free(grad);
 }
 
-/* Compares a step with the reference. share: factor by which the tolerances of the gradient are multiplied. */
+/* Compares a step with the reference. The tolerances of the gradient are multiplied by `share`. */
 static void check(problem *p, double loss_tolerance, double share) {
     aoei_mlm_sums sums = {0};
     size_t correct;
@@ -221,8 +223,8 @@ static void test_gradients(void **state) {
         }
 }
 
-/* Factor for the tolerance in the test with a large vocabulary, whose logits of 60 masked tokens need two blocks. A SIMD lane
- * adds V / 8 exponentials, and the relative error of this sum is about sqrt(V / 8) roundings of 6e-8, or 8e-6. */
+/* Factor for the tolerance of the test with a large vocabulary of V tokens. A SIMD lane adds V / 8 exponentials. The relative
+ * error of this sum is about sqrt(V / 8) * 6e-8, or 8e-6. */
 #define BLOCKS_SHARE 4
 static void test_blocks(void **state) {
     (void)state;
@@ -253,8 +255,8 @@ static void test_bf16(void **state) {
     }
 }
 
-/* Tests that a step in two chunks gives the same bits as a step in one chunk, that `scale` multiplies the gradients, and that
- * they are unchanged if `scale` is 0. */
+/* Tests a step in two chunks against a step in one chunk. The loss and the gradients must agree within rounding errors. The
+ * gradient of a weight inside a layer must have the same bits. Also tests that a step with `scale` 0 leaves the gradients 0. */
 static void test_chunks(void **state) {
     (void)state;
     problem p;
@@ -281,8 +283,8 @@ static void test_chunks(void **state) {
         difference += ((double)once[i] - (double)twice[i]) * ((double)once[i] - (double)twice[i]);
         norm += (double)once[i] * (double)once[i];
     }
-    /* The head and the embedding both add to the gradient of the token embeddings. With chunks, their additions alternate,
-     * which changes the rounding errors. */
+    /* Both the head and the embedding layer add to the gradient of the token embeddings. With two chunks, additions of the head
+     * and of the embedding layer alternate, which changes the rounding errors. */
     assert_true(norm > 0 && sqrt(difference) <= WHOLE_TOLERANCE * sqrt(norm));
     const aoei_tensor g = p.step.params.grads[aoei_layer_slot(1, AOEI_LW_UP)];
     const size_t at = (size_t)(aoei_f32(g) - aoei_f32(p.step.params.grad));

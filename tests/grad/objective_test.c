@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradients of every objective, of both forms of the angle loss, and of the weighted sum of objectives against
- * fourth-order finite differences in double. Also tests identities that the gradients satisfy, and the values that are defined
- * for zero vectors and at points without a derivative.
+ * Tests the gradients of the pair losses: every objective, both forms of the angle loss, and the weighted sum of objectives.
+ * The gradients are compared with fourth-order finite differences in double. Other tests check identities that the gradients
+ * satisfy, zero vectors, and points without a derivative.
  * tags: numbers threads
  */
 #include <math.h>
@@ -22,7 +22,7 @@ enum { MAX_B = 7, MAX_D = 64, MAX_WORKSPACE = 1 << 18 };
 
 typedef struct problem {
     size_t B, D;
-    double v[2 * MAX_B * MAX_D]; /* [2, B, D] vectors x, then y */
+    double v[2 * MAX_B * MAX_D]; /* [2, B, D] the vectors x of all pairs, then the vectors y */
     double grad[2 * MAX_B * MAX_D];
     double label[MAX_B];
     uint32_t group[2 * MAX_B];
@@ -50,8 +50,8 @@ static double evaluate(problem *p, int with_grad) {
     return r.total;
 }
 
-/* Fills the problem with labels from 0 to 3, some of which are equal, and with texts, some of which occur repeatedly. If B is
- * large enough, every branch of every loss term is executed. */
+/* Fills the problem with random vectors and labels from 0 to 3. Some labels are equal, and some texts occur in several pairs.
+ * If B is large enough, every branch of every loss term is executed. */
 static void fill(problem *p, size_t B, size_t D, uint64_t seed) {
     aoei_rng rng;
     *p = (problem){.B = B, .D = D};
@@ -88,7 +88,7 @@ static void check(problem *p, const char *name) {
     }
     norm = sqrt(norm);
     error = sqrt(error);
-    /* differences of losses of order 10 have a rounding error of about 1e-15 * 10 / h = 5e-11 per component */
+    /* a loss of about 10 has a rounding error of 1e-14, so a difference quotient has an error of 1e-14 / h = 5e-11 */
     if (!(error <= 1e-7 * norm + 1e-9))
         fail_msg("%s, B %zu, D %zu: the gradient has norm %g and error %g", name, p->B, p->D, norm, error);
     if (p->B > 2 && !(norm > 1e-3))
@@ -134,7 +134,7 @@ static void finite_differences(void **state) {
             }
 }
 
-/* Tests that, with equal labels, only in-batch negatives contribute to the loss and its gradient. */
+/* Tests a batch in which all labels are equal. Only the in-batch negatives loss may contribute to the loss and its gradient. */
 static void one_label(void **state) {
     static problem p;
     (void)state;
@@ -149,8 +149,8 @@ static void one_label(void **state) {
     check(&p, "one label");
 }
 
-/* Tests that gradient . vector = 0, because scores depend only on the directions of the vectors. The phase form of the angle
- * loss is an exception: it depends on the common scale of both vectors. */
+/* Tests that the dot product of each vector with its gradient is 0 for every objective, because scores depend only on the
+ * directions of the vectors. */
 static void scale_invariance(void **state) {
     static problem p;
     (void)state;
@@ -170,8 +170,8 @@ static void scale_invariance(void **state) {
     }
 }
 
-/* Tests that exchanging x and y exchanges their gradients. This applies to the symmetric losses: cosine, in-batch negatives,
- * and the phase form of the angle loss. */
+/* Tests that exchanging x and y exchanges their gradients. The cosine loss, the in-batch negatives loss and the phase form of
+ * the angle loss are symmetric. */
 static void symmetry(void **state) {
     static const size_t symmetric[] = {0, 1, 4, 6};
     static problem p, q;
@@ -192,7 +192,8 @@ static void symmetry(void **state) {
     }
 }
 
-/* Tests the phase of a pair with equal vectors: every argument is 0, where the gradient is defined as 0. */
+/* Tests the phase form of the angle loss for a pair with equal vectors. All phase differences are 0, where the gradient is
+ * defined as 0. */
 static void phase_at_zero_argument(void **state) {
     static problem p;
     (void)state;
@@ -211,8 +212,8 @@ static void phase_at_zero_argument(void **state) {
     assert_true(other > 0.0);
 }
 
-/* Tests that a complex component that is zero in one vector has weight 0 and no gradient, and that the other components are
- * exact. */
+/* Tests the phase form of the angle loss if a complex component of one vector is zero. This component must have no gradient in
+ * either vector, and the gradients of the other components must be correct. */
 static void phase_with_zero_components(void **state) {
     static problem p;
     (void)state;
@@ -231,7 +232,7 @@ static void phase_with_zero_components(void **state) {
     }
 }
 
-/* Tests the reference form of the angle loss at re + im = 0, where the gradient of the absolute value is defined as 0. */
+/* Tests the reference form of the angle loss, which is an absolute value, at 0. The gradient is defined as 0 there. */
 static void reference_at_zero(void **state) {
     static problem p;
     static const double values[] = {1, 0, /* x1 */ 1, 0.5, /* y0 */ 1, 1, /* y1 */ 0.25, 1};
@@ -244,8 +245,8 @@ static void reference_at_zero(void **state) {
     assert_true(p.grad[2] != 0.0 && p.grad[6] != 0.0);
 }
 
-/* Tests a pair with a zero vector. The loss must be finite, the scores must give this pair no gradient, and the gradients of
- * the other pairs must not change. */
+/* Tests a pair with a zero vector. The loss must be finite, the gradient of the zero vector must be 0, and all other gradients
+ * must agree with finite differences. */
 static void zero_vectors(void **state) {
     static problem p;
     (void)state;

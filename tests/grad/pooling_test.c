@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the six poolings. The forward pass is compared with double precision (only the result is rounded), and the backward
- * pass with finite differences. Other tests cover ties and NaN in the maximum, texts of one token, several threads, and
- * normalization. The result for bf16 states must be that of the same numbers in float32.
+ * Tests pooling of token states. The forward pass, which must round only its result, is compared with double precision. The
+ * backward pass is compared with finite differences. Other tests cover ties and NaN in the maximum, several threads, and
+ * normalization. States in bf16 must give the result of the same numbers in float32.
  * tags: numbers threads
  */
 #include <math.h>
@@ -24,8 +24,8 @@ typedef struct problem {
     const double *weight; /* [n_texts, D] weights of the loss: sum of weight * out */
 } problem;
 
-/* Computes the pooled vectors out[n_texts, D] in double. `in` is the concatenation of the first states [N, D] and the last
- * states [N, D]. */
+/* Computes the pooled vectors out[n_texts, D] in double. `in` is the concatenation of the states [N, D] before the first layer
+ * and the states [N, D] after the last layer. */
 static void reference(double *out, const double *in, const problem *p) {
     const size_t D = p->D;
     const double *first = in, *last = in + p->batch->n_tokens * D;
@@ -59,8 +59,8 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* Makes the numbers of a column differ by at least 0.01, so that finite differences do not change which token has the
- * maximum. */
+/* Makes the elements of a column differ by at least 0.01. The steps of finite differences then do not change which token has
+ * the maximum. */
 static void spread_out(aoei_tensor t) {
     for (size_t r = 0; r < t.rows; r++)
         for (size_t c = 0; c < t.cols; c++)
@@ -85,7 +85,7 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
     aoei_pool_forward(ctx, out, pooling, both ? first : none, last, &b);
     reference(want, in, &p);
     for (size_t text = 0; text < TEXTS; text++)
-        /* the bound covers half an ulp of the result and the rounding errors of the sums in double */
+        /* the bound is half an ulp of the result and the rounding error of the sums in double */
         for (size_t c = 0; c < D; c++) {
             const double w = want[text * D + c];
             assert_true(fabs((double)aoei_f32(out)[text * out.ld + c] - w) <= 0x1p-24 * fabs(w) + 1e-14);
@@ -96,7 +96,7 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
         test_to_double(grad, dfirst);
     else
         for (size_t i = 0; i < N * D; i++)
-            /* dfirst still contains NaN, because this pooling does not use the first states */
+            /* this pooling does not use the first states, so dfirst still contains NaN */
             assert_true(isnan(aoei_f32(dfirst)[i]));
     test_to_double(grad + N * D, dlast);
     test_gradient(loss, &p, in, grad, 2 * N * D, 1e-7);
@@ -123,7 +123,8 @@ static void test_poolings(void **state) {
     }
 }
 
-/* Tests that the first token with the maximum receives the gradient, and that a NaN in any token makes the result NaN. */
+/* Tests max pooling. If several tokens have the maximum, the first of them receives the gradient. If any token is NaN, the
+ * result is NaN. */
 static void test_ties(void **state) {
     (void)state;
     enum { T = 4, D = 4 };
@@ -150,7 +151,7 @@ static void test_ties(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Runs both directions over states of a type; all results are float32. */
+/* Runs the forward and the backward pass for states of the given type. All results are float32. */
 static void pool(const aoe_context *ctx, aoei_dtype type, aoe_pooling pooling, size_t D, aoei_tensor results[3]) {
     aoei_batch b = test_batch(lengths, TEXTS, 10);
     aoei_tensor first = test_tensor_typed(type, N, D, D + 1, 1, 1), last = test_tensor_typed(type, N, D, D + 2, 1, 2);
@@ -207,7 +208,7 @@ static void test_unit_length(void **state) {
                 want = 0;
             if (r == 2)
                 want = (double)(aoei_f32(original)[r * t.ld + c] * 1e-30f) / 1e-12;
-            /* scaling by 1e30 rounds each element by up to half an ulp */
+            /* multiplying an element by 1e30 rounds it by up to half an ulp */
             assert_true(fabs((double)aoei_f32(t)[r * t.ld + c] - want) <= 0x1p-22 * fabs(want));
         }
         for (size_t c = 33; c < t.ld; c++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradients of whole training steps of the recurrent encoder against finite differences of a double-precision model.
- * Covers steps with pairs (with every pooling), steps with masked tokens, and both norms. Dropout is tested with fixed masks.
- * Each weight tensor is tested along its own gradient and along a random direction.
+ * Tests the gradients of whole training steps of the recurrent encoder (RAN) against finite differences of a double-precision
+ * model. The tests cover pair steps with every pooling, masked-language-model steps, and both normalization layers. Dropout is
+ * tested with fixed masks. For each weight tensor, the directional derivative is compared in the direction of the gradient and
+ * in a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,9 +24,9 @@
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 
-/* Tolerance for gradients. Two layers with their consecutive windows have about 100 consecutive roundings of 6e-8. If the
- * gradient of a tensor is the small difference of large terms, as for key biases, its error is compared with a tenth of the
- * bound for the whole gradient. */
+/* Tolerance for gradients. A step through two layers, whose windows are processed one after another, has about 100 consecutive
+ * roundings of 6e-8. Some gradients, such as those of key biases, are small differences of large terms. The error of such a
+ * gradient is compared with a tenth of the bound for the whole gradient. */
 #define TENSOR_TOLERANCE 1e-5
 #define WHOLE_TOLERANCE  1e-6
 #define LOSS_TOLERANCE   2e-6
@@ -34,14 +35,14 @@ enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 static const size_t lengths[TEXTS] = {1, 9, 5, 4, 15, 3, 13, 6};
 static const double labels[PAIRS] = {5, 1, 3.5, 0};
 
-/* A pair step or a masked-token step, and the reference model in double. */
+/* A pair step or a masked-language-model step, and the reference model in double. */
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config config;
     aoei_encoder_dropout drop;
     aoei_pair_step pair;
     aoei_mlm_step mlm;
-    int masked; /* 1: the masked-token step; 0: the pair step */
+    int masked; /* 1: masked-language-model step; 0: pair step */
     ran_reference reference;
     aoe_objective_options objective;
     aoe_pooling pooling;
@@ -143,7 +144,8 @@ static double directional_derivative(problem *p, double *w, const double *direct
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* Writes a direction of length 1 to direction[n]. which 0: the gradient; which 1: random numbers. */
+/* Writes a direction of length 1 to direction[n]. If `which` is 0, it is the direction of the gradient; if `which` is 1, it is
+ * random. */
 static void choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
@@ -185,7 +187,7 @@ static void check_tensor(problem *p, size_t slot, double whole, const char *what
     free(grad);
 }
 
-/* Runs the step and returns its loss; the gradient is in the parameters. */
+/* Runs the step, which stores the gradient in the parameters, and returns its loss. */
 static double step(problem *p, int with_dropout) {
     const aoei_encoder_dropout *drop = with_dropout ? &p->drop : NULL;
     aoei_tensor_zero(p->ctx, params_of(p)->grad);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests the operations of the recurrent encoder other than matrix products against double precision: swish with RoPE, gated
- * linear units whose output is added to a residual with dropout, and the LayerNorm of langml. The backward pass is compared
- * with finite differences. Covers column views, bf16, and any number of threads. Attention by spans must give the same bits as
- * attention by batches, and must add to the stored gradients.
+ * Tests the element-wise operations of the recurrent encoder (RAN). These are:
+ * - swish followed by RoPE
+ * - a gated linear unit whose output is added to x, optionally after swish and dropout of x
+ * - the LayerNorm variant of langml
+ * The forward passes are compared with double precision, and the backward passes with finite differences, in float32 and bf16.
+ * Attention by spans is compared with attention by batches.
  * tags: numbers threads
  */
 #include <math.h>
@@ -24,7 +26,7 @@ enum { ROWS = 9, DIM = 6, HEADS = 3, WIDTH = HEADS * DIM, TOTAL = 3 * ROWS * WID
 static const uint32_t positions[ROWS] = {0, 1, 2, 3, 0, 1, 5, 7, 2};
 static const size_t lengths[] = {2, 1, 6};
 
-/* A function of concatenated inputs, and the weights of the loss sum(weight * y). */
+/* A function `run` of concatenated inputs. The loss is sum(weight * y). */
 typedef struct problem {
     void (*run)(double *y, const double *in, const struct problem *p);
     double weight[ROWS * WIDTH];
@@ -56,7 +58,8 @@ static void swish_reference(double *y, const double *in, const problem *p) {
     }
 }
 
-/* Computes y = x + gated linear unit. `in` is the concatenation of gated [ROWS, 2 WIDTH] and x. */
+/* Computes y = x + GLU(gated), with dropout(swish(x)) instead of x if `option` is 1. `in` is the concatenation of gated [ROWS,
+ * 2 WIDTH] and x [ROWS, WIDTH]. */
 static void sum_reference(double *y, const double *in, const problem *p) {
     const double *x = in + 2 * ROWS * WIDTH;
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
@@ -114,7 +117,7 @@ static void check_swish(const aoe_context *ctx, aoei_dtype type, int rotated) {
     test_tensor_free(table);
 }
 
-/* Writes the dropout factors to kept[ROWS * WIDTH]: 0 or 1 / (1 - p), by the definition of the generator. */
+/* Writes the dropout factors 0 or 1 / (1 - p) to kept[ROWS * WIDTH]. They are computed directly with the Philox generator. */
 static void masks(double *kept, const aoei_batch *b, const aoei_dropout *drop) {
     for (size_t text = 0; text < b->n_texts; text++)
         for (size_t r = b->offsets[text]; r < b->offsets[text + 1]; r++)
@@ -180,7 +183,7 @@ static void check_norm(const aoe_context *ctx, aoei_dtype type, double eps) {
     test_to_double(grad + ROWS * WIDTH, dgamma);
     test_to_double(grad + (ROWS + 1) * WIDTH, dbeta);
     test_gradient(loss, &p, in, grad, (ROWS + 2) * WIDTH, TEST_GRAD_TOLERANCE);
-    aoei_langml_layernorm_backward(ctx, only, none, none, dy, x, stats, gamma); /* each output alone */
+    aoei_langml_layernorm_backward(ctx, only, none, none, dy, x, stats, gamma); /* only dx is requested */
     test_same_bits(only, dx);
     const aoei_tensor all[] = {x, gamma, beta, dy, y, stats, dx, only, dgamma, dbeta};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -201,8 +204,8 @@ static void test_values(void **state) {
     test_each_tier(on_tier);
 }
 
-/* Tests attention with the texts of a batch as spans. The queries are processed in two parts. The forward pass must give the
- * same bits, and the backward pass must add to dk and dv. */
+/* Tests attention by spans against attention by batches. Each text is divided into two spans of queries. The forward pass must
+ * give the same bits. The backward pass must add to the stored values of dk and dv. */
 static void test_spans(void **state) {
     (void)state;
     static const size_t texts[] = {5, 70, 3};
@@ -231,7 +234,7 @@ static void test_spans(void **state) {
         aoei_tensor_zero(ctx, whole);
         aoei_attention_backward(ctx, aoei_tensor_cols(whole, 0, H), aoei_tensor_cols(whole, H, H),
                                 aoei_tensor_cols(whole, 2 * H, H), dout, q, k, v, &b, &a, scratch);
-        /* the gradients of the second part of the queries are added to those of the first */
+        /* the second call adds its dk and dv to the dk and dv of the first call */
         for (int half = 0; half < 2; half++) {
             aoei_attention_span part[3] = {spans[half], spans[2 + half], spans[4 + half]};
             aoei_attention_spans_backward(ctx, aoei_tensor_cols(grad, 0, H), aoei_tensor_cols(grad, H, H),

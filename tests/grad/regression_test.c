@@ -27,7 +27,7 @@ typedef struct problem {
     double v[MAX_CELLS], grad[MAX_CELLS]; /* [2 B, D] */
 } problem;
 
-static problem p; /* problem of the current test */
+static problem p;
 static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
 
 static double evaluate(const double *v, double *grad, aoe_objective_result *r) {
@@ -90,8 +90,8 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Tests that float vectors give exactly the same loss as the same numbers stored as double, that the gradient is rounded once,
- * and that the result is bitwise independent of the number of threads. */
+/* Tests that float vectors give exactly the same loss as equal double vectors, and the gradient of double vectors, rounded
+ * once. The results must be bitwise independent of the number of threads. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[2][MAX_CELLS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests rotary position embeddings (RoPE). The angles of every scaling are compared with the formulas in double, and rotated
- * columns in both types with the expected values. The inverse rotation must restore the input. Results must have the same bits
- * for any number of threads, and for a text alone and in a batch.
+ * Tests rotary position embeddings (RoPE). The angles of every scaling are compared with the formulas in double. Rotated
+ * columns in float32 and bf16 are compared with the expected values, and the inverse rotation must restore the input. The bits
+ * of the results for a text must depend neither on the number of threads nor on the other texts of the batch.
  * tags: numbers threads
  */
 #include <math.h>
@@ -23,7 +23,8 @@ static const aoei_rope linear = {.theta = 100, .scaling = AOEI_ROPE_LINEAR, .fac
 static const aoei_rope dynamic = {.theta = 100, .scaling = AOEI_ROPE_DYNAMIC, .factor = 3, .positions = 16};
 static const aoei_rope llama3 = {.theta = 100, .scaling = AOEI_ROPE_LLAMA3, .factor = 3, .low = 1, .high = 4, .positions = 16};
 
-/* Returns the angle in radians by which pair i rotates from one token to the next in a text of T tokens. */
+/* Returns the angle in radians by which the rotation of component pair i increases from one token to the next, in a text of T
+ * tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t T) {
     const double f = pow(r->theta, -2.0 * (double)i / D), old = (double)r->positions, wavelength = 2 * acos(-1) / f;
     if (r->scaling == AOEI_ROPE_LINEAR)
@@ -64,8 +65,8 @@ static void test_scalings(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests heads in the middle of a matrix: their columns rotate, the other columns stay unchanged, and the inverse rotation
- * restores the input. */
+/* Tests the rotation of heads that are columns in the middle of a matrix. The columns of the heads must be rotated, and all
+ * other columns must stay unchanged. The inverse rotation must restore the input. */
 static void check_rotation(const aoe_context *ctx, aoei_dtype type) {
     aoei_batch b = test_batch(lengths, TEXTS, 10);
     const size_t N = b.n_tokens, cols = LEFT + HEADS * D + 2;

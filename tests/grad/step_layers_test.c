@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the layers of a training step that follow the pooling: the dense layer of the model, the projection layer of a method,
- * and the weights of a classifier. The encoder is a table of token embeddings. The test computes the whole step in double and
- * compares the gradient of every parameter with finite differences of this computation. The gradients of two batches must add
- * up, and chunks and threads must not change the result.
+ * Tests the layers that follow the pooling in a training step: the dense layer of the model, the projection layer of the
+ * training method, and the weights of a classifier. The encoder consists only of token embeddings. The test computes the whole
+ * step in double and compares the gradient of every parameter with finite differences of this computation. A second call must
+ * add its gradient to the gradient of the first call. The bits of the gradient must not depend on chunks and threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -25,7 +25,7 @@ typedef struct problem {
     aoe_context *ctx;
     size_t n;                                        /* number of parameters */
     size_t word, dense, dense_bias, head, head_bias; /* index in x of the first parameter of each weight */
-    size_t dims, compared; /* number of components of the model's vectors, and of the vectors that the method compares */
+    size_t dims, compared; /* `dims`: components of the model's vectors; `compared`: components of the vectors in the loss */
     double x[CELLS], grad[CELLS];
 } problem;
 
@@ -48,7 +48,7 @@ static void layer(double *y, const double *x, const double *w, const double *b, 
     }
 }
 
-/* Computes the vectors that the method compares: the outputs of the last layer for all texts. */
+/* Computes the vectors that the training method compares, for all texts. They are the outputs of the last layer. */
 static void vectors_of(const problem *p, const double *x, double v[TEXTS][MOST_DIMS]) {
     for (size_t u = 0; u < TEXTS; u++) {
         int32_t ids[MOST_TOKENS];
@@ -104,7 +104,7 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* Fills a weight with random values, which are stored as floats in the step and as doubles from x[at] on. Returns the index
+/* Fills the weight of a slot with random values, which are also stored as doubles in x, starting at x[at]. Returns the index
  * after the last value. */
 static size_t fill(problem *p, size_t slot, size_t at) {
     const aoei_tensor w = p->step.params.values[slot];
@@ -158,7 +158,7 @@ static void tear_down(problem *p) {
     aoe_context_destroy(p->ctx);
 }
 
-/* Computes the batch, adds scale * gradient to the stored gradient, and returns the loss. */
+/* Runs the step on the batch, adds scale * gradient to the stored gradient, and returns the loss. */
 static double run(problem *p, double scale) {
     aoe_objective_options o;
     aoe_objective_result r;
@@ -214,7 +214,7 @@ static void gradients(void **state) {
             fail_msg("case %zu: the loss is %g, expected %g", i, got, want);
         read_gradient(&p, p.grad);
         test_gradient(loss, &p, p.x, p.grad, p.n, 2e-5);
-        run(&p, 0.5); /* adds half of the gradient to the stored one, which becomes 1.5 times the gradient */
+        run(&p, 0.5); /* adds half of the gradient to the stored gradient */
         double twice[CELLS];
         read_gradient(&p, twice);
         for (size_t k = 0; k < p.n; k++)
