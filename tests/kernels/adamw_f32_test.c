@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the AdamW kernel of every CPU tier. Values are compared with double precision, results must be bit-identical in all
- * tiers for all lengths and alignments, and special values are covered.
+ * Tests the AdamW kernel of every instruction set. Values are compared with double precision. For all lengths, alignments and
+ * special values, the results of all instruction sets must be bit-identical.
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const aoei_adamw_f32 options = {.lr_decay = 1e-3f,
                                        .one_minus_beta1 = 0.1f,
                                        .one_minus_beta2 = 0.001f};
 
-/* the four arrays of a step: w, grad, m and v */
+/* s: the arrays w, grad, m and v of an AdamW step, in this order */
 typedef struct state {
     test_span s[ARRAYS];
 } parameters;
@@ -31,7 +31,7 @@ static parameters state_create(size_t n, size_t slack, int special) {
     for (unsigned a = 0; a < ARRAYS; a++)
         x.s[a] = test_span_normal(n, slack, 1, a);
     for (size_t i = 0; i < n; i++) {
-        x.s[3].data[i] *= x.s[3].data[i]; /* the second moment v must not be negative */
+        x.s[3].data[i] *= x.s[3].data[i]; /* makes the second moment v non-negative */
         if (special)
             x.s[i % 3].data[i] = test_specials[(i * 7 + n) % test_n_specials];
     }

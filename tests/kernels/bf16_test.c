@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests the bf16 row operations in every tier. The expected result is that of the float32 operation of the same tier on the
- * operands converted to float32; a result that is stored as bf16 is rounded once. Results are compared bit for bit. Other tests
- * compare the float32 operations with double precision. Rounding itself is compared with base/bf16.h for all values of the
- * upper 16 bits of a float32.
+ * Tests the bf16 row operations of every instruction set. The expected result is computed with the float32 operation of the
+ * same instruction set, on the operands converted to float32. If the bf16 operation stores its result as bf16, the expected
+ * result is rounded once. Results are compared bit for bit. The conversion from float32 to bf16 is compared with base/bf16.h
+ * for all values of the upper 16 bits of a float32. (Other files compare the float32 operations with double precision.)
  *
- * An array ends at an inaccessible page, so that reading or writing after its end fails. There are canaries (NaN) before the
- * array, and its elements are canaries at first.
+ * An array ends at an inaccessible page, so that reading or writing after its end fails. The elements before the array are
+ * canaries (NaN), which must not change. The elements of the array are initially canaries also.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 enum { LONGEST = 2 * 64 + 1, FRONT = 32 };
 #define CANARY ((aoei_bf16)0x7fca)
 
-/* An array of n bf16 elements that ends at an inaccessible page; initially canaries. */
+/* An array of n bf16 elements that ends at an inaccessible page. The elements are initially canaries. */
 typedef struct bf16_array {
     aoei_bf16 *data; /* [n] */
     size_t n, bytes;
-    unsigned char *block; /* owned mapping */
+    unsigned char *block; /* memory mapping, owned */
 } bf16_array;
 
 static bf16_array bf16_array_create(size_t n) {
@@ -40,7 +40,7 @@ static bf16_array bf16_array_create(size_t n) {
     return h;
 }
 
-/* Returns the span's values rounded to bf16, and replaces the span's values by the rounded ones. */
+/* Returns the values of s rounded to bf16. Also rounds the values in s itself. */
 static bf16_array bf16_array_of(test_span *s) {
     bf16_array h = bf16_array_create(s->n);
     for (size_t i = 0; i < s->n; i++) {
@@ -92,7 +92,7 @@ static void conversions(const aoei_kernels *k) {
     }
 }
 
-/* Tests rounding of all values of the upper 16 bits, combined with lower 16 bits at and around ties. */
+/* Tests rounding of all values of the upper 16 bits of a float32. The lower 16 bits are at and around the tie 0x8000. */
 static void all_roundings(const aoei_kernels *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     enum { N = 256 * 6 };
@@ -124,7 +124,7 @@ static void all_conversions(const aoei_kernels *k) {
     kernel_compared(0, 0);
 }
 
-/* Tests all int8 values at all lengths, with the smallest and largest exponents of the scales. */
+/* Tests the conversion of int8 rows for all int8 values, all lengths, and scales with the smallest and largest exponents. */
 static void int8_rows(const aoei_kernels *k) {
     static const float scale[] = {1, 0, 0.0123456789f, 0x1p-126f, 0x1.8p120f};
     int8_t x[LONGEST + 256];
@@ -159,7 +159,7 @@ typedef struct pair_of_ops {
     void (*f32)(float *, const float *, size_t);
 } pair_of_ops;
 
-/* Tests every bf16 value. */
+/* Tests an operation with every bf16 value as input. */
 static void check_all_arguments(pair_of_ops o) {
     static aoei_bf16 x[65536];
     static float y[65536];
@@ -241,7 +241,7 @@ static void test_dropout(void **state) {
     kernel_each_tier("dropout_to_bf16", dropout);
 }
 
-/* ---- norms and sums over rows [rows, cols] with and without padding between rows */
+/* ---- LayerNorm and RMSNorm of rows [rows, cols], with and without padding between rows */
 
 typedef struct rows_trial {
     size_t rows, cols, ld;
@@ -277,7 +277,7 @@ static void each_rows(const aoei_kernels *k, void (*fn)(const aoei_kernels *k, r
     rows_trial t = rows_create(3, 768, 5000);
     fn(k, &t);
     rows_free(&t);
-    for (size_t i = 0; i < test_n_specials; i++) { /* one special value in the middle row */
+    for (size_t i = 0; i < test_n_specials; i++) { /* the middle row contains one special value */
         t = rows_create(3, 33 + i, (unsigned)(6000 + i));
         t.x.data[t.ld + i] = test_specials[i];
         bf16_array_free(&t.hx);
@@ -292,7 +292,7 @@ static void check_rows_rounded(const rows_trial *t, const bf16_array *got, const
         check_rounded(got->data + r * t->ld, want->data + r * t->ld, t->cols);
 }
 
-/* Asserts that nothing is written between rows. */
+/* Asserts that the padding between rows is unchanged. */
 static void check_gaps(const rows_trial *t, const bf16_array *y, const test_span *dx) {
     for (size_t r = 0; r + 1 < t->rows; r++)
         for (size_t i = t->cols; i < t->ld; i++) {

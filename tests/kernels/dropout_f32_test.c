@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the dropout kernels of every CPU tier. Covers the mask layout of docs/numerics.md with the example given there, and
- * special values. Results must be bit-identical in all tiers for all lengths and alignments, also with a residual and if the
- * output is in the memory of an input.
+ * Tests the dropout kernels of every instruction set. One test checks the mask layout with the example in docs/numerics.md. The
+ * results must be bit-identical on all instruction sets for all lengths and alignments, with and without a residual. The output
+ * may be in the memory of an input.
  */
 #include <math.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void known_answer(const aoei_kernels *k) {
         assert_true(y[i] == (kept[i] == '1' ? 2.0f : 0.0f));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         aoei_dropout_row d = example;
-        d.threshold = words[i].word; /* the element is kept because word >= threshold */
+        d.threshold = words[i].word; /* dropout keeps an element if word >= threshold */
         k->dropout_f32(y, ones, NULL, &d, 701);
         assert_true(y[words[i].column] == 2.0f);
         d.threshold++;
@@ -94,8 +94,7 @@ static void test_all_tiers_agree(void **state) {
     kernel_each_tier("dropout_f32", all_tiers_agree);
 }
 
-/* Tests that a dropped NaN or infinity becomes 0. Multiplying it by 0 would give NaN, so the kernel must select elements
- * instead. */
+/* Tests that a dropped NaN or infinity becomes 0. A kernel that multiplies dropped elements by 0 would return NaN for them. */
 static void dropped_specials(const aoei_kernels *k) {
     aoei_dropout_row d = example;
     d.threshold = 0xffffffffu;

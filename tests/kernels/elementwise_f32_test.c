@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests addition and multiplication in every CPU tier. Results must be exact for all lengths from 0 to two vectors and one
- * element, for unaligned operands, if the output is in the memory of an input, and for special values.
+ * Tests element-wise addition and multiplication on every instruction set. Each result must be the exact result, rounded once.
+ * The tests cover all lengths from 0 to two vectors and one element, unaligned operands, outputs in the memory of an input, and
+ * special values.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 enum { LONGEST = 2 * 16 + 1 };
 
-/* Tests `op`, which is multiplication if `product` is set and addition otherwise. */
+/* Tests the operation `op`. If `product` is 1, it is multiplication, otherwise addition. */
 static void check(aoei_add_f32_fn *op, int product) {
     for (size_t n = 0; n <= LONGEST; n++)
         for (size_t slack = 0; slack < 3; slack++) {

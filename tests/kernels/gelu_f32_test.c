@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU and its gradient in every CPU tier against the C library's erfc in double. Covers lengths and alignments, special
- * values, and a dense sweep that checks the accuracy stated in docs/numerics.md. The relative error of a value is at most
- * TOLERANCE eps for x >= 0, and at most (TOLERANCE + |x|) eps for x < 0. For negative x, the exponential and the polynomial of
- * the tail lose a few eps, and the condition number of the tail grows with |x|.
+ * Tests GELU and its gradient on every instruction set against erfc of the C library in double. The tests cover lengths,
+ * alignments and special values. A sweep over many floats checks the accuracy stated in docs/numerics.md. The relative error of
+ * a value is at most `tolerance` eps for x >= 0, and at most (tolerance + |x|) eps for x < 0, where `tolerance` is the number
+ * in kernels.def. For negative x, the condition number of the normal distribution grows with |x|.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009 };
 
-#define SUBNORMALS 0x1p-145 /* absolute tolerance for results that are subnormal */
+#define SUBNORMALS 0x1p-145 /* absolute tolerance for subnormal results */
 
 static double normal_distribution(double x) {
     return 0.5 * erfc(-x * sqrt(0.5));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU with the tanh approximation and its gradient in every tier against the C library in double: lengths, alignments,
- * special values and a sweep over floats of all magnitudes.
+ * Tests GELU with the tanh approximation and its gradient on every instruction set against the C library in double. The tests
+ * cover lengths, alignments, special values and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of z. Its relative error is that of e^-z. Each of the four roundings in the
- * computation of z (square, coefficient, sum, product) contributes half an eps |z|; TOLERANCE covers the remaining errors.
- * Every term of the gradient has the same bound. If e^-z overflows in float32, the function is 0.
+ * The value is x times the logistic function of z, so its relative error is about that of e^-z. The computation of z has four
+ * roundings (square, coefficient, sum, product), and each contributes half an eps |z|. The tolerance in kernels.def covers all
+ * other errors. The terms of the gradient have the bound of the value. If e^-z overflows in float32, the value is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009, SWEEP_BLOCK = 64 };
 
-/* Returns z with 0.5 (1 + tanh(z / 2)) = 1 / (1 + e^-z). */
+/* Returns the z for which the value of GELU is x / (1 + e^-z). */
 static double argument(double x) {
     return 2 * sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x);
 }
@@ -63,7 +63,7 @@ static void lengths(const aoei_kernels *k) {
         }
 }
 
-/* Tests every SWEEP_STEP-th float with |x| < 20 in blocks. */
+/* Tests every SWEEP_STEP-th float with |x| < 20, in blocks of SWEEP_BLOCK floats. */
 static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, const float *x, size_t n)) {
     float x[SWEEP_BLOCK];
     size_t n = 0;
@@ -101,8 +101,8 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* Tests large |x|. The value must be x or 0, and the derivative 1 or 0. For an infinite x with value 0, the result is NaN,
- * because infinity is multiplied by 0. */
+/* Tests large |x|. The value must be x for x > 0 and 0 for x < 0, and the derivative 1 or 0. For x = -INFINITY, the result is
+ * NaN, because infinity is multiplied by 0. */
 static void limits(const aoei_kernels *k) {
     const float x[] = {20.0f, -20.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Tests the bf16 matrix product of tier amx with emulated tiles (emulated_gemm.h). Every element is compared bit for bit with a
- * second implementation, which adds products in the order of the tile instruction: in blocks of 32 values of k. The sums of
- * this implementation are compared with the exact sum in double. The error may be at most (K + 4) u (sum |a||b| + |c|) times
- * the tolerance of kernels.def. The whole output buffer is compared, so that a store outside C is detected. Inputs end at an
- * inaccessible page, so that a load after their end fails. On a CPU with AMX, the real instructions are also compared with the
- * exact sum; gemm_bf16_test.c contains the remaining tests of the real instructions.
+ * Tests the bf16 matmul for AMX with emulated tile instructions (emulated_gemm.h), so it runs on CPUs without AMX. Every
+ * element of the product is compared bit for bit with a second implementation. This implementation adds products in the order
+ * of the tile instruction, in blocks of 32 values of k. Its sums are compared with the exact sums in double. The error may be
+ * at most (K + 4) u (sum |a||b| + |c|) times the tolerance in kernels.def.
+ *
+ * The whole output buffer is compared, so that a store outside C is detected. Inputs end at an inaccessible page, so that a
+ * load after their end fails. On a CPU with AMX, one test compares the results of the real instructions with the exact sums.
+ * gemm_bf16_test.c contains all other tests of the real instructions.
  */
 #include <float.h>
 #include <math.h>
@@ -23,7 +25,6 @@
 
 typedef enum layout { LAYOUT_ROWS, LAYOUT_COLUMNS, LAYOUT_BOTH_STRIDED, LAYOUT_COUNT } layout;
 
-/* Format of B. */
 typedef enum b_format { B_PLAIN, B_PACKED, B_PACKED_FROM_F32, B_FORMATS } b_format;
 
 typedef struct product {
@@ -32,12 +33,12 @@ typedef struct product {
     b_format b_format;
     aoei_dtype c_type;
     int accumulate, bias, scale, pre, gate, residual;
-    int in_place; /* 1: C is also the gate or, without a gate, the residual */
+    int in_place; /* 1: the gate is in the memory of C or, without a gate, the residual is */
     aoei_activation activation;
 } product;
 
-/* A matrix of values that bf16 represents, stored both as bf16 and as float32. Each array ends at an inaccessible page, and
- * there is NaN between its elements. */
+/* A matrix whose values are exact in bf16. It is stored as bf16 and as float32. Each of the two arrays ends at an inaccessible
+ * page. The memory between the elements of the matrix contains NaN. */
 typedef struct operand {
     test_span bf16_span, f32_span;
     aoei_bf16 *bf16;
@@ -45,11 +46,11 @@ typedef struct operand {
     size_t row, col; /* strides in elements */
 } operand;
 
-/* A matrix inside a buffer of canaries. */
+/* A matrix inside a larger buffer. All other bytes of the buffer are canaries. */
 typedef struct output {
     unsigned char *buffer; /* owned */
     size_t bytes;
-    unsigned char *data; /* address inside buffer */
+    unsigned char *data; /* first element of the matrix, inside `buffer` */
     size_t row;          /* row stride in elements */
 } output;
 
@@ -132,7 +133,7 @@ static float flushed(float x) {
     return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
 }
 
-/* Returns element (m, n) in the accumulation order of the tile instruction. */
+/* Returns element (m, n) of the product, added to `start` in the accumulation order of the tile instruction. */
 static float tile_sum(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start) {
     float sum = start;
     for (size_t k = 0; k < K; k += 32) {
@@ -144,7 +145,7 @@ static float tile_sum(const operand *a, const operand *b, size_t m, size_t n, si
     return sum;
 }
 
-/* Compares `sum` with the exact sum. */
+/* Compares `sum`, which is element (m, n) of the product added to `start`, with the exact sum. */
 static void check_sum(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start, float sum) {
     double exact = (double)start, size = fabs((double)start);
     for (size_t k = 0; k < K; k++) {
@@ -152,7 +153,7 @@ static void check_sum(const operand *a, const operand *b, size_t m, size_t n, si
         exact += v;
         size += fabs(v);
     }
-    /* a sum may be flushed to zero in every step, which loses at most FLT_MIN each time */
+    /* each step may flush a subnormal sum to zero, which changes the sum by less than FLT_MIN */
     const double bound = kernel_tolerance("gemm_bf16") * ((double)K + 4) * (KERNEL_ROUNDOFF * size + (double)FLT_MIN);
     kernel_check_value(sum, exact, bound, "sum", m, n);
 }
@@ -172,7 +173,7 @@ typedef struct trial {
 static void choose_b(trial *t) {
     const product *p = t->p;
     const size_t bytes = emulated_gemm_bf16_packed_size(p->K, p->N);
-    /* 64-byte aligned as kernels.h requires, but not at the start of a page */
+    /* kernels.h requires 64-byte alignment; the address is not the start of a page */
     t->packed = test_span_create(bytes / sizeof(float), 16);
     if (p->b_format == B_PLAIN) {
         t->g.b = t->b.bf16;
@@ -272,7 +273,8 @@ static void check_buffer(const output *got, const output *want, aoei_dtype type,
     fail_msg("%s: element %td (row %td, column %td of %zu) differs", what, at, at / row, at % row, cols);
 }
 
-/* Compares the product with the expected sums after the epilogue. Returns the emulation's counts. */
+/* Compares the product with the expected sums, to which the epilogue was applied. Returns how many instructions were
+ * emulated. */
 static amx_counts check_product(aoei_rng *r, const product *p) {
     trial t;
     create_trial(&t, r, p);
@@ -297,7 +299,7 @@ static int coin(aoei_rng *r) {
     return (int)aoei_rng_below(r, 2);
 }
 
-/* Returns random layouts and a valid combination of options. */
+/* Returns a product with random layouts and a random valid combination of options. */
 static product random_product(aoei_rng *r, size_t M, size_t N, size_t K) {
     product p = {.M = M,
                  .N = N,
@@ -319,7 +321,7 @@ static product random_product(aoei_rng *r, size_t M, size_t N, size_t K) {
     return p;
 }
 
-/* Returns 1 if the CPU can run the emulated tier; otherwise prints a message. */
+/* Returns 1 if the CPU can run the emulated kernel. Otherwise prints a message and returns 0. */
 static int can_emulate(void) {
     aoei_tier tier = AOEI_TIER_C;
     assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
@@ -335,8 +337,8 @@ typedef struct tile_words {
     uint16_t data[16][32];
 } tile_words;
 
-/* Returns one element of one dot instruction on whole tiles: element [m][n] of the sums, from row m of a and the pairs of
- * column n of b. */
+/* Returns element [m][n] of the result of one dot instruction on whole tiles. It is the dot product of row m of a and column n
+ * of b, added to `start`. */
 static float one_dot(const tile_words *a, const tile_words *b, float start, size_t m, size_t n) {
     static const tile_shapes shapes = {.palette = 1, .row_bytes = {64, 64, 64}, .rows = {16, 16, 16}};
     float sums[16][16] = {{0}};
@@ -355,7 +357,7 @@ static float one_dot(const tile_words *a, const tile_words *b, float start, size
     return sums[m][n];
 }
 
-/* Returns a0 b0 + a1 b1 + ... in row 3 and column 5, with k starting at 0. */
+/* Returns start + a[0] b[0] + ... + a[n - 1] b[n - 1], computed by a dot instruction in row 3 and column 5 of the tiles. */
 static float dot_of(const float *a, const float *b, size_t n, float start) {
     static tile_words left, right;
     memset(&left, 0, sizeof left);
@@ -371,12 +373,12 @@ static void test_instruction(void **state) {
     (void)state;
     const float one[] = {1, 1, 1, 1}, tiny[] = {0x1p-130f}, small[] = {0x1p-70f}, big[] = {0x1p127f, 0x1p127f};
     assert_true(dot_of((const float[]){3, 5}, (const float[]){7, -2}, 2, 0.5f) == 11.5f);
-    /* Even and odd k have separate sums: 2^24 and the following 1 are added only after both sums are complete. */
+    /* The products of even k and of odd k are added in separate sums. The total of both sums is computed last. */
     assert_true(dot_of((const float[]){0x1p24f, 1, 1, 1}, one, 4, 0) == 0x1p24f + 2);
     assert_true(dot_of((const float[]){0x1p24f, 1, -0x1p24f, 1}, one, 4, 0) == 2);
-    /* The sums start at 0, not at the accumulator. */
+    /* Both sums start at 0. The accumulator is added to their total. */
     assert_true(dot_of((const float[]){1, 1}, one, 2, 0x1p24f) == 0x1p24f + 2);
-    /* Subnormals are zero in an operand, a product, the accumulator and the result. */
+    /* A subnormal operand, product, accumulator or result is replaced by zero. */
     assert_true(dot_of(tiny, (const float[]){0x1p20f}, 1, 0) == 0);
     assert_true(dot_of(small, small, 1, 0) == 0);
     assert_true(dot_of(one, (const float[]){0}, 1, 0x1p-130f) == 0);
@@ -394,7 +396,8 @@ static void check_random(aoei_rng *r, size_t M, size_t N, size_t K) {
     check_product(r, &p);
 }
 
-/* Tests sizes around the limits of blocks (32 rows and columns), chunks (384 values of k) and M-blocks (512 rows). */
+/* Tests sizes around the sizes of the kernel's parts: blocks of 32 rows and columns, chunks of 384 values of k, and M-blocks of
+ * 512 rows. */
 static void test_shapes(void **state) {
     (void)state;
     if (!can_emulate())
@@ -412,7 +415,7 @@ static void test_shapes(void **state) {
         check_random(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
 }
 
-/* Tests every memory layout of both operands, every format of B, and full and partial tiles. */
+/* Tests every memory layout of both operands and every format of B. The sizes give full and partial tiles. */
 static void test_options(void **state) {
     (void)state;
     if (!can_emulate())
@@ -427,8 +430,8 @@ static void test_options(void **state) {
     }
 }
 
-/* Tests sums over several chunks of K, for one block of C and for many blocks. Also tests K larger than the part of A that the
- * kernel processes at a time, in every way in which the kernel handles it. */
+/* Tests large K, for which the kernel adds several chunks of K and processes A in several parts. C has one block or many
+ * blocks. */
 static void test_long_sums(void **state) {
     (void)state;
     if (!can_emulate())
@@ -459,7 +462,8 @@ static void test_long_sums(void **state) {
     }
 }
 
-/* Rows [m0, m1), columns [n0, n1) and K [k0, k1) of x w^T in one call with a float32 C. n0 and k0 are multiples of 32. */
+/* The part of the product x w^T that one call computes: rows [m0, m1), columns [n0, n1) and the values [k0, k1) of k. n0 and k0
+ * are multiples of 32. */
 typedef struct part {
     size_t m0, m1, n0, n1, k0, k1;
     int accumulate;
@@ -485,8 +489,8 @@ static void multiply_part(const operand *x, const operand *w, const void *packed
     emulate(&g, emulated_gemm_bf16_packed_size(g.K, g.N), &counts);
 }
 
-/* Tests that a product that is computed in several calls has the same bits as in one call. The calls compute parts of the rows,
- * parts of the columns, or two parts of K that meet at a multiple of 32. */
+/* Tests that several calls for parts of a product give the same bits as one call. Each call computes some of the rows, some of
+ * the columns, or one of two parts of K. The second part of K starts at a multiple of 32. */
 static void test_pieces(void **state) {
     (void)state;
     if (!can_emulate())
@@ -524,8 +528,8 @@ static void test_pieces(void **state) {
     free_operand(&w);
 }
 
-/* Tests the packed format. Each panel must be at its own address, so that the first columns can be packed alone. Both types and
- * all layouts of B must give the same packed bytes. */
+/* Tests the packed format. The address of a panel must not depend on later panels, so that the first columns can be packed in a
+ * call of their own. Both data types and all layouts of B must give the same packed bytes. */
 static void test_packed_format(void **state) {
     (void)state;
     if (!can_emulate())
@@ -559,7 +563,7 @@ static void test_packed_format(void **state) {
     }
 }
 
-/* Tests that all float32 values are rounded as base/bf16.h specifies. */
+/* Tests that packing rounds random and special float32 values as aoei_bf16_from_f32 does. */
 static void test_packed_rounding(void **state) {
     (void)state;
     if (!can_emulate())
@@ -587,8 +591,8 @@ static void test_packed_rounding(void **state) {
     free(packed);
 }
 
-/* Tests that a NaN or an infinity in an operand affects only its own row or column of C, and that a NaN in C has an effect only
- * if the product is added to C. */
+/* Tests that a NaN in a row of A affects only this row of C, and that an infinity in a column of B affects only this column.
+ * The initial values of C are NaN, which must have no effect, because the product is not added to C. */
 static void test_specials_stay(void **state) {
     (void)state;
     if (!can_emulate())
@@ -612,8 +616,8 @@ static void test_specials_stay(void **state) {
     free_operand(&w);
 }
 
-/* Tests products without rows or columns, which write nothing, and products with K = 0, whose result is zero or the stored
- * value. */
+/* Tests empty products. A product without rows or columns must write nothing. A product with K = 0 must keep the stored value
+ * if `accumulate` is set, and store the bias otherwise. */
 static void test_empty(void **state) {
     (void)state;
     if (!can_emulate())
@@ -638,9 +642,9 @@ static void test_empty(void **state) {
 
 /* ---- instruction counts */
 
-/* Checks the operation counts of an M x N x K product, where all sizes are multiples of 32 and M is at most an M-block. There
- * must be one load per dot instruction. For each block and chunk, there must be one store, and one load of the stored sums
- * (except in the first chunk, which zeroes the accumulators instead). */
+/* Checks the instruction counts of an M x N x K product. All sizes must be multiples of 32, and M at most 512. The kernel must
+ * load one tile per dot instruction. For each tile of C and each chunk of K, it must store the sums once. For each chunk except
+ * the first, it must load the stored sums once. For the first chunk, it must zero the accumulators. */
 static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     const size_t blocks = M / 32 * (N / 32), steps = K / 32, chunks = M > 32 ? (steps + 11) / 12 : 1;
     print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; aliasing address loaded after %zu dots\n", M, N, K,
@@ -651,10 +655,10 @@ static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     assert_int_equal(c->zeros, 4 * blocks);
     assert_int_equal(c->loads, 4 * blocks * steps + 4 * blocks * (chunks - 1));
     assert_int_equal(c->stores, 4 * blocks * chunks);
-    assert_int_equal(c->load_lines, 16 * c->loads); /* each of the 16 rows of a tile is in one cache line */
+    assert_int_equal(c->load_lines, 16 * c->loads); /* no row of a tile crosses a cache line; a tile has 16 rows */
 }
 
-/* Returns the operation counts of an M x N x K product. B is packed at the start of a page, A is row-major, and C is bf16. */
+/* Returns the instruction counts of an M x N x K product. A is row-major, B is packed at the start of a page, and C is bf16. */
 static amx_counts count(size_t M, size_t N, size_t K) {
     const size_t bytes = emulated_gemm_bf16_packed_size(K, N);
     aoei_bf16 *a = calloc(M * K, sizeof *a), *c = calloc(M * N, sizeof *c);
@@ -689,12 +693,13 @@ static void test_counts(void **state) {
         const size_t M = shapes[i][0], N = shapes[i][1], K = shapes[i][2];
         const amx_counts c = count(M, N, K);
         check_counts(&c, M, N, K);
-        /* The kernel loads sums only after it has stored the sums of other blocks, and no load aliases a store that may still
-         * be pending. Such a load would wait for the store. */
+        /* A load waits for a pending store if the low 12 bits of both addresses are equal. No load reads memory that one of the
+         * 8 most recent stores wrote. Dot instructions separate a load from every earlier store with the same low 12 bits. */
         assert_true(c.least_reuse == SIZE_MAX);
         assert_true(c.least_alias >= (K > 384 ? 1 : 3));
     }
-    /* With a single row or column of tiles, 2 instead of 4 dot instructions are needed and no tile is loaded unnecessarily. */
+    /* A block with a single row or column of tiles needs 2 dot instructions instead of 4. The kernel must not load unused
+     * tiles. */
     amx_counts c = count(16, 32, 96);
     assert_true(c.dots == 2 * 3 && c.loads == 3 * 3 && c.stores == 2);
     c = count(32, 16, 96);
@@ -729,7 +734,7 @@ static void test_native(void **state) {
 
 static int setup(void **state) {
     (void)state;
-    /* filled with NaN; 64-byte aligned as kernels.h requires, but not at the start of a page */
+    /* initially NaN; kernels.h requires 64-byte alignment; the address is not the start of a page */
     scratch_span = test_span_create(AOEI_GEMM_SCRATCH, 48);
     scratch = scratch_span.data;
     return 0;

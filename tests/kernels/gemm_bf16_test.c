@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the bf16 matmul in every CPU tier, with emulated and native bf16 instructions. product_check.h describes the checks.
+ * Tests the bf16 matmul of every instruction set, with native bf16 instructions where the CPU has them. product_check.h
+ * describes the checks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,8 +45,8 @@ static void test_specials(void **state) {
     kernel_each_tier("gemm_bf16", specials);
 }
 
-/* Tests that packing from float32 rounds each value as aoei_bf16_from_f32 does, for ties, overflow, subnormal numbers and
- * NaN. */
+/* Tests that packing a float32 matrix rounds each value as aoei_bf16_from_f32 does. The values include ties, overflow,
+ * subnormal numbers and NaN. */
 static void rounding(const aoei_kernels *k) {
     enum { K = 75, N = 70 };
     static const uint32_t bits[] = {0,          0x80000000, 0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0x7f7fffff,
@@ -79,7 +80,7 @@ static void test_rounding(void **state) {
     kernel_each_tier("gemm_bf16_pack", rounding);
 }
 
-/* Checks the size of packed matrices, which consist of whole panels of columns. */
+/* Checks the size of packed matrices. A packed matrix consists of panels with a fixed number of columns. */
 static void packed_size(const aoei_kernels *k) {
     assert_true(k->gemm_bf16_packed_size(10, 33) >= 330 * sizeof(aoei_bf16));
     assert_int_equal(k->gemm_bf16_packed_size(10, 3 * AOEI_GEMM_PANEL), 3 * k->gemm_bf16_packed_size(10, AOEI_GEMM_PANEL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests the float32 matrix product in every tier; product_check.h describes the checks.
+ * Tests the float32 matmul of every instruction set. product_check.h describes the checks.
  */
 #include "../support/product_check.h"
 #include "../support/support.h"
@@ -40,7 +40,7 @@ static void test_specials(void **state) {
     kernel_each_tier("gemm_f32", specials);
 }
 
-/* Checks the size of packed matrices. The three gemm kernels of a tier share one packed format. */
+/* Checks the size of packed matrices. */
 static void packed_size(const aoei_kernels *k) {
     const size_t bytes = k->gemm_f32_packed_size(10, 33);
     assert_true(bytes >= 330 * sizeof(float) && bytes % (10 * sizeof(float)) == 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gated linear unit and its gradient in every CPU tier against the C library in double. Covers lengths, alignments,
- * outputs in the memory of inputs, special values, and a sweep over gates of all magnitudes.
+ * Tests the gated linear unit and its gradient on every instruction set against the C library in double. The tests cover
+ * lengths, alignments, outputs in the memory of inputs, special values, and a sweep over gates of all magnitudes.
  *
- * Every factor sigma(g) or 1 - sigma(g) has the error of a few roundings: 1.1 ulp for the exponential, one rounding for the sum
- * and one for the quotient. Together with the products, the error is at most TOLERANCE eps. If the exponential of the gate
- * overflows in float32, the computed factor is 0, and the exact one is smaller than the smallest normal number.
+ * The error of a factor sigma(g) or 1 - sigma(g) is 1.1 ulp for the exponential and two roundings, for a sum and a quotient.
+ * The tolerance in kernels.def also covers the roundings of the products. If the exponential of the gate overflows in float32,
+ * the computed factor is 0, and the exact factor is smaller than the smallest normal number.
  */
 #include <float.h>
 #include <math.h>
@@ -30,7 +30,8 @@ static void check_gradient(float dt, float dg, float dy, float t, float g, aoei_
     const double z = (double)g, s = logistic(z), d = (double)dy, want_t = d * s, product = d * (double)t,
                  want_g = product * (s * logistic(-z)), units = kernel_tolerance("glu_grad_f32") * EPS32;
     test_value(dt, want_t, units * fabs(want_t) + fabs(d) * 0x1p-126 + 0x1p-149, "glu gradient of t", tier, n, i);
-    if (fabs(product) <= (double)FLT_MAX) /* otherwise the product overflows before it is multiplied by the small derivative */
+    /* if `product` overflows in float32, the kernel's result is infinite, even though the derivative is small */
+    if (fabs(product) <= (double)FLT_MAX)
         test_value(dg, want_g, 2 * units * fabs(want_g) + fabs(product) * 0x1p-125 + 0x1p-148, "glu gradient of g", tier, n, i);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the LayerNorm kernels of every CPU tier against double precision. Covers lengths, strides, alignments, outputs in the
- * memory of inputs, and special values. A row must not affect other rows, and parameter gradients may be accumulated over
- * several calls.
+ * Tests the LayerNorm kernels of every instruction set against double precision. The tests cover lengths, strides, alignments,
+ * outputs in the memory of inputs, and special values. The result for a row must not depend on other rows. The gradients of
+ * gamma and beta must have the same bits in one call and in several calls.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { ROWS = 3, LONGEST = 2 * 32 + 1, GAP = 3 };
 static const size_t more_cols[] = {127, 128, 129, 384, 768, 1023};
 enum { N_COLS = LONGEST + sizeof more_cols / sizeof *more_cols };
 
-/* Returns 1, 2, ... LONGEST, then the elements of more_cols. */
+/* Returns the i-th number of columns to test. These are 1, 2, ..., LONGEST, then the elements of more_cols. */
 static size_t cols_of(size_t i) {
     return i < LONGEST ? i + 1 : more_cols[i - LONGEST];
 }
@@ -34,8 +34,8 @@ static row_stats stats_of(const float *x, size_t n, double eps) {
     return (row_stats){mean, 1 / sqrt(variance / (double)n + eps)};
 }
 
-/* Checks the forward pass. The error bound covers the rounding of the mean to float (half an eps of |mean|) and at most five
- * roundings after it. */
+/* Checks the forward pass. The error bound covers rounding the mean to float, which changes it by at most half an eps of
+ * |mean|, and at most five later roundings. */
 static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double offset) {
     const size_t ld = n + GAP;
     const float eps = 1e-5f;
@@ -59,8 +59,8 @@ static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double 
         for (size_t i = n; i < ld && r + 1 < ROWS; i++)
             assert_true(isnan(y.data[r * ld + i])); /* the padding between rows must be unchanged */
     }
-    /* Computes one row at a time, in other memory, with the output in the memory of the input and without statistics. The bits
-     * must be equal. */
+    /* The bits must be equal if each row is computed in a call of its own, in the memory of the input and without
+     * statistics. */
     for (size_t r = 0; r < ROWS; r++) {
         test_span row = test_span_create(n, (slack + 1) % 4);
         memcpy(row.data, x.data + r * ld, n * sizeof(float));
@@ -118,7 +118,7 @@ static void check_input_gradient(const aoei_kernels *k, size_t n, size_t slack) 
         for (size_t i = n; i < ld && r + 1 < ROWS; i++)
             assert_true(isnan(dx.data[r * ld + i]));
     }
-    for (size_t r = 0; r < ROWS; r++) { /* computes each row alone, with the output in the memory of the input */
+    for (size_t r = 0; r < ROWS; r++) { /* computes each row in a call of its own, in the memory of the input */
         test_span row = test_span_create(n, (slack + 1) % 4);
         memcpy(row.data, dy.data + r * ld, n * sizeof(float));
         k->layernorm_grad_f32(row.data, n, row.data, n, x.data + r * ld, n, stats.data + 2 * r, gamma.data, 1, n);
@@ -143,8 +143,8 @@ static void test_input_gradient(void **state) {
     kernel_each_tier("layernorm_grad_f32", input_gradient);
 }
 
-/* Tests a constant row for which mean * rstd overflows. xhat must be 0, even if some lanes of the last vector have no
- * elements. */
+/* Tests the gradient for a constant row if mean * rstd overflows. The result must be finite, even if the row does not fill the
+ * last SIMD vector. */
 static void huge_mean(const aoei_kernels *k) {
     for (size_t n = 1; n <= LONGEST; n++) {
         test_span x = test_span_create(n, 0), dy = test_span_normal(n, 0, 1, 1), gamma = test_span_normal(n, 0, 1, 2);
@@ -165,8 +165,8 @@ static void test_huge_mean(void **state) {
     kernel_each_tier("layernorm_grad_f32", huge_mean);
 }
 
-/* Checks parameter gradients, which are sums of R terms added to the stored value. The bound covers half an eps for each
- * addition and the roundings of the products. */
+/* Checks the gradients of gamma and beta, which are sums of R terms added to the stored value. The bound covers half an eps for
+ * each addition and the roundings of the products. */
 static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t slack) {
     enum { R = 9 };
     const size_t ld = n + GAP;
@@ -190,7 +190,7 @@ static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t sla
         test_value(dgamma.data[i], g, units * EPS32 * g_size, "dgamma", k->tier, n, i);
         test_value(dbeta.data[i], b, units * EPS32 * b_size, "dbeta", k->tier, n, i);
     }
-    /* the bits must be equal if the rows are processed in three calls and the columns in two slices */
+    /* the bits must be equal if separate calls process three groups of rows and two groups of columns */
     const size_t cut = n / 3;
     for (size_t r = 0; r < R; r += 3) {
         k->layernorm_param_grad_f32(dgamma2.data, dbeta2.data, dy.data + r * ld, ld, x.data + r * ld, ld, stats.data + 2 * r, 3,

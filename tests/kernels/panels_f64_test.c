@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Tests the float64 kernels of every CPU tier. Products are compared bit for bit with their accumulation order, in both
- * layouts, for all sizes up to two blocks and one element. Sums and weights of scores, and the exponential over its whole
- * range, are compared with long double. The padding of the panels is NaN, and an inaccessible page follows the matrix.
+ * Tests the float64 kernels of every instruction set. Matmuls in both layouts, for all sizes up to two blocks and one element,
+ * are compared bit for bit with a loop that adds the products in the documented order. Sums and weights of scores, and the
+ * exponential over its whole range, are compared with long double. The padding of the panels contains NaN, and an inaccessible
+ * page follows the matrix.
  *
- * The error bounds are in units of eps = 2^-52. Rounding s - max to half an eps changes exp by |s - max| / 2. Each addition of
- * positive terms contributes half an eps of the sum. The tolerance of kernels.def covers exp and the product with a weight.
+ * The error bounds are in units of eps = 2^-52. Rounding s - max changes exp(s - max) by at most a factor of 1 + |s - max| / 2
+ * eps. Each addition of positive terms contributes half an eps of the sum. The tolerance in kernels.def covers exp and the
+ * multiplication by a weight.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +19,7 @@ enum { P = AOEI_PANEL_F64, MOST = 2 * P + 1, MOST_K = 2 * 4 * P + 1 };
 
 static const double EPS = 0x1p-52;
 
-/* A matrix stored in panels of P columns; panels are `panel` doubles apart. */
+/* A matrix stored in panels of P columns. A panel starts `panel` doubles after the previous panel. */
 typedef struct matrix {
     test_span span; /* aligned to 8 bytes only, because the kernels must accept unaligned panels */
     double *x;
@@ -46,8 +48,8 @@ static matrix random_matrix(aoei_rng *r, size_t rows, size_t cols) {
     return m;
 }
 
-/* Asserts that the rows between panels are still NaN. If `columns_too` is set, also asserts this for the elements after the
- * last column. */
+/* Asserts that the padding rows of the panels are still NaN. If `columns_too` is set, also asserts that the padding columns of
+ * the last panel are NaN. */
 static void check_gaps(const matrix *m, int columns_too) {
     test_span_check(&m->span);
     for (size_t c = 0; c < (m->cols + P - 1) / P * P; c++) {
@@ -120,8 +122,8 @@ static void test_products(void **state) {
     kernel_each_tier("gemm_f64", products);
 }
 
-/* Returns random scores. Some of them are -infinity, which marks a missing candidate, but never the first score of a row or
- * column. */
+/* Returns random scores. Some scores are -infinity, which marks a missing candidate. The first score of a row or column is
+ * finite. */
 static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
     matrix m = random_matrix(r, rows, cols);
     for (size_t i = 1; i < rows; i++)
@@ -131,7 +133,7 @@ static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
     return m;
 }
 
-/* Compares the maximum and the sum of exponentials of n scores x[i] with long double. */
+/* Compares the maximum `max` of the n scores scale * x[i], and the sum of exp(scale * x[i] - max), with long double. */
 static void check_sums(const aoei_kernels *k, const char *op, const double *x, size_t n, double scale, double max, double sum) {
     long double want = 0, slack = 0;
     double top = -INFINITY;
@@ -162,7 +164,7 @@ static void sums_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size_t 
             x[j] = *at(&m, i, j);
         check_sums(k, "row_sums_f64", x, cols, scale, row_max[i], row_sum[i]);
         const aoei_scores_f64 row = {.x = m.x + i * P, .panel = m.panel, .rows = 1, .cols = cols, .scale = scale};
-        k->row_sums_f64(&row, &alone_max, &alone_sum); /* the result does not depend on other rows */
+        k->row_sums_f64(&row, &alone_max, &alone_sum); /* the result must not depend on other rows */
         assert_true(equal(alone_max, row_max[i]) && equal(alone_sum, row_sum[i]));
     }
     for (size_t j = 0; j < cols; j++) {
@@ -200,7 +202,7 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
         for (size_t i = 0; i < n; i++)
             v[s][i] = s % 2 ? 20 + 3 * aoei_rng_uniform(r) : 1 + (double)aoei_rng_below(r, 3);
     }
-    v[0][rows / 2] = 0; /* a row that is not an anchor */
+    v[0][rows / 2] = 0; /* the weight of a row that is not an anchor is 0 */
     v[1][rows / 2] = INFINITY;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++)
@@ -239,7 +241,7 @@ static void test_weights(void **state) {
     kernel_each_tier("score_weights_f64", weights);
 }
 
-/* Computes exp(x[i]) with the kernel of the weights of scores, by giving it one weight of 1 with the logarithm 0. */
+/* Replaces x[i] by exp(x[i]), which is the result of score_weights_f64 for a row weight of 1 with the logarithm 0. */
 static void exponential_of(const aoei_kernels *k, double *x, size_t n) {
     const double one = 1, zero = 0, none[P] = {0};
     double absent[P];
@@ -271,7 +273,8 @@ static void exponential(const aoei_kernels *k) {
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
         double y[P] = {in[i]};
         exponential_of(k, y, 1);
-        if (isnan(out[i]) || in[i] == INFINITY) /* the kernel subtracts an infinite logarithm from infinity, which gives NaN */
+        /* the kernel also computes x[i] - INFINITY for the absent columns, which is NaN if x[i] is infinite */
+        if (isnan(out[i]) || in[i] == INFINITY)
             assert_true(isnan(y[0]));
         else
             assert_true(equal(y[0], out[i]));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests column sums and sums of squares in every CPU tier, for lengths, strides, alignments and special values. Column sums
- * must equal the expected ones exactly, because each column has one float32 accumulator and the expected sum is computed in the
- * same order.
+ * Tests column sums and sums of squares on every instruction set, for lengths, strides, alignments and special values. Each
+ * column has one float32 accumulator. The test adds in the order of the kernel, so column sums must be bit-identical.
  */
 #include <math.h>
 #include <string.h>
@@ -44,11 +43,11 @@ static void sum_squares(const aoei_kernels *k) {
         test_span x = test_span_normal(n, i % 3, 1, (unsigned)i), y = test_span_create(n, (i + 1) % 3);
         long double want = 0;
         for (size_t j = 0; j < n; j++) {
-            x.data[j] *= j % 7 ? 1.0f : 1e18f; /* squares that overflow in float32 */
+            x.data[j] *= j % 7 ? 1.0f : 1e18f; /* some squares overflow in float32 */
             want += (long double)x.data[j] * (long double)x.data[j];
         }
         const double got = k->sum_squares_f32(x.data, n);
-        /* products are exact; n additions of positive terms */
+        /* the squares are exact; the bound covers n additions of positive terms */
         assert_true(fabs(got - (double)want) <= kernel_tolerance("sum_squares_f32") * 0x1p-53 * (double)n * (double)want);
         memcpy(y.data, x.data, n * sizeof(float));
         assert_true(k->sum_squares_f32(y.data, n) == got); /* the sum must not depend on the alignment */
@@ -58,7 +57,7 @@ static void sum_squares(const aoei_kernels *k) {
             x.data[n / 2] = -INFINITY;
             assert_true(k->sum_squares_f32(x.data, n) == (double)INFINITY);
             memset(x.data, 0, n * sizeof(float));
-            x.data[n - 1] = 1e-45f; /* subnormals are not flushed */
+            x.data[n - 1] = 1e-45f; /* subnormal numbers must not be flushed to zero */
             assert_true(k->sum_squares_f32(x.data, n) == 0x1p-298);
         }
         test_span_free(&x);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests RMSNorm in float32 and its gradients in every CPU tier against double precision. Covers widths, numbers of rows,
- * strides, alignments, outputs in the memory of inputs, and special values. A row must not affect other rows, and parameter
- * gradients may be accumulated over several calls. The sum of squares of a row is computed in double, so the error of a result
- * is that of the few roundings of its formula. Error bounds are in units of eps, relative to the magnitude of the terms of the
- * result.
+ * Tests RMSNorm in float32 and its gradients on every instruction set against double precision. The tests cover numbers of rows
+ * and columns, strides, alignments, outputs in the memory of inputs, and special values. The result for a row must not depend
+ * on other rows. The gradient of gamma must have the same bits in one call and in several calls.
+ *
+ * The kernel adds the squares of a row in double, so only the few other roundings of the formula contribute to the error. Error
+ * bounds are in units of eps, relative to the magnitude of the terms of the result.
  */
 #include <math.h>
 #include <string.h>
@@ -77,15 +78,15 @@ static void check_columns(const trial *t, const aoei_kernels *k, const test_span
     }
 }
 
-/* Asserts that nothing is written between rows. */
+/* Asserts that the padding between rows is unchanged. */
 static void check_gaps(const trial *t) {
     for (size_t r = 0; r + 1 < t->rows; r++)
         for (size_t i = t->cols; i < t->ld; i++)
             assert_true(isnan(t->y.data[r * t->ld + i]) && isnan(t->dx.data[r * t->ld + i]));
 }
 
-/* Asserts that the bits are equal if each row is computed alone, in other memory, with the output in the memory of the input
- * and without statistics. */
+/* Asserts that the bits are equal if each row is computed in a call of its own, in the memory of the input and without
+ * statistics. */
 static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
     for (size_t r = 0; r < t->rows; r++) {
         const float *x = t->x.data + r * t->ld, *dy = t->dy.data + r * t->ld;
@@ -100,8 +101,8 @@ static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
     }
 }
 
-/* Asserts that parameter gradients have the same bits if they are computed in several calls and in two slices of columns,
- * starting from the same initial values. */
+/* Asserts that the gradient of gamma has the same bits if separate calls process single rows and two groups of columns.
+ * `stored` contains the initial values of the gradient. */
 static void check_slices(const trial *t, const aoei_kernels *k, test_span *stored) {
     const size_t cut = t->cols / 3;
     for (size_t r = 0; r < t->rows; r++) {
@@ -143,8 +144,8 @@ static void test_shapes(void **state) {
     kernel_each_tier("rmsnorm_param_grad_f32", shapes);
 }
 
-/* Tests rows of zeros, rows whose squares overflow in float32, rows of subnormal numbers, and rows with NaN or infinity. No
- * row affects another. */
+/* Tests rows of zeros, rows whose squares overflow in float32, rows of subnormal numbers, and rows with NaN or infinity. The
+ * result for a row must not depend on the other rows. */
 static void special_rows(const aoei_kernels *k) {
     enum { ROWS = 6 };
     for (size_t n = 1; n <= LONGEST; n++) {
@@ -167,7 +168,7 @@ static void special_rows(const aoei_kernels *k) {
                        k->tier, n, i);
             assert_true(isnan(y.data[4 * n + i]));
             assert_true(i + 1 == n ? isnan(y.data[5 * n + i])
-                                   : y.data[5 * n + i] == 0); /* a finite value divided by infinity */
+                                   : y.data[5 * n + i] == 0); /* a finite value divided by infinity is 0 */
         }
         test_span *all[] = {&x, &y, &stats, &gamma};
         for (size_t i = 0; i < 4; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests rotary position embeddings (RoPE) in every CPU tier and both types. Results must be exactly those of the formula with
- * every operation rounded separately. Covers all head sizes, both directions and unaligned operands. The kernels must not write
- * outside the heads.
+ * Tests rotary position embeddings (RoPE) on every instruction set, in float32 and bf16. Results must be bit-identical to the
+ * formula in which every operation is rounded separately. The tests cover all head sizes, both directions of the rotation, and
+ * unaligned operands. The kernels must not write outside the heads.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { MOST_HALF = 2 * 16 + 1, HEADS = 3 };
 
-/* Computes the expected values of the heads of x. */
+/* Computes the expected values of x after the rotation. */
 static void expected(float *want, const float *x, const float *angles, float direction, size_t heads, size_t half) {
     for (size_t h = 0; h < heads; h++)
         for (size_t i = 0; i < half; i++) {
@@ -46,7 +46,7 @@ static void bf16(const aoei_kernels *k) {
             aoei_bf16 x[2 * MOST_HALF * HEADS + 2];
             test_span angles = test_span_normal(2 * half, half % 3, 1, 2), values = test_span_normal(n, 0, 1, 1);
             const float direction = heads == 2 ? -1.0f : 1.0f;
-            x[0] = x[n + 1] = 0x1234; /* canaries; x + 1 is an odd address */
+            x[0] = x[n + 1] = 0x1234; /* canaries before and after the heads, which start at the unaligned address x + 1 */
             for (size_t i = 0; i < n; i++) {
                 x[i + 1] = aoei_bf16_from_f32(values.data[i]);
                 converted[i] = aoei_bf16_to_f32(x[i + 1]);

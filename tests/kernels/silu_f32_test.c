@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests SiLU and its gradient in every CPU tier against the C library in double. Covers lengths, alignments, special values,
- * and a sweep over floats of all magnitudes.
+ * Tests SiLU and its gradient on every instruction set against the C library in double. The tests cover lengths, alignments,
+ * special values, and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of x. Its relative error is at most TOLERANCE; it consists of the error of e^-x
- * and of the roundings of a sum and a quotient. If e^-x overflows in float32, the function is 0.
+ * The value is x times the logistic function of x. Its relative error consists of the error of e^-x and of the roundings of a
+ * sum and a quotient; the tolerance in kernels.def is the upper bound. If e^-x overflows in float32, the value is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009, SWEEP_BLOCK = 64 };
 
-#define VANISHED (89 * 0x1p-127) /* |x| e^x where e^-x overflows */
+#define VANISHED (89 * 0x1p-127) /* largest exact |silu(x)| for which e^-x overflows in float32 */
 
 static double logistic(double z) {
     return z < 0 ? exp(z) / (1 + exp(z)) : 1 / (1 + exp(-z));
@@ -56,7 +56,7 @@ static void lengths(const aoei_kernels *k) {
         }
 }
 
-/* Tests every SWEEP_STEP-th float with |x| < 100 in blocks. */
+/* Tests every SWEEP_STEP-th float with |x| < 100, in blocks of SWEEP_BLOCK floats. */
 static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, const float *x, size_t n)) {
     float x[SWEEP_BLOCK];
     size_t n = 0;
@@ -94,8 +94,8 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* Tests large |x|. The value must be x or 0, and the derivative 1 or 0. For an infinite x with value 0, the result is NaN,
- * because infinity is multiplied by 0. */
+/* Tests large |x|. The value must be x for x > 0 and 0 for x < 0, and the derivative 1 or 0. For x = -INFINITY, the result is
+ * NaN, because infinity is multiplied by 0. */
 static void limits(const aoei_kernels *k) {
     const float x[] = {200.0f, -200.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests softmax and its gradient in every CPU tier against double precision. Covers lengths and alignments, outputs in the
- * memory of inputs, masked entries, special values, and the exponential over its whole range.
+ * Tests softmax and its gradient on every instruction set against double precision. The tests cover lengths, alignments,
+ * outputs in the memory of inputs, masked elements, special values, and the exponential over its whole range.
  *
- * The error bounds are in units of eps. Rounding s - max to half an eps changes exp by |s - max| / 2. The sum has an error of
- * half an eps for each addition in a SIMD lane (n / 8 + 3 additions in the narrowest tier), plus the errors of its terms, each
- * weighted by its p. TOLERANCE covers exp, the reciprocal and the products.
+ * The error bounds are in units of eps. Rounding s - max changes exp(s - max) by at most a factor of 1 + |s - max| / 2 eps. The
+ * sum has an error of half an eps for each addition in a SIMD lane. With the narrowest vectors, there are n / 8 + 3 additions.
+ * The sum also has the errors of its terms, each weighted by its probability p. The tolerance in kernels.def covers exp, the
+ * reciprocal and the products.
  */
 #include <math.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static void one_length(const aoei_kernels *k, size_t n, size_t slack, double sd)
     k->softmax_f32(p.data, s.data, n);
     check_softmax(p.data, s.data, n, k->tier);
 
-    /* masked entries are exactly 0 */
+    /* masked elements must be exactly 0 */
     for (size_t i = 1; i < n; i += 3)
         s.data[i] = -INFINITY;
     k->softmax_f32(p.data, s.data, n);
@@ -55,7 +56,7 @@ static void one_length(const aoei_kernels *k, size_t n, size_t slack, double sd)
     test_span in_place = test_span_create(n, slack + 1);
     memcpy(in_place.data, s.data, n * sizeof(float));
     k->softmax_f32(in_place.data, in_place.data, n);
-    /* the result depends neither on the alignment nor on whether the output is in the memory of the input */
+    /* the result must not depend on the alignment or on whether the output is in the memory of the input */
     test_same_floats(in_place.data, p.data, n);
     test_span_free(&in_place);
     test_span_free(&s);
@@ -82,7 +83,7 @@ static void specials_in_softmax(const aoei_kernels *k) {
             k->softmax_f32(p.data, s.data, n);
             check_softmax(p.data, s.data, n, k->tier);
             for (size_t i = 0; i < n; i++)
-                s.data[i] = -INFINITY; /* every entry is masked: the result is NaN */
+                s.data[i] = -INFINITY; /* if every element is masked, the result is NaN */
             k->softmax_f32(p.data, s.data, n);
             check_softmax(p.data, s.data, n, k->tier);
             test_span_free(&s);
@@ -95,13 +96,13 @@ static void test_specials_in_softmax(void **state) {
     kernel_each_tier("softmax_f32", specials_in_softmax);
 }
 
-/* Tests the exponential on [-110, 0]: with a 0 as the first of two scores, p[1] = exp(x) / (1 + exp(x)). */
+/* Tests the exponential on [-110, 0] with a softmax of the two scores 0 and x. The second result is exp(x) / (1 + exp(x)). */
 static void exponential(const aoei_kernels *k) {
     for (double x = 0; x > -110; x -= 1.0 / 1024) {
         const float s[2] = {0, (float)x};
         float p[2];
         k->softmax_f32(p, s, 2);
-        /* s - max is exact here, so 2 eps cover exp, the sum, the reciprocal and the product */
+        /* s - max is exact because max is 0, so 2 eps cover exp, the sum, the reciprocal and the product */
         const double want = exp((double)s[1]) / (1 + exp((double)s[1]));
         test_value(p[1], want, 2 * EPS32 * want + 0x1p-148, "exp", k->tier, 2, 1);
     }
