@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Contains the default prompt templates, and replaces the placeholders of a template.
+ * Prompt templates.
  */
 #include "annotate/prompt.h"
 
@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-/* Source: figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871). The figure has one prompt for synonymous and
- * opposite sentences; here it is divided into two prompts. */
+/* Figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871). The two parts of its prompt are separate prompts here. */
 const char aoei_prompt_positive[] =
     "You are a highly smart same-meaning sentence-generating system. Your job is to generate {size} synonymous sentences of a "
     "given input sentence. Input sentence: {text}. Output:";

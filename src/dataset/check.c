@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_check: reads all files, then checks their rows in order. Rows with equal texts have the same key. The first row of
- * each key and the first row of each text show which rows are duplicates or leaks. Row numbers count the rows of all files;
- * NONE means that there is no row.
+ * Implements aoe_data_check. All files are read first; then their rows are checked in order. Rows with equal texts have the
+ * same key. To find duplicates and leaks, the first row with each key and the first row with each text are stored. A row number
+ * counts the rows of all files from 0. NONE is stored where no row exists.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,17 +21,17 @@
 /* A bad row of a file. */
 typedef struct bad_row {
     size_t line;     /* line number in the file */
-    aoe_text reason; /* reason; points into checked_file.bytes */
+    aoe_text reason; /* why the row is bad; points into checked_file.bytes */
 } bad_row;
 
-/* A file and its rows. The struct owns all its memory. */
+/* An input file and its rows. The struct owns all its memory. */
 typedef struct checked_file {
     aoei_records records;       /* valid rows */
     size_t start;               /* row number of the first row of the file */
     size_t *key;                /* [rows] key of each row, an index in check.keys */
     bad_row *bad;               /* [n_bad] bad rows */
-    size_t n_bad, bad_capacity; /* number of bad rows; number of elements allocated */
-    aoei_chunks bytes;          /* reasons of the bad rows */
+    size_t n_bad, bad_capacity; /* number of bad rows, and allocated elements of `bad` */
+    aoei_chunks bytes;          /* bytes of the reasons in `bad` */
     int no_memory;              /* 1: memory ran out while a bad row was stored */
 } checked_file;
 
@@ -43,11 +43,12 @@ typedef struct check {
     size_t n;                        /* number of files */
     aoei_names names;                /* distinct texts and labels of all files */
     aoei_distinct keys;              /* distinct keys of rows */
-    aoei_labels map;                 /* label map */
+    aoei_labels map;                 /* label map (options.table.label_map) */
     size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *text_first; /* [texts] first row that contains a text of this class in the files before the current one */
-    size_t *key_first;  /* [keys] first row with this key in the files before the current one */
-    size_t *key_here;   /* [keys] first row with this key in the latest file that contains it */
+    size_t *text_first; /* [texts] for each class of texts, the first row that contains such a text in the files before the
+                           current file */
+    size_t *key_first;  /* [keys] for each key, the first row with this key in the files before the current file */
+    size_t *key_here;   /* [keys] for each key, the first row with this key in the latest file that contains the key */
 } check;
 
 static const char *const finding_names[AOE_FINDING_COUNT] = {
@@ -92,8 +93,7 @@ static void report_finding(check *c, const aoe_finding *f) {
 
 /* ---- reading */
 
-/* Returns the reason why a row is bad: the message without the file and line before it and the advice after it. name: file
- * name. */
+/* Extracts the reason from an error message about a bad row. For "FILE:LINE: REASON; ADVICE", it returns REASON. name: FILE. */
 static aoe_text extract_reason(const char *message, const char *name) {
     const size_t len = strlen(name);
     const char *s = message, *end = message + strlen(message);
@@ -120,7 +120,8 @@ static void add_bad_row(void *user, size_t line, const char *message) {
     f->bad[f->n_bad++] = (bad_row){line, {copy, reason.len}};
 }
 
-/* Returns 1 if the first row of the file is bad, in which case the columns are unknown. Sets *line to its line. */
+/* Returns 1 if err says that the first row of the file is bad. In this case, the columns of the file are unknown. *line is set
+ * to the line number of the row. */
 static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line) {
     const size_t len = strlen(path);
     char *end = NULL;
@@ -131,7 +132,7 @@ static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line
     return *line > 0 && *end == ':';
 }
 
-/* Reads a file. If its first row is bad, only this bad row is stored. */
+/* Reads a file. If its first row is bad, the columns are unknown, so only this bad row is stored. */
 static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
     const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = add_bad_row, .user = f};
     aoe_error reason = {.code = 0};
@@ -163,7 +164,7 @@ static int read_files(check *c, const char *const *paths, aoe_error *err) {
     return rc;
 }
 
-/* Returns an array [n] of NONE, owned by the caller; NULL if memory runs out. */
+/* Returns an array of n elements with the value NONE, which the caller frees, or NULL if out of memory. */
 static size_t *create_indices(size_t n) {
     size_t *a = aoei_malloc_array(n, sizeof *a);
     for (size_t i = 0; i < n && a; i++)
@@ -192,7 +193,7 @@ static int index_files(check *c, aoe_error *err) {
 
 /* ---- checks of rows */
 
-/* Sets f->other_file and f->other_line to the file and the line of a row. row: row number. */
+/* Sets f->other_file and f->other_line to the position of the row with number `row`. */
 static void set_other_row(const check *c, size_t row, aoe_finding *f) {
     size_t i = c->n - 1;
     while (c->file[i].start > row || !c->file[i].records.n)
@@ -224,7 +225,7 @@ static size_t characters(aoe_text t) {
     return n;
 }
 
-/* Reports the first empty text and the first text that is too long of a row. */
+/* Checks the texts of row i. Reports at most one empty text and one text that is too long. */
 static void check_texts(check *c, const checked_file *f, size_t i) {
     const aoei_records *r = &f->records;
     int empty = 0, too_long = 0;
@@ -281,7 +282,7 @@ static void check_leaks(check *c, const checked_file *f, size_t i) {
     }
 }
 
-/* Reports a file whose labels are all equal, because it is useless for training and evaluation. */
+/* Reports a file in which all labels are equal. Such a file is useless for training and evaluation. */
 static void check_equal_labels(check *c, const checked_file *f) {
     size_t only = NONE;
     double value;
@@ -299,7 +300,8 @@ static void check_equal_labels(check *c, const checked_file *f) {
     report_finding(c, &x);
 }
 
-/* Stores the first row of each key and of each text of a file. The rows of the following files are compared with these rows. */
+/* Stores the first row with each key and the first row with each text of a file. Rows of later files are compared with the
+ * stored rows. */
 static void store_first_rows(check *c, const checked_file *f) {
     const aoei_records *r = &f->records;
     for (size_t i = 0; i < r->n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Disjoint sets. The root of a set is its smallest member, and paths are halved when they are followed. m joins take O(m log
- * n) time in the worst case, and about O(m) in practice. The assignment to parts is greedy and starts with the clusters of the
- * largest weight.
+ * Implements disjoint sets and the assignment of clusters to parts. The root of a set is its smallest member. When a path to a
+ * root is followed, it is halved. m joins take O(m log n) time in the worst case, and about O(m) time in practice. Clusters are
+ * assigned greedily in order of decreasing weight.
  */
 #include "dataset/clusters.h"
 
@@ -48,14 +48,14 @@ size_t aoei_clusters_number(aoei_clusters *c, size_t *of) {
     size_t count = 0;
     for (size_t i = 0; i < c->n; i++) {
         const size_t first = aoei_clusters_first(c, i);
-        of[i] = first == i ? count++ : of[first]; /* the first member of a cluster comes before its other members */
+        of[i] = first == i ? count++ : of[first]; /* the first member of a cluster is numbered before its other members */
     }
     return count;
 }
 
-/* A cluster to assign. */
+/* A cluster that is to be assigned to a part. */
 typedef struct entry {
-    size_t weight, cluster; /* weight of the cluster, and its number */
+    size_t weight, cluster; /* weight of the cluster, and its number (counted from 0) */
     size_t random_order;    /* random number that determines the order of clusters with equal weight */
 } entry;
 
@@ -66,8 +66,10 @@ static int by_weight(const void *a, const void *b) {
     return (x->random_order > y->random_order) - (x->random_order < y->random_order);
 }
 
-/* Chooses the part for a cluster: a random part among those with enough remaining capacity, with probability proportional to
- * the capacity; if there is none, the part with the largest remaining capacity. capacity: [n_parts] remaining capacities. */
+/* Returns the part for a cluster with the given weight. If some parts have enough remaining capacity, one of them is chosen at
+ * random; its probability is proportional to its remaining capacity. Otherwise, the part with the largest remaining capacity is
+ * chosen. capacity: [n_parts] remaining capacity of each part. share: [n_parts] split ratios; a part with ratio 0 is never
+ * chosen. */
 static size_t choose(const double *capacity, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
     double sum = 0;
     size_t largest = n_parts, last = n_parts;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_convert: copies rows to another file format, or converts examples to another kind.
+ * Implements aoe_data_convert. Depending on the options, rows are copied to another file format (convert_rows.h), or examples
+ * are converted to another kind (convert_examples.h).
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Conversion between kinds of examples: labeled pairs, positives and triplets. All rows are kept in memory, because the result
- * for a row may depend on other rows (pairs with the same first text, known positives).
+ * Converts examples of one kind to another kind: labeled pairs, positives and triplets. All rows are kept in memory, because
+ * the output for a row may depend on other rows. For example, a negative must not be a known positive of the query in any row.
  */
 #include "dataset/convert_examples.h"
 
@@ -16,29 +16,30 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-enum { MAX_ROLES = 3, TRIES = 64 /* random draws of a negative before all candidates are tried in order */ };
+enum { MAX_ROLES = 3, TRIES = 64 /* maximum random draws for one negative; after them, all candidates are tried in order */ };
 
-/* State of the conversion. */
+/* State of aoei_convert_examples. */
 typedef struct converter {
     const aoe_data_convert_options *o; /* options; borrowed */
     aoe_data_convert_result *result;   /* result of the call; borrowed */
     aoei_examples examples;            /* rows of the input; owned, like all fields below */
-    aoei_table_writer out;             /* output */
+    aoei_table_writer out;             /* writer of the output file */
     aoei_distinct texts;               /* distinct texts of all rows */
-    size_t *index;                     /* [examples.n_texts] index in `texts` of the first text that is equal to each text */
-    size_t *first;                     /* [texts + 1] start of the entries of each distinct text in `next` */
-    size_t *next; /* entries of each distinct text. Conversion of pairs to triplets: rows whose first text it is. Conversion of
-                     positives: texts that share a row with it, in ascending order */
-    size_t *candidate;   /* [n_candidates] indices of the distinct positives, in the order of their first occurrence */
+    size_t *index;                     /* [examples.n_texts] for each text of the examples, its index in `texts` */
+    size_t *first;                     /* [texts + 1] the entries of distinct text i are next[first[i], first[i + 1]) */
+    size_t *next;      /* entries of each distinct text. For pairs to triplets: the rows in which it is the first text. For
+                          positives: the texts that occur in a row with it, ascending */
+    size_t *candidate; /* [n_candidates] indices in `texts` of the distinct positives, in the order of their first occurrence */
     size_t n_candidates; /* number of candidates */
-    size_t *drawn; /* Conversion of positives: [negatives] indices of the texts drawn for the current row. Conversion of pairs
-                      to triplets: [rows] 1 if the negative row was used */
-    double threshold; /* lowest label of a positive pair */
+    size_t *drawn; /* For positives: [negatives] indices of the texts drawn for the current row. For pairs to triplets: [rows] 1
+                      if the negative row was used */
+    double threshold; /* threshold for positives: a pair is positive if its label is at least this value */
 } converter;
 
 /* ---- writing */
 
-/* Returns the output cell for one text position of a row: a text or a list of alternatives. */
+/* Returns the output cell for the text role `role` of a row. The cell contains a text, or a list if the row has alternative
+ * texts for this role. */
 static aoei_cell output_cell(const converter *f, size_t row, size_t role) {
     const size_t *first = f->examples.first + row * f->examples.roles + role;
     const size_t n = first[1] - first[0];
@@ -57,7 +58,7 @@ static int write_pair(converter *f, size_t row, aoei_cell a, aoei_cell b, double
     return write_row(f, row, a, b, (aoei_cell){.text = {text, len}, .is_number = 1}, err);
 }
 
-/* ---- conversions of single rows */
+/* ---- conversions that process each row independently */
 
 static int write_rows(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
@@ -105,8 +106,8 @@ static int index_texts(converter *f, aoe_error *err) {
     return rc;
 }
 
-/* Groups the rows by their first text and stores the groups in f->first and f->next. The group of a text that is never a
- * first text is empty. */
+/* Groups the rows by their first text and stores the groups in f->first and f->next. A text that only occurs as a second text
+ * has an empty group. */
 static int group_rows(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     int rc = index_texts(f, err);
@@ -123,8 +124,9 @@ static int group_rows(converter *f, aoe_error *err) {
     return 0;
 }
 
-/* Reorders the rows of a text so that rows whose label is at least the threshold come first. The order within both parts is
- * kept. Returns the size of the first part. scratch: [n], workspace. */
+/* Reorders row[n] so that the positive rows (label at least f->threshold) come before the negative rows. The order of the
+ * positive rows does not change, and neither does the order of the negative rows. Returns the number of positive rows. scratch:
+ * [n] workspace. */
 static size_t partition_rows(const converter *f, size_t *row, size_t n, size_t *scratch) {
     size_t positives = 0, others = 0;
     for (size_t i = 0; i < n; i++)
@@ -141,7 +143,8 @@ static int write_triplet(converter *f, size_t positive, size_t negative, aoe_err
     return write_row(f, positive, output_cell(f, positive, 0), output_cell(f, positive, 1), output_cell(f, negative, 1), err);
 }
 
-/* Writes the triplets of one first text. positive and negative: its rows with labels at or above and below the threshold. */
+/* Writes the triplets for one first text. positive: [n_positive] rows with this first text whose label is at least the
+ * threshold. negative: [n_negative] rows with this first text whose label is below the threshold. */
 static int write_triplets_of(converter *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
                              aoei_rng *rng, aoe_error *err) {
     int rc = 0;
@@ -156,7 +159,7 @@ static int write_triplets_of(converter *f, const size_t *positive, size_t n_posi
         if (f->o->pairing == AOE_PAIRING_SAMPLE) {
             const size_t k = aoei_rng_below(rng, (uint32_t)n_negative);
             rc = write_triplet(f, positive[i], negative[k], err);
-            f->drawn[k] = 1; /* marks the row as used */
+            f->drawn[k] = 1; /* marks the negative row as used */
         } else {
             for (size_t k = 0; k < n_negative && !rc; k++)
                 rc = write_triplet(f, positive[i], negative[k], err);
@@ -204,7 +207,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Finds the candidates, and the neighbors of each text, which are the texts that share a row with it. */
+/* Finds the candidates for negatives and the neighbors of each text. Two texts are neighbors if they occur in one row. */
 static int link_texts(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     size_t n_next;
@@ -237,8 +240,8 @@ static int link_texts(converter *f, aoe_error *err) {
     return 0;
 }
 
-/* Returns 1 if the text can be a negative of the query: it is not the query, no neighbor of it, and none of the n negatives
- * drawn so far. */
+/* Returns 1 if `text` can be a negative of `query`. It must not be the query, a neighbor of the query, or one of the n
+ * negatives that were already drawn for the row. */
 static int can_be_negative(const converter *f, size_t query, size_t text, size_t n) {
     const size_t *next = f->next + f->first[query];
     if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, ascending))
@@ -249,7 +252,7 @@ static int can_be_negative(const converter *f, size_t query, size_t text, size_t
     return 1;
 }
 
-/* Draws up to options.negatives texts and stores them in f->drawn. Returns their number. */
+/* Draws up to options.negatives negatives for a query and stores their indices in f->drawn. Returns the number of negatives. */
 static size_t draw(converter *f, size_t query, aoei_rng *rng) {
     size_t n = 0;
     while (n < f->o->negatives) {
@@ -315,7 +318,7 @@ static int read_examples(converter *f, const char *path, aoe_error *err) {
     if (!rc) {
         const int lists =
             !makes_triplets_from_pairs(f) &&
-            !draws_negatives(f); /* lists of alternatives are not supported if texts are compared with texts of other rows */
+            !draws_negatives(f); /* if texts of different rows are compared, rows must not contain lists of alternatives */
         rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
     aoei_table_close(t);

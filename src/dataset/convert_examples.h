@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The part of aoe_data_convert that converts between kinds of examples: labeled pairs, positives and triplets.
+ * Converts examples of one kind to another kind (labeled pairs, positives, triplets) for aoe_data_convert.
  */
 #ifndef AOEI_DATASET_CONVERT_EXAMPLES_H
 #define AOEI_DATASET_CONVERT_EXAMPLES_H
@@ -7,7 +7,7 @@
 #include "aoe.h"
 #include "aoe_data.h"
 
-/* The arguments and errors are those of aoe_data_convert. *result must be zeroed. */
+/* Converts the file `path`. The options and errors are documented at aoe_data_convert. The caller zeroes *result first. */
 int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Conversion between file formats. Every column is copied. The conversion fails for a value that the output format cannot
- * represent.
+ * Copies the rows of a table to another file format. Every column is copied. The conversion fails if the output format cannot
+ * represent a value.
  */
 #include "dataset/convert_rows.h"
 
@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "table/table_write.h"
 
-#define LARGEST_EXACT 9007199254740992.0 /* 2^53: a double represents all smaller integers exactly */
+#define LARGEST_EXACT 9007199254740992.0 /* 2^53: a double represents every integer below this value exactly */
 
-/* Selects all columns. Sets *name and *cell to arrays [columns] that the caller frees. */
+/* Selects all columns of t. *name and *cell are set to arrays with one element per column, which the caller frees. */
 static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     size_t *column = aoei_malloc_array(n, sizeof *column);
@@ -31,7 +31,7 @@ static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_erro
     return rc;
 }
 
-/* Returns 1 if all numbers in the value are small enough to have been read exactly. */
+/* Returns 1 if the absolute value of every number in v is below LARGEST_EXACT, so that the JSON parser read it exactly. */
 static int is_exact(const json_t *v) {
     if (json_is_number(v))
         return fabs(json_number_value(v)) < LARGEST_EXACT;
@@ -48,7 +48,8 @@ static int is_exact(const json_t *v) {
     return 1;
 }
 
-/* Fills the cells of a row. all: 1 if all columns are written. Returns 0, AOEI_BAD_ROW or an error. */
+/* Sets cell[i] to the value of column i. all: 1 if all columns are written; a .jsonl row must then have as many keys as the
+ * table has columns. Returns 0 or AOEI_BAD_ROW. */
 static int fill_cells(const aoei_table *t, const aoei_row *row, int all, aoei_cell *cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     const json_t *object = aoei_table_object(t);

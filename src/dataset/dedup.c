@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_dedup: removes duplicate rows. Rows with equal texts have the same key. Whether a row is written depends on the
- * first row with its key, and on earlier rows with its key and label.
+ * Implements aoe_data_dedup, which removes duplicate rows. Rows with equal texts have the same key. A row is compared with the
+ * first row that has its key, and with earlier rows that have its key and its label.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -15,13 +15,13 @@ typedef struct dedup {
     const aoe_data_dedup_options *o;  /* options; borrowed */
     aoei_records records;             /* rows of the file; owned, like all fields below */
     aoei_names names;                 /* distinct texts and labels */
-    aoei_distinct keys, labeled_keys; /* distinct keys of rows, and distinct pairs of a key and a label */
+    aoei_distinct keys, labeled_keys; /* keys: distinct keys of rows; labeled_keys: distinct pairs (key, label) */
     size_t *class;                    /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *key;                      /* [rows] key of each row, an index in keys */
-    size_t *first;                    /* [keys] first row with this key */
-    char *has_conflict;               /* [keys] 1: rows with this key have different labels */
-    aoe_text *text;                   /* [capacity] texts of a row that is reported */
-    size_t capacity;                  /* number of elements allocated for text */
+    size_t *key;                      /* [rows] key of each row, an index in `keys` */
+    size_t *first;                    /* [keys] first row with each key */
+    char *has_conflict;               /* [keys] 1: the rows with this key have different labels */
+    aoe_text *text;                   /* [capacity] texts of the row that is being reported */
+    size_t capacity;                  /* allocated elements of `text` */
 } dedup;
 
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
@@ -71,7 +71,7 @@ static int report(dedup *d, size_t row, aoe_error *err) {
     return 0;
 }
 
-/* Sets *is_written to 1 if the row is written, otherwise to 0, and updates the counts of the result. */
+/* Sets *is_written to 1 if the row is written to the output, and to 0 if it is removed. Updates the counts in *result. */
 static int decide(dedup *d, size_t row, int *is_written, aoe_data_dedup_result *result, aoe_error *err) {
     const aoei_records *r = &d->records;
     const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known_keys = d->labeled_keys.n;

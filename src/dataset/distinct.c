@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A set of distinct texts: an array of texts and a hash table of their indices. Classes are computed with a second hash table,
- * which contains the hashes of normalized texts (text_equality.h). The normalized texts are not stored: if a hash occurs
- * again, the earlier text is normalized again for the comparison.
+ * Implements a set of distinct texts as an array of texts and a hash table of their indices. Classes of equal texts are
+ * computed with a second hash table, which contains hashes of normalized texts (text_equality.h). The normalized texts are not
+ * stored. If a hash occurs again, the earlier text is normalized again, so that the two normalized texts can be compared.
  */
 #include "dataset/distinct.h"
 #include "aoe_data.h"
@@ -15,8 +15,8 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* Returns a hash of the text. The high bits of FNV-1a, which depend on every byte, are folded into the low bits, because the
- * table uses only the low bits. */
+/* Returns the FNV-1a hash of the text, with its high half combined into its low half by XOR. The hash table uses only the low
+ * bits, and the low bits of FNV-1a alone depend on fewer bits of the text. */
 static uint64_t hash_of(aoe_text t) {
     const uint64_t h = aoei_hash(AOEI_HASH_START, t.data, t.len);
     return h ^ (h >> 32);
@@ -81,17 +81,17 @@ void aoei_distinct_free(aoei_distinct *d) {
 
 /* State of aoei_distinct_classes. */
 typedef struct class_finder {
-    const aoei_distinct *d;        /* texts; borrowed */
-    aoe_text_equality equality;    /* when texts are equal */
+    const aoei_distinct *d;        /* set of texts; borrowed */
+    aoe_text_equality equality;    /* rule by which two texts are equal */
     aoei_text_key_scratch scratch; /* workspace; owned, like all fields below */
-    aoei_buffer key, other;        /* normalized current text, and normalized earlier text with an equal hash */
-    size_t *slot;                  /* [slots] hash table of the first text of each class: index + 1, or 0 for an empty slot */
-    size_t slots;                  /* number of slots, a power of two */
-    uint64_t *hash;                /* [d->n] hash of each normalized text */
+    aoei_buffer key, other; /* key: the current text, normalized; other: an earlier text with the same hash, normalized */
+    size_t *slot; /* [slots] hash table that contains the first text of each class: its index plus 1, or 0 for an empty slot */
+    size_t slots; /* number of slots, a power of two */
+    uint64_t *hash; /* [d->n] hash of each normalized text */
 } class_finder;
 
-/* Sets *class to the index of the first text whose normalized form equals s->key, the normalized form of text i, or to i if
- * there is none. Returns 0, or -1 if memory runs out. */
+/* s->key must contain the normalized form of text i. Sets *class to the index of the first text with this normalized form,
+ * which is i if no earlier text has it. Returns 0, or -1 if out of memory. */
 static int find_class(class_finder *s, size_t i, size_t *class) {
     size_t at = (size_t)s->hash[i] & (s->slots - 1);
     for (; s->slot[at]; at = (at + 1) & (s->slots - 1)) {

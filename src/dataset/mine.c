@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Mines hard negatives. Every distinct text is embedded once. Then, for one block of rows at a time, the nearest candidates of
- * their queries are searched, and the negatives are chosen from them. The result for a row depends neither on other rows nor
- * on the blocks. The negatives are passed to a callback; no file is written here.
+ * Implements aoe_mine, which mines hard negatives. Every distinct text is embedded once. The rows are then processed in blocks:
+ * the nearest candidates of the queries of a block are searched, and the negatives are chosen from them. The negatives of a row
+ * depend neither on other rows nor on the division into blocks. They are passed to a callback; this file does not write files.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -19,46 +19,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERY = 0, POSITIVE = 1 }; /* positions of the texts of a row */
+enum { QUERY = 0, POSITIVE = 1 }; /* text roles of a row */
 enum {
-    EMBED = 4096,
-    SEARCH = 1024,
-    ROWS = 4096
-}; /* number of texts per call of the embedder, of queries per search, and of rows per block */
+    EMBED = 4096,  /* number of texts per call of the embedder */
+    SEARCH = 1024, /* number of searches after which a block is complete */
+    ROWS = 4096    /* maximum number of rows per block */
+};
 
-/* A search for the nearest candidates of one query text. Rows without alternative queries share a search if their queries
- * are in one class. A row with alternative queries has one search of its own for each alternative, because the candidates
- * that must be skipped depend on all alternatives of the row. */
+/* A search for the nearest candidates of one query text. Rows with a single query share a search if their queries are in one
+ * class. A row with alternative queries has a search for each alternative, and does not share it with other rows, because the
+ * candidates to skip depend on all alternatives of the row. */
 typedef struct search {
-    size_t row;        /* index of a row with this query */
+    size_t row;        /* index of a row that contains the query */
     uint32_t class_of; /* class of the query text */
 } search;
 
 /* A row of the current block. */
 typedef struct block_row {
-    size_t row;      /* index of the row */
-    size_t first, n; /* index in miner.search of the first search of the row, and number of searches of the row */
+    size_t row;      /* index of the row in miner.t.row */
+    size_t first, n; /* the searches of the row are miner.search[first, first + n) */
 } block_row;
 
 /* State of aoe_mine. */
 typedef struct miner {
-    aoe_embedder *embedder;      /* computes the embeddings; borrowed */
-    const aoe_mine_options *o;   /* options; borrowed */
-    aoei_mine_texts t;           /* input */
-    aoe_mine_result result;      /* counts so far */
-    double positives, negatives; /* sums of the cosines between queries and positives, and between queries and negatives */
-    size_t D, k;                 /* number of components per vector, and number of nearest candidates per search */
-    size_t searches;             /* maximum number of searches per block, for which the arrays below are allocated */
-    aoei_arena arena;            /* memory of the tensors; owned */
-    aoei_tensor vectors;         /* [classes, D] embeddings of unit length, or zero vectors */
-    aoei_tensor queries;         /* [searches, D] vectors of the queries of the block */
-    aoei_tensor workspace;       /* workspace of the search */
-    float *host;                 /* [EMBED, D] vectors of one call of the embedder, later of the two texts of a cosine; owned */
-    search *search;              /* [searches] searches of the block; owned */
-    uint32_t *index;             /* [searches] class of each query; owned */
-    aoei_neighbor *best;         /* [searches, k] nearest candidates of each search; owned */
-    aoei_neighbor *found;        /* [max. searches of a row, k] candidates of the current row; owned */
-    size_t *latest_search; /* [classes] number of the latest shared search of a query class, counted from 1; 0: none; owned */
+    aoe_embedder *embedder;    /* computes the embeddings; borrowed */
+    const aoe_mine_options *o; /* options; borrowed */
+    aoei_mine_texts t;         /* texts and rows of the input files; owned, like the arrays below */
+    aoe_mine_result result;    /* counts of the rows processed so far */
+    double positives,
+        negatives;         /* sum of the cosines of queries and positives, and sum of the cosines of queries and negatives */
+    size_t D, k;           /* D: number of components of an embedding; k: number of nearest candidates that a search returns */
+    size_t searches;       /* maximum number of searches per block; the arrays below have this capacity */
+    aoei_arena arena;      /* memory of the tensors; owned */
+    aoei_tensor vectors;   /* [classes, D] embedding of each class, normalized to length 1; a zero vector stays zero */
+    aoei_tensor queries;   /* [searches, D] embeddings of the queries of the block */
+    aoei_tensor workspace; /* workspace of the search */
+    float *host;    /* [EMBED, D] embeddings that one call of the embedder returns; later, the two vectors of a cosine; owned */
+    search *search; /* [searches] searches of the block; owned */
+    uint32_t *index;       /* [searches] class of the query of each search; owned */
+    aoei_neighbor *best;   /* [searches, k] nearest candidates of each search; owned */
+    aoei_neighbor *found;  /* [maximum number of searches of a row, k] candidates of the current row; owned */
+    size_t *latest_search; /* [classes] number of the latest shared search for each query class; 0 if there is none. Searches of
+                              all blocks are counted from 1; owned */
     size_t before;         /* number of searches in earlier blocks */
     block_row *block_row;  /* [ROWS] rows of the block; owned */
 } miner;
@@ -107,7 +109,7 @@ static int report_progress(const miner *m, aoe_mine_stage stage, size_t done, si
     return AOE_OK;
 }
 
-/* Returns the maximum number of alternative queries of a row. */
+/* Returns the maximum number of alternative queries that a row has. */
 static size_t max_alternatives(const aoei_mine_texts *t) {
     size_t max_queries = 1;
     for (size_t r = 0; r < t->n_rows; r++) {
@@ -186,8 +188,8 @@ static int embed(miner *m, aoe_error *err) {
     return code;
 }
 
-/* Filter for aoei_nearest: returns 1 for a candidate that occurs in a row together with a query of this row, and so must be
- * skipped. */
+/* Filter callback for aoei_nearest. Returns 1 if the candidate `text` must be skipped, because some row contains both the
+ * candidate and one of the queries of the row to which the search belongs. */
 static int is_known(const void *user, size_t query, uint32_t text) {
     const miner *m = user;
     const aoei_mine_row *row = &m->t.row[m->search[query].row];
@@ -197,7 +199,8 @@ static int is_known(const void *user, size_t query, uint32_t text) {
     return 0;
 }
 
-/* Fills the block with rows, starting with row `first`. Sets *n to the number of rows, and returns the number of searches. */
+/* Fills the block with rows, starting with row `first`. *n is set to the number of rows in the block. Returns the number of
+ * searches for the block. */
 static size_t plan_block(miner *m, size_t first, size_t *n) {
     size_t n_searches = 0;
     for (*n = 0; *n < ROWS && first + *n < m->t.n_rows && n_searches < SEARCH; ++*n) {
@@ -232,7 +235,8 @@ static void search_block(miner *m, size_t n_searches) {
     m->before += n_searches;
 }
 
-/* Comparison function of qsort for neighbors: ascending text index, then descending score. */
+/* Comparison function for qsort: sorts neighbors by ascending text index, and neighbors with equal text index by descending
+ * score. */
 static int by_text(const void *pa, const void *pb) {
     const aoei_neighbor *a = pa, *b = pb;
     if (a->text != b->text)
@@ -247,8 +251,8 @@ static int by_score(const void *pa, const void *pb) {
     return (a->text > b->text) - (a->text < b->text);
 }
 
-/* Merges the nearest candidates of all queries of a row into m->found, with the highest score of each text, in order of
- * descending score. Returns their number. */
+/* Merges the search results of all alternative queries of a row into m->found. A candidate that several searches found is
+ * stored once, with its highest score. m->found is sorted by descending score. Returns the number of candidates. */
 static size_t collect(const miner *m, const block_row *w) {
     aoei_neighbor *found = m->found;
     size_t n = 0, kept = 0;
@@ -265,7 +269,7 @@ static size_t collect(const miner *m, const block_row *w) {
     return kept < m->k ? kept : m->k;
 }
 
-/* Returns the cosine of the vectors of two classes. */
+/* Returns the cosine of the embeddings of classes a and b. */
 static double cosine(const miner *m, uint32_t a, uint32_t b) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     double sum = 0;
@@ -276,9 +280,9 @@ static double cosine(const miner *m, uint32_t a, uint32_t b) {
     return sum;
 }
 
-/* Returns the maximum cosine of a query and a positive of the row, over all pairs of alternatives with different texts.
- * Returns 1 if all pairs consist of equal texts. Returns -infinity if all query vectors are zero, which happens if no word
- * of the query is in the vocabulary. */
+/* Returns the highest cosine of a query and a positive of the row. Pairs of alternatives that belong to one class are ignored;
+ * if there are only such pairs, the result is 1. If the embeddings of all queries are zero vectors, the result is -infinity. An
+ * embedding is zero if the model's vocabulary contains none of the text's words. */
 static double positive_score(const miner *m, const aoei_mine_row *row) {
     double best = -INFINITY;
     int known = 0;
@@ -291,8 +295,8 @@ static double positive_score(const miner *m, const aoei_mine_row *row) {
     return !known ? -INFINITY : isinf(best) ? 1 : best;
 }
 
-/* Removes from the n candidates in m->found those that the options exclude (skip, margin, min_score, max_score). positive:
- * cosine of query and positive. Returns the number of remaining candidates. */
+/* Removes candidates from m->found[n] that options.skip, margin, min_score and max_score exclude. positive: cosine of the query
+ * and the positive. Returns the number of remaining candidates. */
 static size_t filter(const miner *m, size_t n, double positive) {
     const aoe_mine_options *o = m->o;
     size_t kept = 0;
@@ -304,7 +308,7 @@ static size_t filter(const miner *m, size_t n, double positive) {
     return kept;
 }
 
-/* Chooses the negatives of a row from the n candidates in m->found. Returns their number. */
+/* Chooses the negatives of a row from the n candidates in m->found. Returns the number of negatives. */
 static size_t choose(const miner *m, size_t row, size_t n) {
     const size_t n_wanted = m->o->negatives < n ? m->o->negatives : n;
     size_t kept = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the texts, groups them into classes, and builds the index of the rows that contain each class.
+ * Reads the files for mining hard negatives, groups their texts into classes, and builds an index that lists the rows that
+ * contain each class.
  */
 #include "dataset/mine_texts.h"
 
@@ -12,9 +13,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { QUERY = 0, POSITIVE = 1 }; /* positions of the texts of a row */
+enum { QUERY = 0, POSITIVE = 1 }; /* text roles of a row */
 
-/* Removes the empty texts of a corpus. */
+/* Removes the empty texts of a corpus file. */
 static void remove_empty(aoei_examples *e) {
     size_t n = 0;
     for (size_t i = 0; i < e->n; i++)
@@ -63,7 +64,7 @@ static int read_files(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *
     return code;
 }
 
-/* Returns the lowest label of a positive pair. */
+/* Returns the threshold for positives: a labeled pair is positive if its label is at least this value. */
 static double threshold_of(const aoei_examples *e, double option) {
     double lowest = e->label[0], highest = e->label[0];
     for (size_t i = 1; i < e->n; i++) {
@@ -95,7 +96,7 @@ static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *e
                      t->file[0].name);
 }
 
-/* Sets candidate[n_texts] to 1 for texts that may be negatives, otherwise to 0. */
+/* Sets candidate[i] to 1 if text i may be a negative, and to 0 otherwise. `candidate` has n_texts elements. */
 static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o, uint8_t *candidate) {
     for (size_t f = 0; f < t->n_files; candidate += t->file[f++].n_texts) {
         const aoei_examples *e = &t->file[f];
@@ -111,8 +112,8 @@ static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o,
     }
 }
 
-/* Renumbers the classes that aoei_token_classes computed. The new numbers are consecutive, and the candidates have the
- * lowest numbers. number: [n_texts] workspace, which the caller fills with UINT32_MAX. */
+/* Renumbers the classes that aoei_token_classes computed, so that the numbers are consecutive and classes that contain a
+ * candidate text have the lowest numbers. number: [n_texts] workspace, which the caller fills with UINT32_MAX. */
 static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_t *number) {
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < t->n_texts; i++) {
@@ -128,7 +129,7 @@ static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_
         t->class_of[i] = number[t->class_of[i]];
 }
 
-/* Copies the tokens of the representative of each class. */
+/* Copies the tokens of each class's representative from `all` to t->tokens. */
 static int keep_class_tokens(aoei_mine_texts *t, const aoei_token_lists *all, aoe_error *err) {
     aoei_token_lists *l = &t->tokens;
     size_t total = 0;
@@ -194,8 +195,9 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     return code;
 }
 
-/* Processes the queries and positives of all rows. If t->member is NULL, adds the number of entries of each class to
- * next[class]. Otherwise stores each row in t->member at the index next[class], which is then incremented. */
+/* Processes the queries and positives of all rows. The function is called twice. In the first call, t->member is NULL:
+ * next[class] is incremented for each entry of a class. In the second call, each row is stored in t->member at index
+ * next[class], which is then incremented. */
 static void add_members(aoei_mine_texts *t, size_t *next) {
     for (size_t r = 0; r < t->n_rows; r++) {
         const aoei_mine_row *row = &t->row[r];
@@ -229,7 +231,7 @@ static int index_members(aoei_mine_texts *t, aoe_error *err) {
     return code;
 }
 
-/* Checks that a .tsv file can represent all texts, so that the error is reported before anything is written. */
+/* Checks that a .tsv file can represent all texts. If it cannot, the error is reported before any output is written. */
 static int check_for_tsv(const aoei_mine_texts *t, aoe_error *err) {
     static const char remedy[] = "which .tsv cannot represent; use .jsonl for the output";
     for (size_t r = 0; r < t->n_rows; r++)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Set-similarity join with prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity search",
- * 2007; positional filtering as in Xiao et al. 2008). The words of each set are sorted by increasing frequency. Two similar
- * sets share at least one of their first words, which are rare, so only texts that share a rare word are compared. Invariant:
- * texts are processed in order of increasing set size, so the index contains only sets that are not larger than the current
- * one.
+ * Finds near duplicates with a set-similarity join.
+ * - Prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity search", 2007): the words of each
+ *   set are sorted by increasing frequency. Two similar sets share at least one of their first words, which are rare.
+ *   Therefore, only texts that share a rare word are compared.
+ * - Positional filtering (Xiao et al. 2008): the positions of the common word limit the number of further common words.
+ * Invariant: texts are processed in order of increasing set size, so the index contains only sets that are not larger than the
+ * current set.
  */
 #include "dataset/near_duplicates.h"
 
@@ -22,27 +24,29 @@
 typedef struct set {
     size_t text;  /* index of the text */
     size_t first; /* index of the set's first word in join.word */
-    size_t n;     /* number of words */
+    size_t n;     /* number of distinct words */
 } set;
 
-/* An entry in the list of the sets that contain a word. */
+/* An entry in the list of sets that contain a certain word. */
 typedef struct posting {
-    size_t set, at; /* index of the set, and position of the word in the set */
-    size_t next;    /* index + 1 of the next entry of the list in join.posting; 0: this is the last entry */
+    size_t set, at; /* index of the set in join.set, and position of the word in the set */
+    size_t next;    /* index in join.posting of the list's next entry, plus 1; 0 at the end of the list */
 } posting;
 
 /* State of aoei_near_duplicates_join. */
 typedef struct join {
     double threshold;    /* minimum Jaccard index */
-    aoei_distinct words; /* distinct words; owned, like all arrays below */
-    size_t *word; /* [n_words] words of all sets, set by set, ascending: first indices in `words`, later frequency ranks */
-    size_t n_words, word_capacity;       /* number of elements of word; number of elements allocated */
-    set *set;                            /* [n] sets, later sorted by size */
-    size_t n, set_capacity;              /* number of sets; number of elements allocated */
+    aoei_distinct words; /* distinct words of all texts; owned, like all arrays below */
+    size_t *word; /* [n_words] sorted words of the first set, then of the second set, and so on. At first, a word is an index in
+                     `words`; rank_words replaces it by its frequency rank */
+    size_t n_words, word_capacity;       /* used and allocated elements of `word` */
+    set *set;                            /* [n] sets in text order; rank_words sorts them by size */
+    size_t n, set_capacity;              /* used and allocated elements of `set` */
     posting *posting;                    /* [n_postings] entries of the lists of all words */
-    size_t n_postings, posting_capacity; /* number of entries; number of elements allocated */
-    size_t *head, *tail;   /* [words.n] index + 1 of the first and last entry of the list of each word; 0: empty list */
-    size_t *last_compared; /* [n] index + 1 of the last set that was compared with each set; 0: none */
+    size_t n_postings, posting_capacity; /* used and allocated elements of `posting` */
+    size_t *head, *tail; /* [words.n] for each word, the index in `posting` of its list's first and last entry, plus 1; 0 for an
+                            empty list */
+    size_t *last_compared; /* [n] for each set, the index of the last set with which it was compared, plus 1; 0: none */
 } join;
 
 static int ascending(const void *a, const void *b) {
@@ -50,7 +54,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts the words of a set and removes duplicates. Returns the number of remaining words. */
+/* Sorts word[n] and removes duplicate words. Returns the number of remaining words. */
 static size_t sort_set(size_t *word, size_t n) {
     size_t kept = 0;
     qsort(word, n, sizeof *word, ascending);
@@ -60,7 +64,7 @@ static size_t sort_set(size_t *word, size_t n) {
     return kept;
 }
 
-/* Appends the indices of the words of a text to j->word. key: the text with case folding. */
+/* Appends the words of a text to j->word as indices in j->words. key: the text after case folding (aoei_text_key). */
 static int add_words(join *j, const aoei_buffer *key, aoe_error *err) {
     size_t from = 0;
     for (size_t at = 0, step; at <= key->len; at += step) {
@@ -124,7 +128,7 @@ static int by_frequency(const void *a, const void *b) {
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Replaces the indices of words by their frequency ranks; the rarest word has rank 0. Sorts the sets by size. */
+/* Replaces each word in j->word by its frequency rank; the rarest word has rank 0. Then sorts the sets by size. */
 static int rank_words(join *j, aoe_error *err) {
     const size_t n = j->words.n;
     frequency *f = aoei_calloc(n, sizeof *f);
@@ -149,8 +153,8 @@ static int rank_words(join *j, aoe_error *err) {
     return rc;
 }
 
-/* Returns the minimum number of words that a set of n words must share with another set. Because of rounding the result may be
- * one too small, but never too large. */
+/* Returns the minimum number of words that a set of n words has in common with any set whose Jaccard index is at least
+ * `threshold`. Rounding may make the result too small by one, but never too large. */
 static size_t min_common_words(double threshold, size_t n) {
     const double x = ceil(threshold * (double)n - 1e-9);
     return x < 1 ? 1 : (size_t)x;
@@ -168,15 +172,15 @@ static int is_near(const join *j, const set *a, const set *b) {
     return (double)common >= j->threshold * (double)(a->n + b->n - common);
 }
 
-/* Returns 1 if two sets can have enough common words, given that their first common word is at position i in set a and at
- * position k in set b. */
+/* Returns 1 if the Jaccard index of sets a and b may reach the threshold. The first common word is at position i in set a and
+ * at position k in set b, so only the words from these positions can be common. */
 static int may_be_near(const join *j, const set *a, size_t i, const set *b, size_t k) {
     const size_t left = a->n - i < b->n - k ? a->n - i : b->n - k;
     return (double)left * (1 + j->threshold) >= j->threshold * (double)(a->n + b->n) - 1e-9;
 }
 
-/* Compares set s with the sets in the list of its i-th word. Removes the sets from the list that are too small for this and
- * all following sets. */
+/* Compares set s with the sets in the list of its i-th word. Sets that are too small to be near duplicates of set s are removed
+ * from the list, because all following sets are at least as large as set s. */
 static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
     const set *a = &j->set[s];
     const size_t word = j->word[a->first + i];
@@ -223,7 +227,8 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
     for (size_t s = 0; s < j->n && !rc; s++) {
         const size_t n = j->set[s].n, prefix = n - min_common_words(j->threshold, n) + 1;
         const size_t listed =
-            n - min_common_words(2 * j->threshold / (1 + j->threshold), n) + 1; /* all following sets have at least n words */
+            n - min_common_words(2 * j->threshold / (1 + j->threshold), n) +
+            1; /* number of words to index; it does not exceed `prefix`, because all following sets have at least n words */
         for (size_t i = 0; i < prefix; i++)
             compare_with(j, s, i, c, item, joined);
         for (size_t i = 0; i < listed && !rc; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the rows of a table. If rows are kept, a text that occurs unchanged in the bytes of its row (as in .tsv) is not copied
- * again.
+ * Reads the rows of a table. If the bytes of rows are kept, a text that occurs unchanged in the bytes of its row (as in .tsv
+ * files) is not copied: it points into these bytes.
  */
 #include "dataset/records.h"
 
@@ -14,11 +14,11 @@
 #include "table/examples.h"
 #include "table/texts.h"
 
-enum { MAX_EXTRA = 2 /* maximum number of columns in addition to texts: label and group */ };
+enum { MAX_EXTRA = 2 /* maximum number of selected columns that are not texts: the label and the group */ };
 
 /* ---- columns */
 
-/* Selects the columns of the detected kind of examples, or the text columns if no kind is detected. */
+/* Selects the columns of the detected kind of examples. If no kind is detected, selects the text columns. */
 static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
     const int roles = columns && strchr(columns, '='), list = columns && !roles;
     int rc = 0;
@@ -35,8 +35,9 @@ static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
     return aoei_columns_select(s->table, s->kind, columns, err);
 }
 
-/* Returns the column of the labels: the label column of pairs, otherwise a column with a common label name that is not a text.
- * Returns the number of columns if there is none. */
+/* Returns the index of the label column. In labeled pairs, this is the column with the role label. If no kind of examples was
+ * detected, it is a column named label, score or similarity that is not a text column. Returns the number of columns if there
+ * is no label column. */
 static size_t label_column(const aoei_sheet *s) {
     static const char *const names[] = {"label", "score", "similarity"};
     const aoei_table *t = s->table;
@@ -98,9 +99,9 @@ void aoei_sheet_close(aoei_sheet *s) {
 
 /* State of aoei_records_read. All pointers are borrowed. */
 typedef struct reader {
-    aoei_records *r;         /* destination */
-    aoei_names *names;       /* destination of distinct values */
-    const aoei_sheet *sheet; /* open table */
+    aoei_records *r;         /* records to which rows are appended */
+    aoei_names *names;       /* distinct texts, labels and groups to which new values are added */
+    const aoei_sheet *sheet; /* open table that is read */
     const aoei_records_options *o;
 } reader;
 
@@ -129,7 +130,8 @@ static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
-/* Adds the value of a field to d and sets *number to its index. Equal numbers such as 1 and 1.0 have the same index. */
+/* Adds the value of a field to d unless d already contains it. *number is set to the index of the value in d. Numbers are
+ * compared by value, so 1 and 1.0 have the same index. */
 static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_error *err) {
     char text[AOEI_NUMBER_TEXT];
     double x = f->number;
@@ -138,10 +140,10 @@ static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_
     return aoei_distinct_add(d, f->text, 0, number, err);
 }
 
-/* Copies the bytes of a row to r->bytes, adds a missing line end, and sets *to to the copy. */
+/* Copies the bytes of a row to r->bytes and adds a line end if the row has none. *to is set to the copy. */
 static int copy_bytes(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
     char *copy =
-        aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte, because the last line of the file may have no line end */
+        aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte for the line end that the last line of the file may lack */
     if (!copy)
         return aoei_fail_nomem(err, bytes.len);
     if (bytes.len)
@@ -214,7 +216,7 @@ static int add_row(reader *d, const aoei_row *row, aoe_error *err) {
 
 static int read_rows(reader *d, aoe_error *err) {
     aoe_error own;
-    err = err ? err : &own; /* the callback needs the message even if the caller passes no err */
+    err = err ? err : &own; /* the bad row callback needs the message even if the caller passes NULL for err */
     for (;;) {
         aoei_row row;
         int rc = aoei_table_next(d->sheet->table, &row, err);
@@ -309,7 +311,8 @@ int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, a
         const size_t *first = r->first + i * r->roles;
         aoei_buffer_clear(&key);
         for (size_t role = 0; role < r->roles; role++) {
-            const size_t separator = SIZE_MAX; /* separates the texts of different positions if a position has alternatives */
+            const size_t separator = SIZE_MAX; /* appended after the classes of each role if some role has alternatives, so that
+                                                  different divisions into roles give different keys */
             for (size_t k = first[role]; k < first[role + 1]; k++)
                 aoei_buffer_append(&key, &class[r->text[k]], sizeof *class);
             if (first[r->roles] - first[0] != r->roles)

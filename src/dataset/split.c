@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_split: divides the rows of a file into parts. Rows form clusters, and all rows of a cluster are assigned to one
- * part. Each row is joined with the first row that contains one of its texts, with the first row of its group, and with the
- * first rows of near duplicates of its texts.
+ * Implements aoe_data_split, which divides the rows of a file into parts. Rows are joined to clusters, and all rows of a
+ * cluster are assigned to one part. A row is joined with the first row that contains one of its texts, with the first row of
+ * its group, and with the first row that contains a near duplicate of one of its texts.
  */
 #include <math.h>
 
@@ -19,13 +19,13 @@
 typedef struct split {
     const aoe_data_split_options *o; /* options; borrowed */
     aoei_records records;            /* rows of the file; owned, like all fields below */
-    aoei_names names;                /* distinct texts and groups */
+    aoei_names names;                /* distinct texts, labels and groups of the file */
     aoei_clusters rows;              /* clusters of rows */
     size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *first_row;               /* [texts] first row that contains a text of this class */
-    size_t *cluster;                 /* [rows] number of the cluster of each row */
+    size_t *first_row;               /* [texts] for each class, the first row that contains a text of the class */
+    size_t *cluster;                 /* [rows] number of the cluster that contains each row */
     size_t *weight;                  /* [clusters] number of rows of each cluster */
-    size_t *part;                    /* [clusters] part of each cluster */
+    size_t *part;                    /* [clusters] index of the part to which each cluster is assigned */
     size_t n_clusters;               /* number of clusters */
 } split;
 
@@ -50,7 +50,7 @@ static int reserve(split *s, aoe_error *err) {
     return aoei_clusters_create(&s->rows, n, err);
 }
 
-/* Joins row i with the first rows that contain its texts. */
+/* Joins row i with the first row that contains each of its texts. */
 static void join_texts(split *s, size_t i) {
     const aoei_records *r = &s->records;
     for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {

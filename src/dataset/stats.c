@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_stats: statistics of the texts and labels of a file. The length of each distinct text is computed once and counted
- * as often as the text occurs.
+ * Implements aoe_data_stats, which computes statistics of the texts and labels of a file. The length of each distinct text is
+ * computed once. In the statistics, each occurrence of the text counts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,10 @@
 #include "dataset/text_equality.h"
 #include "table/labels.h"
 
-enum { MAX_LABELS = 20 /* maximum number of distinct numbers that are listed; more numbers are counted in bins */ };
+enum {
+    MAX_LABELS = 20 /* maximum number of distinct numeric labels that are listed one by one; if there are more, they are counted
+                       in bins */
+};
 
 static const double quantiles[AOE_QUANTILES] = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
 
@@ -26,10 +29,10 @@ typedef struct stats {
     aoe_data_stats_result *result;   /* result of the call; borrowed */
     aoei_records records;            /* rows of the file; owned, like all fields below */
     aoei_names names;                /* distinct texts and labels */
-    aoei_labels map;                 /* label map */
+    aoei_labels map;                 /* label map (options.table.label_map) */
     size_t *rows;                    /* [labels] number of rows with each label */
-    size_t *length;                  /* [texts] length of each distinct text in the current unit: characters, words or tokens */
-    size_t *sorted;                  /* [records.n_texts] lengths of all texts, sorted */
+    size_t *length; /* [texts] length of each distinct text in the unit that is being processed: characters, words or tokens */
+    size_t *sorted; /* [records.n_texts] length of each text of the file, sorted ascending */
 } stats;
 
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
@@ -47,7 +50,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the quantile q of sorted[n] with linear interpolation; n must be above 0. */
+/* Returns the quantile q of sorted[n] with linear interpolation. n must be positive. */
 static double quantile(const size_t *sorted, size_t n, double q) {
     const double at = q * (double)(n - 1);
     const size_t i = (size_t)at, next = i + 1 < n ? i + 1 : i;
@@ -125,7 +128,7 @@ static int count_distinct(stats *s, aoe_error *err) {
 
 /* ---- labels */
 
-/* Counts the rows with positive, negative, dropped and unknown labels. */
+/* Counts the rows with positive, negative, dropped and unknown labels. A label is positive if it is at least the threshold. */
 static int count_by_threshold(stats *s, aoe_error *err) {
     const size_t n = s->names.labels.n;
     aoe_data_stats_result *r = s->result;
@@ -167,7 +170,8 @@ static int by_value(const void *a, const void *b) {
     return c ? c : (x->label.len > y->label.len) - (x->label.len < y->label.len);
 }
 
-/* Replaces the numeric labels, which come first in r->label, by bins of equal width. */
+/* Replaces numeric labels by bins of equal width. numbers: number of numeric labels, which are the first elements of r->label.
+ * bins: number of bins. */
 static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe_error *err) {
     const size_t n_names = r->labels - numbers;
     const double low = r->label[0].low, high = r->label[numbers - 1].low, width = (high - low) / (double)bins;
@@ -189,7 +193,7 @@ static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe
     return 0;
 }
 
-/* Lists every distinct label with its number of rows. The result owns the bytes of the names. */
+/* Sets r->label to all distinct labels with their number of rows. The bytes of the labels are copied to r->bytes. */
 static int list_labels(stats *s, aoe_error *err) {
     const aoei_distinct *d = &s->names.labels;
     aoe_data_stats_result *r = s->result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Keys of texts. Most texts are ASCII and are processed by a loop over bytes; other texts are decoded to code points.
+ * Computes keys of texts; texts with identical keys are equal. Most texts are ASCII: a loop over bytes processes them. Other
+ * texts are decoded to code points.
  */
 #include "dataset/text_equality.h"
 
@@ -28,9 +29,9 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Computes the key of an ASCII text. out must have capacity for the whole text. */
+/* Writes the key of an ASCII text to out. out must have capacity for t.len bytes. */
 static void ascii_key(aoei_buffer *out, aoe_text t, aoe_text_equality equality) {
-    int space = 0; /* 1: there is white space before the next character */
+    int space = 0; /* 1: white space precedes the next character */
     for (size_t i = 0; i < t.len; i++) {
         const char c = t.data[i];
         if (equality == AOE_TEXT_EQUAL_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
@@ -57,15 +58,15 @@ int aoei_is_letter_or_digit(int32_t cp) {
            (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
 }
 
-/* Decodes t to s->point and sets *n to the number of code points. For AOE_TEXT_EQUAL_CASE and AOE_TEXT_EQUAL_LETTERS, they are
- * case-folded and decomposed. Returns 0 or AOE_ENOMEM. */
+/* Decodes t to code points in s->point. *n is set to their number. If equality is AOE_TEXT_EQUAL_CASE or
+ * AOE_TEXT_EQUAL_LETTERS, the code points are case-folded and decomposed. Returns 0 or AOE_ENOMEM. */
 static int decode(aoe_text t, aoe_text_equality equality, aoei_text_key_scratch *s, size_t *n) {
     const utf8proc_option_t options =
         equality == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
         const utf8proc_ssize_t length = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
                                                            (utf8proc_ssize_t)s->capacity, options);
-        *n = length > 0 ? (size_t)length : 0; /* errors cannot occur: texts are valid UTF-8 */
+        *n = length > 0 ? (size_t)length : 0; /* utf8proc does not fail here, because texts are valid UTF-8 */
         if (*n <= s->capacity)
             return 0;
         int32_t *grown = aoei_realloc_array(s->point, *n, sizeof *grown);
@@ -107,7 +108,7 @@ int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality equality, a
         return AOE_ENOMEM;
     }
     if (equality == AOE_TEXT_EQUAL_LETTERS &&
-        out->len == 0) /* texts without letters and digits, such as emoji, are compared by all their characters */
+        out->len == 0) /* a text without letters and digits, such as an emoji: all its characters are compared */
         return aoei_text_key(out, text, AOE_TEXT_EQUAL_CASE, scratch);
     return 0;
 }

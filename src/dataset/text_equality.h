@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Equality of texts (aoe_text_equality): two texts are equal if their keys have identical bytes. Depending on the kind of
- * equality, the key is the text itself, the text with normalized white space, the text with case folding and decomposed
- * accents, or only the letters and digits of the folded text.
+ * Defines when two texts are equal: each text has a key, and two texts are equal if their keys have identical bytes.
+ * aoe_text_equality selects the kind of key:
+ * - AOE_TEXT_EQUAL_EXACT: the text itself
+ * - AOE_TEXT_EQUAL_SPACE: the text with normalized white space
+ * - AOE_TEXT_EQUAL_CASE: the text with normalized white space, folded case and decomposed accents
+ * - AOE_TEXT_EQUAL_LETTERS: only the letters, marks and digits of the AOE_TEXT_EQUAL_CASE key, or the whole key if it contains
+ *   none
  */
 #ifndef AOEI_DATASET_TEXT_EQUALITY_H
 #define AOEI_DATASET_TEXT_EQUALITY_H
@@ -19,11 +23,11 @@ int aoei_is_letter_or_digit(int32_t code_point);
 
 /* Workspace that aoei_text_key reuses between calls. Zero it before the first call. */
 typedef struct aoei_text_key_scratch {
-    int32_t *point;  /* [capacity] code points; free it with aoei_free; owned */
+    int32_t *point;  /* [capacity] code points; owned, freed by the caller with aoei_free */
     size_t capacity; /* number of elements allocated */
 } aoei_text_key_scratch;
 
-/* Writes the key of a text (valid UTF-8) to out and discards the previous contents of out. Returns 0 or AOE_ENOMEM. */
+/* Writes the key of a text to out, which is cleared first. The text must be valid UTF-8. Returns 0 or AOE_ENOMEM. */
 int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality equality, aoei_text_key_scratch *scratch);
 
 #endif

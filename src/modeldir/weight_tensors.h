@@ -12,10 +12,9 @@
  * of weights that the caller initializes are NULL: new adapters, and a masked-LM head if the files contain no tensor of it.
  * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
-/* Checks that all values are finite, on all threads of `pool`. Calls other_work(arg) in the same parallel loop, see
- * aoei_weights_check. Errors: AOE_ENUMERIC (names tensor and element), AOE_EFORMAT (-128 in an I8 tensor), AOE_ENOMEM. */
-int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool,
-                                     void (*other_work)(void *arg), void *arg, aoe_error *err);
+/* Checks that all values are finite, on all threads of `pool`. Errors: AOE_ENUMERIC (names tensor and element), AOE_EFORMAT
+ * (-128 in an I8 tensor), AOE_ENOMEM. */
+int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool, aoe_error *err);
 /* The encoder does not use the pooler of BERT, but saving a model copies the tensors of the pooler. If t is a tensor of the
  * pooler, returns the name of the copy (without prefix, borrowed from t), otherwise NULL. */
 const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The recognized column names of every role. If a table has several recognized columns for one role, the column whose name
- * comes first in the list of the role is used.
+ * Selects the columns of a table by their names. The array `kinds` lists the recognized column names of each role. If the table
+ * has several recognized columns for one role, the first name of the role's list takes precedence.
  */
 #include "table/columns.h"
 
@@ -10,14 +10,19 @@
 #include "aoe_data.h"
 #include "base/error.h"
 
-enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = 400 /* bytes of a list of names in a message */ };
+enum {
+    MAX_ROLES = 3,
+    MAX_NAMES = 6,
+    LIST_SIZE = 400 /* size of the buffer for a list of column names in an error message, NUL included */
+};
 
 typedef struct role {
     const char *name;             /* name of the role in options.columns */
     const char *names[MAX_NAMES]; /* recognized column names in order of precedence; NULL marks the end */
 } role;
 
-/* The roles of each kind of examples, in the order of the selected columns. Unused elements are zero. */
+/* kinds[kind] contains the roles of one kind of examples. aoei_columns_select selects the columns in this order of roles.
+ * Unused elements are zero. */
 static const role kinds[][MAX_ROLES] = {
     [AOE_EXAMPLES_PAIRS] = {{"text1", {"text1", "sentence1", "question1", "premise", "question", "context"}},
                             {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence"}},
@@ -41,7 +46,7 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Returns 1 if the texts are equal. ignore_case: 1 to ignore the case of ASCII letters. */
+/* Returns 1 if the texts are equal. If ignore_case is 1, the case of ASCII letters is ignored. */
 static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
     size_t i = 0;
     while (i < a.len && i < b.len && (a.data[i] == b.data[i] || (ignore_case && lower(a.data[i]) == lower(b.data[i]))))
@@ -49,7 +54,7 @@ static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
     return a.len == b.len && i == a.len;
 }
 
-/* Returns the number of columns with this name. *index is set to the first of them. */
+/* Returns the number of columns with this name. If there is one, *index is set to the index of the first such column. */
 static size_t count_columns(const aoei_table *t, aoe_text name, int ignore_case, size_t *index) {
     size_t count = 0;
     for (size_t i = aoei_table_columns(t); i-- > 0;)
@@ -74,7 +79,7 @@ static void add_to_list(char list[LIST_SIZE], const char *name) {
     snprintf(list + len, LIST_SIZE - len, "%s%s", len ? ", " : "", name);
 }
 
-/* Fails because columns are needed but the table is read as .txt. */
+/* Fails because a table with named columns is required, but the file is read as .txt. */
 static int fail_txt(const aoei_table *t, aoe_error *err) {
     aoe_table_format by_name;
     if (aoei_table_format_of(&by_name, aoei_table_name(t), NULL) == 0 && by_name == AOE_TABLE_TXT)
@@ -85,7 +90,8 @@ static int fail_txt(const aoei_table *t, aoe_error *err) {
                      aoei_table_name(t));
 }
 
-/* Returns 1 if the header has one field that contains a character that often separates fields. */
+/* Returns 1 if the header is a single field that contains a character such as ',' or ';'. In this case, the file probably uses
+ * a different delimiter. */
 static int is_unsplit(const aoei_table *t) {
     static const char separators[] = ",;|\t^~";
     if (aoei_table_format(t) == AOE_TABLE_JSONL || aoei_table_columns(t) != 1)
@@ -119,8 +125,8 @@ int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *
     return columns && *columns && aoei_table_format(t) == AOE_TABLE_TXT ? fail_txt(t, err) : 0;
 }
 
-/* Fails because there is no column for role r. given: the column that options.columns names; given.data is NULL if it names
- * none. */
+/* Fails because there is no column for role r. given: the column name that options.columns contains for this role. given.data
+ * is NULL if options.columns does not contain the role. */
 static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_error *err) {
     char names[LIST_SIZE] = "", problem[LIST_SIZE + 64], remedy[LIST_SIZE];
     if (given.data) {
@@ -135,8 +141,8 @@ static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_
     return aoei_columns_fail(t, problem, remedy, err);
 }
 
-/* Sets *index to the column of a role: the column named `given`, or, if given.data is NULL, the column with the first
- * recognized name that exists. An exact match takes precedence over a match that ignores case. */
+/* Sets *index to the column of role r. If given.data is not NULL, this is the column named `given`. Otherwise, it is the first
+ * column in r->names that the table has. An exact match takes precedence over a match that ignores case. */
 static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *index, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     size_t count = given.data ? aoei_columns_find(t, given, index) : 0;
@@ -155,7 +161,8 @@ static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *i
     return 0;
 }
 
-/* Parses "role=name,...". given: [n] set to the column names of the roles r[n]; the caller zeroes it before. */
+/* Parses "role=name,...". given[i] is set to the column name for the role r[i], i < n. For a role that `columns` does not
+ * contain, given[i] is not changed; the caller zeroes `given` first. */
 static int parse_columns(const char *columns, const role *r, size_t n, aoe_text *given, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     for (const char *s = columns; *s;) {
@@ -194,7 +201,7 @@ int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *column
     return rc ? rc : aoei_table_select(t, index, n, err);
 }
 
-/* Returns the number of roles of a kind for which the table has a column. */
+/* Returns the number of roles of `kind` for which the table has a column. */
 static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char *columns) {
     const role *r = kinds[kind];
     size_t n = role_count(r), found = 0, index;
@@ -220,7 +227,7 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
             *kind = order[i];
         }
     }
-    if (most) /* the error names the missing column of the best matching kind */
+    if (most) /* *kind is the kind with the most roles found; the message names its first missing column */
         return aoei_columns_select(t, *kind, columns, err);
     return aoei_columns_fail(t,
                              "unrecognized columns: expected labeled pairs (text1, text2, label), triplets (query, positive, "

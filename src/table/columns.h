@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Selects the columns of a table for a kind of examples. A role is a text or the label of an example: labeled pairs have the
- * roles text1, text2 and label. Every role has recognized column names in order of precedence; options.columns selects columns
- * with other names. A name selects the column with exactly this name. If no column has this name, and exactly one column has it
- * when the case of ASCII letters is ignored, the name selects that column.
+ * Selects the columns of a table for a kind of examples. A role is a text or the label of an example. For example, labeled
+ * pairs have the roles text1, text2 and label. For each role there is a list of recognized column names; options.columns can
+ * assign another column to a role. If a column has exactly the requested name, it is selected. Otherwise, a column is selected
+ * if it is the only one that has this name when the case of ASCII letters is ignored.
  */
 #ifndef AOEI_TABLE_COLUMNS_H
 #define AOEI_TABLE_COLUMNS_H
@@ -11,24 +11,27 @@
 #include "aoe_data.h"
 #include "table/table.h"
 
-/* Selects the columns of t for a kind of examples: field[i] of each row is then the i-th role of the kind (aoe_example_kind
- * lists the roles). columns: "role=name,..." for roles whose columns have other names, or NULL. Errors: AOE_EARG (columns is
- * malformed, a role is unknown or given twice), AOE_EFORMAT (no such column, or two with this name; the message lists the
- * recognized names and the columns found), AOE_ENOMEM. */
+/* Selects the columns of t for a kind of examples. After this, field[i] of each row belongs to the i-th role of the kind;
+ * aoe_example_kind lists the roles. columns: "role=name,...", or NULL. A role that `columns` does not contain uses its
+ * recognized names. Errors:
+ * - AOE_EARG if `columns` is malformed, or contains an unknown role or one role twice
+ * - AOE_EFORMAT if a role has no column, or two columns with this name; the message lists the recognized names and the columns
+ *   of the table
+ * - AOE_ENOMEM */
 int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err);
-/* Detects the kind of examples from the columns of t: labeled pairs, else triplets, else positives. Errors: AOE_EFORMAT if
- * the table lacks a column for each of these kinds. */
+/* Detects the kind of examples from the columns of t. Sets *kind to the first of these kinds for which t has all columns:
+ * labeled pairs, triplets, positives. Errors: AOE_EFORMAT if t does not have all columns of any of these kinds. */
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);
 
-/* Returns the number of columns with exactly this name. If there is none, returns 1 if exactly one column has this name when
- * the case of ASCII letters is ignored, else 0. *index is set to the first of the counted columns; unchanged if the result is
- * 0. */
+/* Returns the number of columns with exactly this name. If there is no such column, returns 1 if exactly one column has this
+ * name when the case of ASCII letters is ignored, and 0 otherwise. If the result is not 0, *index is set to the first column
+ * that was counted. */
 size_t aoei_columns_find(const aoei_table *t, aoe_text name, size_t *index);
-/* Fails with AOE_EFORMAT if options.columns selects columns of a file that is read as .txt; otherwise returns 0. */
+/* Fails with AOE_EFORMAT if `columns` (options.columns) contains names but the file is read as .txt. Otherwise returns 0. */
 int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *err);
-/* Fails with AOE_EFORMAT. The message is "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the names of the columns.
- * remedy: NULL for none. The message is different if the file is read as .txt, which has no columns, or if its header was not
- * split into fields. */
+/* Fails with AOE_EFORMAT. The message is "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the column names of t. If
+ * remedy is NULL, "; REMEDY" is omitted. There are two other messages: one for a file read as .txt, which has no columns, and
+ * one for a header that was probably split with the wrong delimiter. */
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Streaming compression with zlib and zstd at their default levels.
+ * Compresses output with zlib (gzip) or zstd. Each codec uses its default compression level.
  */
 #include "table/compress.h"
 
@@ -40,7 +40,7 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
         if (gzip) {
             gzip->zalloc = zlib_alloc;
             gzip->zfree = zlib_free;
-            /* 15 selects the largest window; adding 16 selects a gzip header, into which zlib writes no time */
+            /* 15: largest window; + 16: gzip format. The gzip header that zlib writes contains no modification time */
             if (deflateInit2(gzip, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
                 return 0;
         }
@@ -48,12 +48,12 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
     return aoei_fail_nomem(err, OUT_SIZE);
 }
 
-/* Passes bytes to the write callback. */
+/* Passes data[len] to the caller's write function. */
 static int call_write(const aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
     return len && p->write(p->user, p->part, data, len) ? aoei_fail(err, AOE_ECANCELLED, "cancelled by the write callback") : 0;
 }
 
-/* Compresses data[len] and passes the output to the callback. last: 1 to end the gzip member. */
+/* Compresses data[len] with gzip and writes the compressed bytes. last: 1 to end the gzip member after the data. */
 static int deflate_all(aoei_compressor *p, const char *data, size_t len, int last, aoe_error *err) {
     z_stream *gzip = p->state;
     for (;;) {
@@ -75,7 +75,7 @@ static int deflate_all(aoei_compressor *p, const char *data, size_t len, int las
     }
 }
 
-/* Compresses data[len] and passes the output to the callback. last: 1 to end the zstd frame. */
+/* Compresses data[len] with zstd and writes the compressed bytes. last: 1 to end the zstd frame after the data. */
 static int zstd_all(aoei_compressor *p, const char *data, size_t len, int last, aoe_error *err) {
     ZSTD_inBuffer in = {data, len, 0};
     for (;;) {

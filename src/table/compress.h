@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compresses output with gzip or zstd, or not at all, and passes it to an aoe_write_fn. stream.h reads the written files. Equal
- * input gives equal compressed output.
+ * Writes output with an aoe_write_fn: compressed with gzip or zstd, or uncompressed. The functions of stream.h read compressed
+ * files. Equal input gives equal compressed output.
  */
 #ifndef AOEI_TABLE_COMPRESS_H
 #define AOEI_TABLE_COMPRESS_H
@@ -12,17 +12,18 @@
 typedef struct aoei_compressor {
     aoe_write_fn write; /* callback that receives the output */
     void *user;         /* passed to `write` */
-    size_t part;        /* index of the output file, passed to `write` */
+    size_t part;        /* index of the output file, which is passed to `write` */
     aoei_codec codec;
-    void *state; /* z_stream or ZSTD_CCtx, owned; NULL for uncompressed output */
-    char *out;   /* compressed bytes, owned; NULL for uncompressed output */
+    void *state; /* compressor, a z_stream or ZSTD_CCtx, owned; NULL for uncompressed output */
+    char *out;   /* buffer for compressed bytes, owned; NULL for uncompressed output */
 } aoei_compressor;
 
-/* Opens *p, which must be freed even if this fails. Errors: AOE_ENOMEM. */
+/* Opens *p. The caller calls aoei_compress_free even if this function fails. Errors: AOE_ENOMEM. */
 int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part, aoe_error *err);
-/* Compresses data[len]. Errors: AOE_ECANCELLED (the callback returned a nonzero value), AOE_ENOMEM. */
+/* Compresses data[len] and passes compressed bytes to the write function. Errors: AOE_ECANCELLED if the write function returns
+ * a nonzero value, AOE_ENOMEM. */
 int aoei_compress_write(aoei_compressor *p, const char *data, size_t len, aoe_error *err);
-/* Writes the remaining compressed bytes. Call it once, after the last aoei_compress_write. Errors: see aoei_compress_write. */
+/* Writes the remaining compressed bytes. Call it once, after the last aoei_compress_write. It has the same errors. */
 int aoei_compress_end(aoei_compressor *p, aoe_error *err);
 void aoei_compress_free(aoei_compressor *p); /* accepts a zeroed struct */
 

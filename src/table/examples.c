@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads training examples of all kinds.
+ * Reads training examples of all kinds from tables.
  */
 #include "table/examples.h"
 
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "table/labels.h"
 
-enum { MAX_ROLES = 3, LABEL = 2 /* index of the label among the roles of a labeled pair */ };
+enum { MAX_ROLES = 3, LABEL = 2 /* index of the role "label" in labeled pairs, which have the roles text1, text2 and label */ };
 
 int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err) {
     *e = (aoei_examples){.kind = kind, .roles = kind == AOE_EXAMPLES_TRIPLETS ? 3 : kind == AOE_EXAMPLES_TEXTS ? 1 : 2};
@@ -28,7 +28,7 @@ void aoei_examples_free(aoei_examples *e) {
     *e = (aoei_examples){0};
 }
 
-/* Reserves memory for one more example with `count` texts. Returns 0 or -1. */
+/* Reserves memory for one more example with `count` texts. Returns 0, or -1 if out of memory. */
 static int reserve(aoei_examples *e, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (aoei_grow((void **)&e->text, &e->text_capacity, e->n_texts + i, sizeof *e->text))
@@ -100,8 +100,8 @@ static int bad_text(const aoei_table *t, const aoei_row *row, size_t role, const
     return AOEI_BAD_ROW;
 }
 
-/* Reads the texts of one role and appends them to *texts[*n]. lists: 1 if a JSON array of strings is allowed. Returns 0,
- * AOEI_BAD_ROW or an error. */
+/* Appends the texts that one field of a row contains to *texts, which has *n elements. role: index of the selected column.
+ * lists: 1 if the field may be a JSON array of alternative texts. Returns 0, AOEI_BAD_ROW or an error. */
 static int read_role(const aoei_table *t, const aoei_row *row, size_t role, int lists, int allow_empty, aoe_text **texts,
                      size_t *capacity, size_t *n, aoe_error *err) {
     const aoei_field *f = &row->field[role];
@@ -129,18 +129,18 @@ static int read_role(const aoei_table *t, const aoei_row *row, size_t role, int 
     return 0;
 }
 
-/* State while a table is read. */
+/* State of the functions that read a table. */
 typedef struct reader {
     aoei_table *t;              /* borrowed */
     const aoe_table_options *o; /* borrowed */
     aoei_labels labels;
-    int lists;       /* 1: a JSON array of strings is a list of alternatives; 0: a row with an array is bad */
+    int lists;       /* 1: a JSON array of strings is a list of alternative texts; 0: a row with a JSON array is bad */
     aoe_text *texts; /* [capacity] texts of the current row; array owned */
     size_t capacity; /* allocated elements of `texts` */
 } reader;
 
-/* Adds the example of a row, unless its label is mapped to "drop"; the texts of such a row are not checked. Returns 0,
- * AOEI_BAD_ROW or an error. */
+/* Adds the example of a row. If the label map maps the row's label to "drop", the row is only counted; its texts are not
+ * checked. Returns 0, AOEI_BAD_ROW or an error. */
 static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
     double label = 0;
     if (e->kind == AOE_EXAMPLES_PAIRS) {
@@ -163,7 +163,8 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
     return aoei_examples_append(e, r->texts, count, label, row->line, err);
 }
 
-/* Fails because no example was read; the message depends on the number of bad and dropped rows. */
+/* Fails because no example was read. The message contains the numbers of bad and dropped rows, or says that the table has no
+ * rows. */
 static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
     if (e->skipped + e->dropped == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; use a table with one row per %s", e->name,
@@ -174,7 +175,7 @@ static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
         e->name, e->skipped, e->dropped);
 }
 
-/* Reads all rows of the table. */
+/* Reads all rows of r->t and appends their examples to e. */
 static int read_rows(aoei_examples *e, reader *r, aoe_error *err) {
     for (;;) {
         aoei_row row;

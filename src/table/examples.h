@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Training examples in memory. An example has one or several alternative texts for each role of its kind (columns.h defines the
- * roles), and a label if it is a labeled pair. Texts are stored in large chunks of memory that never move. Invariant: an
- * example is appended completely or not at all.
+ * Stores training examples in memory and reads them from tables. An example has one or several alternative texts for each text
+ * role of its kind (columns.h defines roles). Labeled pairs also have a label. The bytes of the texts are stored in large
+ * chunks of memory that never move. Invariant: an example is either appended completely or not at all.
  */
 #ifndef AOEI_TABLE_EXAMPLES_H
 #define AOEI_TABLE_EXAMPLES_H
@@ -17,41 +17,44 @@
 typedef struct aoei_examples {
     char *name; /* file name for messages, owned */
     aoe_example_kind kind;
-    size_t n;       /* number of examples */
-    size_t roles;   /* text roles of an example: 3 for triplets, 1 for texts, 2 for other kinds */
-    aoe_text *text; /* [n_texts] texts ordered by example, role and alternative; array owned, the bytes are in `bytes` */
-    size_t *first;  /* [n * roles + 1] first[i * roles + r]: index in `text` of the first text of role r of example i; the last
-                       element is n_texts; owned */
-    double *label;  /* [n] labels, 0 for kinds without labels; owned */
-    size_t *line;   /* [n] line of each example in the file, counted from 1; owned */
+    size_t n;     /* number of examples */
+    size_t roles; /* number of text roles of each example: 3 for triplets, 1 for texts, 2 for other kinds */
+    aoe_text
+        *text; /* [n_texts] all texts, sorted by example, then role, then alternative; array owned, the bytes are in `bytes` */
+    size_t *first; /* [n * roles + 1] first[i * roles + r] is the index in `text` of the first alternative of role r of example
+                      i; the last element is n_texts; owned */
+    double *label; /* [n] label of each example; 0 for kinds without labels; owned */
+    size_t *line;  /* [n] line number of each example in the file, counted from 1; owned */
     size_t n_texts;
     size_t skipped; /* number of bad rows that were skipped */
-    size_t dropped; /* number of rows that were dropped because the label map maps their label to "drop" */
+    size_t dropped; /* number of rows that were dropped because options.label_map maps their label to "drop" */
     size_t text_capacity, first_capacity, label_capacity, line_capacity; /* allocated elements of the arrays */
     aoei_chunks bytes;                                                   /* bytes of the texts, owned */
 } aoei_examples;
 
-/* Creates an empty set. name is copied. *e must be freed even if this fails. */
+/* Creates an empty set of examples. name is copied. The caller calls aoei_examples_free even if this function fails. */
 int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err);
 void aoei_examples_free(aoei_examples *e); /* accepts a zeroed struct */
-/* Appends an example with copies of its texts. texts: all texts of the example, ordered by role; count: [roles] number of
- * alternative texts of each role; line: line in the file, counted from 1. */
+/* Appends an example with copies of its texts. texts: all texts of the example, sorted by role. count: [roles] number of
+ * alternative texts of each role. line: line number in the file, counted from 1. */
 int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *count, double label, size_t line,
                          aoe_error *err);
-/* Reads all rows of an open table, which the caller closes. lists: 1 if a JSON array of strings is a list of alternatives; 0
- * if a row with a JSON array is bad. o: NULL, or options; only the fields columns, label_map, skip_bad_rows and allow_empty
- * are used. *e must be freed even if this fails. Errors: AOE_EFORMAT with file, line and column. */
+/* Reads all rows of an open table, which the caller closes. lists: 1 if a JSON array of strings is a list of alternative texts;
+ * 0 if a row with a JSON array is bad. o: options, of which only columns, label_map, skip_bad_rows and allow_empty are used; or
+ * NULL. The caller calls aoei_examples_free even if this function fails. Errors: AOE_EFORMAT; the message contains the file,
+ * line and column. */
 int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, int lists, const aoe_table_options *o,
                        aoe_error *err);
-/* Opens a file and reads its examples; lists are allowed. AOE_EXAMPLES_AUTO: the columns determine the kind. */
+/* Opens a file and reads its examples with aoei_examples_read; lists of alternative texts are allowed. If kind is
+ * AOE_EXAMPLES_AUTO, the columns of the file determine the kind. */
 int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o, aoe_error *err);
 
-/* Converts labeled pairs to positives: keeps the pairs whose label is at least `threshold`. */
+/* Converts labeled pairs to positives: pairs with a label below `threshold` are removed. */
 void aoei_examples_keep_positives(aoei_examples *e, double threshold);
 
-/* Returns the line of the example that contains e->text[index]. */
+/* Returns the line number in the file of the example that contains e->text[index]. */
 size_t aoei_examples_line(const aoei_examples *e, size_t index);
 
-int aoei_text_is_empty(aoe_text text); /* 1 if the text is empty or has only ASCII white space */
+int aoei_text_is_empty(aoe_text text); /* returns 1 if the text is empty or contains only ASCII white space */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Converts labels, which are names or decimal numbers, to numbers. Numbers are parsed in the C locale. Their characters are
- * checked first, because strtod would also accept "nan", "infinity", hexadecimal numbers and leading spaces.
+ * Converts labels to numbers. A label is a name or a decimal number. Numbers are parsed in the C locale. The characters of a
+ * number are checked before strtod is called, because strtod also accepts "nan", "infinity", hexadecimal numbers and leading
+ * spaces.
  */
 #include "table/labels.h"
 
@@ -15,7 +16,7 @@
 #include "base/error.h"
 #include "base/options.h"
 
-enum { MAX_DIGITS = 400 }; /* maximum characters of a number; the exact decimal form of any double near 1 has fewer */
+enum { MAX_DIGITS = 400 }; /* maximum characters of a number; a longer text is not a number */
 
 static const char defaults[] = "entailment=1,contradiction=0,neutral=drop,not_entailment=0";
 
@@ -23,7 +24,7 @@ static int equal(aoe_text a, aoe_text b) {
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
-/* Adds a copy of *rule for the label `word`. */
+/* Adds a copy of *rule to m. `word` is the label to which the new rule applies; it is copied. */
 static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, aoe_error *err) {
     char *copy = NULL;
     if (aoei_grow((void **)&m->rule, &m->capacity, m->n, sizeof *m->rule) || !(copy = aoei_strndup(word.data, word.len)))
@@ -35,8 +36,8 @@ static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, 
     return 0;
 }
 
-/* Adds the rules of a map "name=number,name=drop,...". A name may replace a rule of an earlier map, but must not occur twice
- * in `map`. */
+/* Adds the rules of a label map "name=number,name=drop,...". A rule overrides the rules of earlier maps for the same name. A
+ * name that occurs twice in `map` is an error (AOE_EARG). */
 static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
     const size_t first = m->n;
     char excerpt[AOEI_EXCERPT];

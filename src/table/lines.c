@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads lines from a stream into a growing buffer and returns them without copying. Invariant: buffer[begin, end) contains the
- * bytes that were read and not yet returned; the first `scanned` of them contain no LF.
+ * Reads lines from a stream into a growing buffer and returns pointers to them without copying. Invariant: buffer[begin, end)
+ * contains the bytes that were read from the stream but not yet returned. The first `scanned` of these bytes contain no LF.
  */
 #include "table/lines.h"
 
@@ -11,15 +11,15 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-enum { INITIAL_CAPACITY = 1 << 18 /* bytes */ };
+enum { INITIAL_CAPACITY = 1 << 18 /* initial size of the buffer in bytes */ };
 
 struct aoei_lines {
     aoei_stream *stream; /* owned */
     char *buffer;        /* [capacity] bytes read from the stream, owned */
     size_t capacity;
-    size_t begin, end; /* range of the unreturned bytes in `buffer` */
-    size_t scanned;    /* number of bytes after begin that are known to contain no LF */
-    size_t number;     /* number of the last returned line */
+    size_t begin, end; /* buffer[begin, end) contains the bytes not yet returned */
+    size_t scanned;    /* number of bytes from buffer[begin] that are known to contain no LF */
+    size_t number;     /* line number of the last returned line, counted from 1 */
     uint64_t offset;   /* offset of buffer[begin] in the decompressed text */
     int eof;           /* 1: the end of the stream was reached */
 };
@@ -50,8 +50,8 @@ static int read_more(aoei_lines *l, aoe_error *err) {
     return 0;
 }
 
-/* Finds the next line: *len bytes at buffer + begin, followed by *eol bytes of line end. Returns 1, 0 at the end of the file,
- * or an error. */
+/* Finds the next line, which starts at buffer + begin. *len is set to its length in bytes, and *eol to the length of the line
+ * end that follows it. Returns 1 for a line, 0 at the end of the file, or an error. */
 static int find_line(aoei_lines *l, size_t *len, size_t *eol, aoe_error *err) {
     for (;;) {
         const char *start = l->buffer + l->begin;

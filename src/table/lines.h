@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads lines of UTF-8 text from a stream. A line ends in LF or CRLF; the last line may lack its line end. A byte order mark at
- * the start of the file is skipped. The length of a line is limited only by memory; a line may contain NUL.
+ * Reads lines of UTF-8 text from a stream. A line ends in LF or CRLF; the last line may end without either. A byte order mark
+ * at the start of the file is skipped. The length of a line is limited only by memory. A line may contain NUL.
  */
 #ifndef AOEI_TABLE_LINES_H
 #define AOEI_TABLE_LINES_H
@@ -21,19 +21,20 @@ typedef struct aoei_line {
 
 typedef struct aoei_lines aoei_lines;
 
-int aoei_lines_open(aoei_lines **l, const char *path, aoe_error *err); /* errors: those of aoei_stream_open */
-int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* takes ownership of s, even on failure */
+int aoei_lines_open(aoei_lines **l, const char *path, aoe_error *err); /* returns 0 or an error of aoei_stream_open */
+int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* takes ownership of s, even if it fails */
 void aoei_lines_close(aoei_lines *l);                                  /* accepts NULL */
-const char *aoei_lines_name(const aoei_lines *l);                      /* name of the file; owned by l */
+const char *aoei_lines_name(const aoei_lines *l);                      /* file name for messages; owned by l */
 
-/* Reads a line. Returns 1 for a line, 0 at the end of the file, or an error, after which the reader must not be used again.
- * Errors: AOE_EFORMAT (invalid UTF-8, with its byte offset in the decompressed text; CR line ends), those of aoei_stream_read,
- * AOE_ENOMEM. */
+/* Reads a line. Returns 1 for a line, 0 at the end of the file, or an error. After an error, l must not be read again. Errors:
+ * - AOE_EFORMAT for invalid UTF-8; the message contains the byte offset in the decompressed text
+ * - AOE_EFORMAT for CR line ends
+ * - AOE_ENOMEM, and the errors of aoei_stream_read */
 int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err);
 
-/* Like aoei_lines_next, but the next call returns the same line again. */
+/* Reads a line as aoei_lines_next does, but the next call of either function returns this line again. */
 int aoei_lines_peek(aoei_lines *l, aoei_line *line, aoe_error *err);
-/* Fails with AOE_EFORMAT; the message says that the lines of the file end in CR. Returns AOE_EFORMAT. */
+/* Fails with AOE_EFORMAT. The message says that the lines of the file end in CR. */
 int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err);
 
 #endif

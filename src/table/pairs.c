@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Labeled pairs for evaluations: examples of the kind AOE_EXAMPLES_PAIRS with one text per role.
+ * Stores labeled pairs for evaluation. The pairs are examples of the kind AOE_EXAMPLES_PAIRS with one text per role.
  */
 #include "table/pairs.h"
 
@@ -127,9 +127,8 @@ size_t aoe_pairs_dropped(const aoe_pairs *p) {
 }
 
 static uint64_t hash_text(uint64_t h, aoe_text t) {
-    h = aoei_hash(
-        h, &t.len,
-        sizeof t.len); /* the length is hashed too, so that moving text from one text of a pair to the other changes the hash */
+    h = aoei_hash(h, &t.len,
+                  sizeof t.len); /* the length is hashed, so that ("ab", "c") and ("a", "bc") have different hashes */
     return aoei_hash(h, t.data, t.len);
 }
 

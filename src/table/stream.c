@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads plain, gzip and zstd files. Compressed input is read in blocks of IN_SIZE bytes and decompressed directly into the
- * caller's buffer. Files may contain several gzip members or zstd frames. Invariant: `between` is 1 exactly if the last member
- * or frame is complete and the next one has not begun. A file that ends while `between` is 0 is truncated.
+ * caller's buffer. A .gz file may contain several gzip members, and a .zst file several zstd frames. Invariant: `between` is 1
+ * exactly if the last member or frame is complete and the next one has not begun. A file that ends while `between` is 0 is
+ * truncated.
  */
 #include "table/stream.h"
 
@@ -27,9 +28,9 @@ struct aoei_stream {
     char *name;    /* file name for messages, owned */
     aoei_codec codec;
     char *in;       /* [IN_SIZE] compressed bytes, owned; NULL for plain files */
-    size_t in_len;  /* number of bytes in `in` */
-    size_t in_pos;  /* number of bytes of `in` already decompressed */
-    uint64_t read;  /* number of bytes read from the file */
+    size_t in_len;  /* number of compressed bytes in `in` */
+    size_t in_pos;  /* number of bytes of `in` that are already decompressed */
+    uint64_t read;  /* number of compressed bytes read from the file */
     int eof;        /* 1: the end of the file was reached */
     int between;    /* 1: a member or frame is complete and the next one has not begun */
     int gzip_ready; /* 1: inflateInit2 succeeded */
@@ -56,7 +57,7 @@ static void zlib_free(void *opaque, void *p) {
     aoei_free(p);
 }
 
-/* Reads up to `capacity` bytes of the file. *got is set to their number. */
+/* Reads up to `capacity` bytes from the file without decompressing them. *got is set to the number of bytes read. */
 static int read_file(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     errno = 0;
     *got = fread(out, 1, capacity, s->file);
@@ -78,7 +79,7 @@ static int fill(aoei_stream *s, aoe_error *err) {
     return 0;
 }
 
-/* Returns the offset in the compressed file of the next byte to decompress. */
+/* Returns the byte offset in the compressed file at which decompression continues. */
 static uint64_t offset_of(const aoei_stream *s) {
     return s->read - (s->in_len - s->in_pos);
 }
@@ -94,7 +95,7 @@ static int fail_corrupt(const aoei_stream *s, const char *reason, aoe_error *err
                      s->name, codec_name(s->codec), offset_of(s), reason);
 }
 
-/* Decompresses up to `capacity` bytes. *got is set to their number. */
+/* Decompresses up to `capacity` bytes of a gzip file into out. *got is set to the number of bytes. */
 static int read_gzip(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     uInt want = capacity < UINT_MAX ? (uInt)capacity : UINT_MAX;
     z_stream *z = &s->gzip;
@@ -128,7 +129,7 @@ static int read_gzip(aoei_stream *s, char *out, size_t capacity, size_t *got, ao
     }
 }
 
-/* Decompresses up to `capacity` bytes. *got is set to their number. */
+/* Decompresses up to `capacity` bytes of a zstd file into out. *got is set to the number of bytes. */
 static int read_zstd(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     for (;;) {
         int rc = s->in_pos == s->in_len && !s->eof ? fill(s, err) : 0;
@@ -175,7 +176,7 @@ int aoei_stream_attach(aoei_stream **out, FILE *file, const char *name, aoei_cod
     if (codec == AOEI_CODEC_GZIP) {
         s->gzip.zalloc = zlib_alloc;
         s->gzip.zfree = zlib_free;
-        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15 permits the largest window; adding 16 requires a gzip header */
+        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15: largest window; + 16: a gzip header is required */
             goto fail;
         s->gzip_ready = 1;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads tables in four formats. A row of a .tsv, .csv or .txt file is split into cells, one for each column; a row of a .jsonl
- * file is parsed into an object. The selected columns are then copied to `field`. Texts are not copied: they point into the
- * line, the CSV buffer or the object. Invariant: after opening, the header has been read and the next row is the first data
- * row.
+ * Reads tables in four formats. A row of a .tsv, .csv or .txt file is split into cells, one per column. A row of a .jsonl file
+ * is parsed into a JSON object. The values of the selected columns are then stored in `field`. Texts are not copied: they point
+ * into the line, the CSV buffer or the JSON object. Invariant: after a table is opened, its header has been read and the first
+ * data row is read next.
  */
 #include "table/table.h"
 
@@ -16,31 +16,36 @@
 #include "base/json.h"
 #include "table/lines.h"
 
-enum { MAX_BAD_ROWS = 100 /* maximum number of bad rows before the first valid row of a .jsonl file */ };
+enum {
+    MAX_BAD_ROWS =
+        100 /* maximum number of bad rows before the first valid row of a .jsonl file; with more bad rows, opening fails */
+};
 
-/* A bad row of a .jsonl file. */
+/* A bad row that precedes the first valid row of a .jsonl file. */
 typedef struct bad_row {
     aoe_error err;
     size_t line;
 } bad_row;
 
 struct aoei_table {
-    aoei_lines *lines;       /* owned */
-    aoe_table_format format; /* how rows are split: AOE_TABLE_CSV for every delimiter except TAB; never AOE_TABLE_AUTO */
-    aoei_csv csv;            /* CSV parser, used for CSV only */
-    aoe_text *column;        /* [n_columns] column names; array and names owned */
+    aoei_lines *lines; /* owned */
+    aoe_table_format
+        format;   /* format that is used to split rows: AOE_TABLE_CSV for every delimiter except TAB; never AOE_TABLE_AUTO */
+    aoei_csv csv; /* CSV parser; used only if format is AOE_TABLE_CSV */
+    aoe_text *column;                  /* [n_columns] column names; the array and the bytes of the names are owned */
     size_t n_columns, column_capacity; /* used and allocated elements of `column` */
-    aoe_text *cell;                    /* [n_columns] cells of the row; array owned; NULL for .jsonl */
+    aoe_text *cell;                    /* [n_columns] cells of the current row; array owned; NULL for .jsonl */
     size_t *select;                    /* [n_select] indices of the selected columns, owned */
     size_t n_select;
-    aoei_field *field;  /* [n_select] fields of the selected columns, owned */
+    aoei_field *field;  /* [n_select] values of the selected columns in the current row, owned */
     json_t *object;     /* .jsonl only: the parsed row, owned */
-    int object_pending; /* 1: `object` is the first valid row, read for its keys and not yet returned */
-    size_t object_line; /* line of the first valid row of a .jsonl file */
+    int object_pending; /* 1: `object` is the first valid row, which was parsed to find the column names and is not yet returned
+                         */
+    size_t object_line; /* line number of the first valid row of a .jsonl file */
     bad_row *bad;       /* [n_bad] bad rows before the first valid row of a .jsonl file, owned */
-    /* n_bad: elements of `bad`; next_bad: index of the element to return next; bad_capacity: elements allocated */
+    /* n_bad: number of elements of `bad`; next_bad: index of the element to return next; bad_capacity: allocated elements */
     size_t n_bad, next_bad, bad_capacity;
-    size_t line;        /* line of the current row */
+    size_t line;        /* line number of the current row */
     aoe_text bytes;     /* bytes of the current row, borrowed from `lines` or `csv` */
     aoei_buffer header; /* bytes of the header, owned */
 };
@@ -66,7 +71,8 @@ static int add_column(aoei_table *t, aoe_text name, aoe_error *err) {
     return 0;
 }
 
-/* Splits a line at TABs into at most `capacity` cells. Returns the number of fields, which may be larger. */
+/* Splits a line at TABs and stores at most `capacity` cells. Returns the number of cells in the line, which may be larger than
+ * `capacity`. */
 static size_t split_tabs(aoe_text *cell, size_t capacity, const char *s, size_t len) {
     size_t n = 0;
     for (const char *end = s + len;;) {
@@ -80,14 +86,14 @@ static size_t split_tabs(aoe_text *cell, size_t capacity, const char *s, size_t 
     }
 }
 
-/* Fails because a row has n fields, which differs from the header. Returns AOEI_BAD_ROW. */
+/* Fails because a row has n fields and the header has a different number of fields. Returns AOEI_BAD_ROW. */
 static int fail_field_count(const aoei_table *t, size_t n, aoe_error *err) {
     aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, n,
               n == 1 ? "" : "s", t->n_columns);
     return AOEI_BAD_ROW;
 }
 
-/* Reads a row of a .tsv or .txt file. In a table with several columns, empty lines are skipped, because many files end with an
+/* Reads a row of a .tsv or .txt file. If the table has several columns, empty lines are skipped, because many files end with an
  * empty line. */
 static int next_line_row(aoei_table *t, aoe_error *err) {
     aoei_line line;
@@ -107,7 +113,7 @@ static int next_line_row(aoei_table *t, aoe_error *err) {
     return n == t->n_columns ? 1 : fail_field_count(t, n, err);
 }
 
-/* Reads a row of a .csv file; skips empty lines like next_line_row. */
+/* Reads a row of a .csv file. If the table has several columns, empty lines are skipped. */
 static int next_csv_row(aoei_table *t, aoe_error *err) {
     int rc;
     do
@@ -123,7 +129,7 @@ static int next_csv_row(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Parses one line into t->object. Returns 1, AOEI_BAD_ROW or AOE_ENOMEM. */
+/* Parses one line of a .jsonl file into t->object. Returns 1, AOEI_BAD_ROW or AOE_ENOMEM. */
 static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
     json_error_t error;
     int no_memory;
@@ -143,7 +149,7 @@ static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
     return AOEI_BAD_ROW;
 }
 
-/* Reads the next line that is not blank and parses it. */
+/* Parses the next line of a .jsonl file that is not blank into t->object. */
 static int read_object(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc;
@@ -157,7 +163,8 @@ static int read_object(aoei_table *t, aoe_error *err) {
     return parse_object(t, &line, err);
 }
 
-/* Returns the next row of a .jsonl file: the rows that were read when the file was opened come first. */
+/* Returns the next row of a .jsonl file. Opening the file already read all rows up to the first valid one; these rows are
+ * returned first. */
 static int next_object(aoei_table *t, aoe_error *err) {
     if (!t->object_pending)
         return read_object(t, err);
@@ -198,7 +205,7 @@ static int copy_keys(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* ---- delimiters */
+/* ---- detection of the delimiter */
 
 static const char delimiters[] = {',', ';', '\t', '|'}; /* delimiters that can be detected */
 
@@ -207,7 +214,7 @@ static int is_delimiter(char c) {
            !(c >= 'a' && c <= 'z');
 }
 
-/* Returns the number of occurrences of c outside double quotes. */
+/* Returns the number of occurrences of c in the line that are not in double quotes. */
 static size_t count_unquoted(const aoei_line *line, char c) {
     size_t n = 0;
     int quoted = 0;
@@ -218,8 +225,9 @@ static size_t count_unquoted(const aoei_line *line, char c) {
     return n;
 }
 
-/* Returns the default delimiter of the format (TAB for .tsv, comma for .csv) if the header line contains it. Otherwise
- * returns the detectable delimiter that occurs most often in the header line, or the default delimiter if none occurs. */
+/* Detects the delimiter of a table. The default delimiter is TAB for .tsv and comma for .csv. If the header line contains the
+ * default delimiter, it is returned. Otherwise, the element of `delimiters` that occurs most often in the header line is
+ * returned. If no element occurs, the default delimiter is returned. */
 static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     const char fallback = format == AOE_TABLE_TSV ? '\t' : ',';
     char best = fallback;
@@ -236,8 +244,8 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     return best;
 }
 
-/* If the first line is a line such as "sep=;", which Excel writes, parses and skips it. If *delimiter is 0, it is set to the
- * delimiter of this line. Returns 1, 0 if the file is empty, or an error. */
+/* Checks if the first line has the form "sep=;", which Excel writes. If it has, the line is skipped, and *delimiter is set to
+ * its delimiter unless *delimiter is already nonzero. Returns 1, 0 if the file is empty, or an error. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     aoei_line line = {0};
     const int rc = aoei_lines_peek(t->lines, &line, err);
@@ -304,8 +312,9 @@ static int read_csv_header(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Reads the first valid row of a .jsonl file. Bad rows before it are stored in t->bad; aoei_table_next returns them first.
- * Returns 1, 0 if the file is empty, AOEI_BAD_ROW if there are only bad rows or more than MAX_BAD_ROWS, or an error. */
+/* Reads the rows of a .jsonl file up to the first valid row. Bad rows before this row are stored in t->bad; aoei_table_next
+ * returns them first. Returns 1 if a valid row was found, and 0 if the file is empty. Returns AOEI_BAD_ROW if all rows are bad
+ * or more than MAX_BAD_ROWS rows are bad. Otherwise returns an error. */
 static int first_object(aoei_table *t, aoe_error *err) {
     for (;;) {
         bad_row bad;
@@ -329,7 +338,7 @@ static int first_object(aoei_table *t, aoe_error *err) {
     }
 }
 
-/* Uses the keys of the first valid row as column names. */
+/* Sets the column names to the keys of the first valid row of a .jsonl file. */
 static int read_keys(aoei_table *t, aoe_error *err) {
     int rc = first_object(t, err);
     if (rc != 1)
@@ -346,8 +355,8 @@ static int read_keys(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Reads the header. delimiter: 0 to detect it. Returns 0 or an error. Fails if the file is empty, unless its format is .txt
- * without a delimiter, which has no header. */
+/* Reads the header. delimiter: 0 to detect the delimiter. Returns 0 or an error. An empty file is an error (AOE_EFORMAT),
+ * except for a .txt file without a delimiter, which has no header. */
 static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
     int rc = 1;
     if (delimiter && !is_delimiter(delimiter))
@@ -373,7 +382,7 @@ static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
     return rc < 0 ? rc : 0;
 }
 
-/* advice: the part of the error message after the semicolon. */
+/* Determines the format of the file `path`. advice: last part of the error message, which tells the user what to do. */
 static int format_of(aoe_table_format *format, const char *path, const char *advice, aoe_error *err) {
     if (strcmp(path, "-") == 0) {
         *format = AOE_TABLE_TXT;
@@ -428,7 +437,8 @@ int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options 
     aoei_stream *s;
     aoe_table_format format = o ? o->input_format : AOE_TABLE_AUTO;
     int rc = aoei_stream_open(
-        &s, path, err); /* opened before the name is checked, so that the message about a missing file comes first */
+        &s, path,
+        err); /* the stream is opened before the extension is checked, so that a missing file is reported as missing */
     if (rc)
         return rc;
     if (format == AOE_TABLE_AUTO)

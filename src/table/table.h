@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads .tsv, .csv, .jsonl and .txt files, plain or compressed (.gz, .zst), row by row. docs/data.md describes the formats.
- * columns.h finds the columns of the texts and labels, labels.h converts labels to numbers.
+ * Reads .tsv, .csv, .jsonl and .txt files row by row. Files may be compressed (.gz, .zst). docs/data.md describes the formats.
+ * columns.h finds the columns that contain texts and labels, and labels.h converts labels to numbers.
  */
 #ifndef AOEI_TABLE_TABLE_H
 #define AOEI_TABLE_TABLE_H
@@ -14,7 +14,7 @@
 #include "table/stream.h"
 
 typedef enum aoei_field_kind {
-    AOEI_FIELD_TEXT,   /* JSON string, or any field of the other formats */
+    AOEI_FIELD_TEXT,   /* JSON string, or any value of a .tsv, .csv or .txt file */
     AOEI_FIELD_NUMBER, /* JSON number; the value is in `number` */
     AOEI_FIELD_BOOL,   /* JSON true or false: `text` is "true" or "false", `number` is 1 or 0 */
     AOEI_FIELD_LIST,   /* JSON array; the value is in `list` */
@@ -23,59 +23,70 @@ typedef enum aoei_field_kind {
 
 typedef struct aoei_field {
     aoei_field_kind kind;
-    aoe_text text;      /* text, borrowed until the next row; empty for NUMBER, LIST and OTHER */
-    double number;      /* value of NUMBER and BOOL */
-    const json_t *list; /* value of LIST, borrowed until the next row */
+    aoe_text
+        text; /* text, borrowed until the next row is read; empty for AOEI_FIELD_NUMBER, AOEI_FIELD_LIST and AOEI_FIELD_OTHER */
+    double number;      /* value of AOEI_FIELD_NUMBER and AOEI_FIELD_BOOL */
+    const json_t *list; /* value of AOEI_FIELD_LIST, borrowed until the next row is read */
 } aoei_field;
 
 typedef struct aoei_row {
-    const aoei_field *field; /* [selected columns] in the order of the selection; borrowed until the next row */
-    size_t line;             /* line number of the start of the row, counted from 1 */
+    const aoei_field
+        *field;  /* values of the selected columns, in the order of aoei_table_select; borrowed until the next row is read */
+    size_t line; /* line number of the start of the row, counted from 1 */
 } aoei_row;
 
 typedef struct aoei_table aoei_table;
 
-/* The end of every message about a bad row. */
+/* Advice at the end of every message about a bad row. */
 #define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
 
-/* Determines the format from the extension of the file name, without .gz or .zst; case is ignored. "-" (standard input) is
- * AOE_TABLE_TXT. Errors: AOE_EARG for an unknown extension; the message lists the known extensions. */
+/* Determines the format of a file from its extension. A final .gz or .zst is removed first, and case is ignored. The format of
+ * "-" (standard input) is AOE_TABLE_TXT. Errors: AOE_EARG for an unknown extension; the message lists the known extensions. */
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
 /* Opens a table and reads its header. The columns of a .jsonl file are the keys of its first valid row. If bad rows precede
- * this row, the first calls of aoei_table_next return them. o: only the fields input_format and delimiter are used; if o is
- * NULL, both are detected. Errors: AOE_EFORMAT (empty file, invalid header), AOE_EARG (unknown extension, invalid
- * delimiter), those of aoei_lines_next. */
+ * this row, the first calls of aoei_table_next return AOEI_BAD_ROW for them. o: options, of which only input_format and
+ * delimiter are used. If o is NULL, format and delimiter are detected. Errors:
+ * - AOE_EFORMAT if the file is empty or the header is invalid
+ * - AOE_EARG if the extension is unknown or the delimiter is invalid
+ * - errors of aoei_stream_open and aoei_lines_next */
 int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
-/* Reads a table from a stream. Takes ownership of s, even on failure. format: any except AOE_TABLE_AUTO; delimiter: 0 to
- * detect it. */
+/* Opens a table that is read from a stream. The table takes ownership of s, even if this function fails. format: any format
+ * except AOE_TABLE_AUTO. delimiter: 0 to detect the delimiter. */
 int aoei_table_from(aoei_table **t, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err);
 void aoei_table_close(aoei_table *t);                      /* accepts NULL */
-const char *aoei_table_name(const aoei_table *t);          /* file name; owned by t */
-aoe_table_format aoei_table_format(const aoei_table *t);   /* AOE_TABLE_CSV for all delimiters except TAB */
+const char *aoei_table_name(const aoei_table *t);          /* file name for messages; owned by t */
+aoe_table_format aoei_table_format(const aoei_table *t);   /* returns AOE_TABLE_CSV for every delimiter except TAB */
 size_t aoei_table_columns(const aoei_table *t);            /* number of columns */
 aoe_text aoei_table_column(const aoei_table *t, size_t i); /* name of column i; owned by t */
 
-/* Selects the columns whose fields are returned. column: [n] indices, copied. Call it before the first aoei_table_next. */
+/* Selects the columns whose values aoei_table_next returns. column: [n] column indices, which are copied. Call this function
+ * before the first aoei_table_next. */
 int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err);
-/* These functions return the name of the i-th selected column (owned by t) and its index among all columns. */
+/* aoei_table_selected returns the name of the i-th selected column, which is owned by t. aoei_table_selected_index returns the
+ * index of this column in the table. */
 aoe_text aoei_table_selected(const aoei_table *t, size_t i);
 size_t aoei_table_selected_index(const aoei_table *t, size_t i);
 
-/* Reads a row. Returns 1 if a row was read, and 0 at the end of the file. Returns AOEI_BAD_ROW if the row is invalid (wrong
- * number of fields, invalid quoting, invalid JSON, missing key); err then contains the reason, and reading may continue.
- * Returns a negative code for any other error; t must then not be read again. */
+/* Reads a row. Returns:
+ * - 1 if a row was read
+ * - 0 at the end of the file
+ * - AOEI_BAD_ROW if the row is invalid (wrong number of fields, invalid quoting, invalid JSON, missing key): err contains the
+ *   reason, and the next row can be read
+ * - a negative code for any other error, after which t must not be read again */
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
 
-/* These functions return the bytes of the header (owned by t) and the bytes of the last row (borrowed until the next row).
- * The bytes are those of the decompressed file, line ends included. The header of .jsonl and .txt files is "". */
+/* aoei_table_header_bytes returns the bytes of the header, which are owned by t. The header of a .jsonl or .txt file is "".
+ * aoei_table_row_bytes returns the bytes of the last row, which are valid until the next row is read. Both return the bytes of
+ * the decompressed file, line ends included. */
 aoe_text aoei_table_header_bytes(const aoei_table *t);
 aoe_text aoei_table_row_bytes(const aoei_table *t);
-size_t aoei_table_line(const aoei_table *t); /* line number of the start of the last row, even if the row is bad */
-/* Returns the last row of a .jsonl file, borrowed until the next row; NULL for other formats. */
+size_t aoei_table_line(const aoei_table *t); /* line number of the start of the last row, also of a bad row */
+/* Returns the last row of a .jsonl file as a JSON object, which is valid until the next row is read. Returns NULL for other
+ * formats. */
 const json_t *aoei_table_object(const aoei_table *t);
 
-/* Copies the beginning of a text for a message: at most AOEI_EXCERPT - 1 bytes and a NUL, with "..." at the end if the text was
- * truncated. NUL characters of the text become '?'. Returns out. */
+/* Copies the beginning of a text to `out`, for use in a message. `out` receives at most AOEI_EXCERPT - 1 bytes and a NUL. A
+ * text that is longer is truncated and ends in "...". NUL characters in the text are replaced by '?'. Returns out. */
 enum { AOEI_EXCERPT = 64 };
 const char *aoei_excerpt(char out[AOEI_EXCERPT], aoe_text text);
 

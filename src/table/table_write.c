@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes tables. Rows are appended to a buffer, which is compressed and written when it is full. A value that the format cannot
- * represent is detected when it is appended.
+ * Writes the rows of a table. Rows are appended to a buffer, which is compressed and written when it is full. If the format of
+ * the output cannot represent a value, this is detected when the value is appended.
  */
 #include "table/table_write.h"
 
@@ -13,9 +13,11 @@
 
 enum { FLUSH_BYTES = 1 << 16 /* the buffer is written when it contains at least this number of bytes */ };
 
-/* ---- cells; functions that return a string return NULL, or a description of what the format cannot represent */
+/* ---- cells; functions that return a string return NULL on success, or the name of the content that the format cannot
+ * represent */
 
-/* tabs: 1 if the text may contain TABs. */
+/* Appends a text without quotes or escapes, or returns a description of the character that prevents this. tabs: 1 if the text
+ * may contain TABs. */
 static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
     for (size_t i = 0; i < t.len; i++)
         if (t.data[i] == '\n' || t.data[i] == '\r' || (t.data[i] == '\t' && !tabs))
@@ -24,7 +26,7 @@ static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
     return NULL;
 }
 
-/* Appends a text, in quotes if it contains a comma, a quote or a line end. */
+/* Appends a text as a CSV field. A text that contains a comma, a quote or a line end is quoted. */
 static void put_csv(aoei_buffer *b, aoe_text t) {
     size_t special = 0;
     while (special < t.len && !strchr(",\"\r\n", t.data[special] ? t.data[special] : 'x'))
@@ -69,7 +71,8 @@ static void put_number(aoei_buffer *b, double x) {
     aoei_buffer_append(b, text, aoei_number_text(text, x));
 }
 
-/* Appends a JSON value. The depth of the recursion is limited, because the JSON parser limits the depth of values. */
+/* Appends a JSON value. The function is recursive; the JSON parser limits the depth of values and thereby the depth of the
+ * recursion. */
 static void put_json(aoei_buffer *b, const json_t *v) {
     const char *between = "", *key;
     json_t *member;
@@ -127,7 +130,7 @@ static const char *put_cell(const aoei_table_writer *w, aoei_buffer *b, const ao
             return put_text(w, b, (aoe_text){json_string_value(c->json), json_string_length(c->json)});
         if (!c->json)
             return put_text(w, b, c->text);
-        put_json(b, c->json); /* a number or a boolean, written without quotes */
+        put_json(b, c->json); /* numbers and booleans are written without quotes */
         return NULL;
     }
     if (c->json) {
@@ -153,14 +156,14 @@ static int equal(aoe_text a, aoe_text b) {
     return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
 }
 
-/* Fails because `option` contains the name of a column that does not exist. */
+/* Fails because the option `option` contains the name of a column that does not exist. */
 static int fail_column(const char *option, aoe_text name, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     return aoei_fail(err, AOE_EARG, "%s: no column '%s' in the output; name an existing column", option,
                      aoei_excerpt(excerpt, name));
 }
 
-/* Returns the index of the column `wanted`, or n if there is none. */
+/* Returns the index of `wanted` in name[n], or n if it is not an element. */
 static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     size_t i = 0;
     while (i < n && !equal(name[i], wanted))
@@ -168,8 +171,7 @@ static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     return i;
 }
 
-/* Sets w->order to the indices of the cells to write. If keep (options.keep) is NULL, all cells are written; otherwise, only
- * the cells of the columns that it lists. */
+/* Sets w->order to the indices of the cells to write. keep: options.keep, a list of column names; NULL to write all cells. */
 static int choose_columns(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
     if (!w->n)
         return aoei_fail(err, AOE_EFORMAT, "the table has no columns; in .jsonl, the keys of the first row are the columns");
@@ -190,7 +192,7 @@ static int choose_columns(aoei_table_writer *w, const aoe_text *name, const char
     return w->columns ? 0 : aoei_fail(err, AOE_EARG, "options.keep contains no column name; write for example text1,text2");
 }
 
-/* Changes the names in w->name. rename: "OLD=NEW,..." (options.rename), or NULL. */
+/* Renames columns in w->name. rename: options.rename, which has the form "OLD=NEW,...", or NULL. */
 static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char *rename, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     for (const char *s = rename; s && *s;) {
@@ -210,8 +212,8 @@ static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char
     return 0;
 }
 
-/* Checks the names of the written columns: keys of .jsonl must be unique and must not contain NUL, and renaming must not make
- * two names equal. renamed: 1 if options.rename is set. */
+/* Checks the names of the columns to write. In a .jsonl file, names must be unique and must not contain NUL. In every format,
+ * renaming must not make two names equal. renamed: 1 if options.rename is set. */
 static int check_names(const aoei_table_writer *w, const char *path, int renamed, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOE_TABLE_TXT && w->columns != 1)
@@ -245,7 +247,7 @@ static int flush(aoei_table_writer *w, aoe_error *err) {
     return rc;
 }
 
-/* Appends the names of the columns, except for .jsonl and .txt. */
+/* Appends the header line with the column names. Files in .jsonl and .txt format have no header line. */
 static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOE_TABLE_JSONL || w->format == AOE_TABLE_TXT)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads all texts of a file. The recognized column names are those that training files may have for texts. All texts of a row
- * are checked before the first one is passed to the callback, so an invalid row is skipped completely.
+ * Reads all texts of a file and passes them to a callback. COLUMN_LIST contains the recognized column names: the names that
+ * training files may use for texts. All texts of a row are checked before the first one is passed to the callback. Therefore,
+ * an invalid row is skipped completely.
  */
 #include "table/texts.h"
 
@@ -17,8 +18,8 @@
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
     "positive, negative, entailment, contradiction"
 
-/* Returns 1 if column i is selected by one of the names in `list` ("a,b" or "a, b"). A name selects columns as in
- * aoei_columns_find. */
+/* Returns 1 if a name in `list` ("a,b" or "a, b") selects column i. A name selects the column with exactly this name, or the
+ * only column that has this name when case is ignored (aoei_columns_find). */
 static int is_selected(const aoei_table *t, size_t i, const char *list) {
     const aoe_text column = aoei_table_column(t, i);
     for (const char *s = list; *s;) {
@@ -34,7 +35,7 @@ static int is_selected(const aoei_table *t, size_t i, const char *list) {
     return 0;
 }
 
-/* Checks that every requested name exists. */
+/* Checks that the table has a column for every name in `names` ("a,b"). */
 static int check_names(const aoei_table *t, const char *names, aoe_error *err) {
     for (const char *s = names; *s; s += *s == ',') {
         const aoe_text name = {s, strcspn(s, ",")};
@@ -73,15 +74,15 @@ int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *
     return rc;
 }
 
-/* Receives a text. line: line of its row in the file. */
+/* Callback that receives one text. line: line number of the text's row in the file. */
 typedef int (*row_text_fn)(void *user, aoe_text text, size_t line, aoe_error *err);
 
-/* The callback for the texts of a table. */
+/* A callback and the options for checking texts. */
 typedef struct receiver {
     row_text_fn fn;
-    void *user;         /* passed to fn */
+    void *user;         /* first argument of fn */
     int allow_empty;    /* 1: texts may be empty */
-    const char *remedy; /* end of the messages about invalid rows: what to do; static */
+    const char *remedy; /* advice at the end of the messages about invalid rows; static string */
 } receiver;
 
 static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
@@ -91,7 +92,8 @@ static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row,
     return AOEI_BAD_ROW;
 }
 
-/* Returns the k-th alternative of a field; data is NULL if it is an element of a list that is not a string. */
+/* Returns the k-th alternative text of a field. The result's data is NULL if the field is a list and its k-th element is not a
+ * string. */
 static aoe_text text_at(const aoei_field *f, size_t k) {
     if (f->kind != AOEI_FIELD_LIST)
         return f->text;
@@ -99,7 +101,7 @@ static aoe_text text_at(const aoei_field *f, size_t k) {
     return (aoe_text){json_string_value(v), json_string_length(v)};
 }
 
-/* Checks the texts of a field. Returns 0 or AOEI_BAD_ROW. */
+/* Checks the texts of the i-th selected column of a row. Returns 0 or AOEI_BAD_ROW. */
 static int check_field(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, aoe_error *err) {
     const aoei_field *f = &row->field[i];
     if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
@@ -115,7 +117,7 @@ static int check_field(const receiver *r, const aoei_table *t, const aoei_row *r
     return 0;
 }
 
-/* Checks a row and passes the texts of its n selected columns to the callback. */
+/* Checks the n selected columns of a row and passes their texts to the callback. */
 static int pass_row(const receiver *r, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
@@ -134,8 +136,8 @@ static int pass_row(const receiver *r, const aoei_table *t, const aoei_row *row,
     return rc;
 }
 
-/* Passes every text of an open table to the callback. Bad rows are skipped and counted in *skipped; if skipped is NULL, the
- * function fails at the first bad row. */
+/* Passes every text of an open table to the callback. If skipped is not NULL, bad rows are skipped and counted in *skipped. If
+ * skipped is NULL, the function fails at the first bad row. */
 static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
     size_t n = 0;
     int rc = aoei_texts_select(t, &n, columns, err);
@@ -154,7 +156,7 @@ static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size
     return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err already contains the message */
 }
 
-/* The callback of aoe_texts_read. */
+/* The callback of aoe_texts_read and its argument. */
 typedef struct reader {
     aoe_text_fn fn;
     void *user;
@@ -179,7 +181,7 @@ int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn,
     return rc;
 }
 
-/* Appends a text to the examples `user`. */
+/* Callback that appends a text to the aoei_examples `user`. */
 static int append(void *user, aoe_text text, size_t line, aoe_error *err) {
     static const size_t one = 1;
     return aoei_examples_append(user, &text, &one, 0, line, err);

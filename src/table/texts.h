@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads all texts of a file: the lines of a .txt file, or all columns of a table that have a recognized name for texts.
- * Training and evaluation files can therefore be used where only texts are needed. Labels are ignored.
+ * Reads all texts of a file. In a .txt file, every line is a text. In a table, the texts are the values of all columns that
+ * have a recognized name for texts; labels are ignored. Therefore, training and evaluation files can be used where only texts
+ * are needed.
  */
 #ifndef AOEI_TABLE_TEXTS_H
 #define AOEI_TABLE_TEXTS_H
@@ -8,14 +9,18 @@
 #include "aoe_data.h"
 #include "table/examples.h"
 
-/* Selects the text columns of t; *n is set to their number. columns: column names "a,b", or "text=NAME", or NULL for all
- * columns with recognized names, or "" for the column text or sentence. Errors: AOE_EFORMAT if the table has no such column, or
- * if columns are named but the file is read as .txt. */
+/* Selects the text columns of t and sets *n to their number. Errors: AOE_EFORMAT if the table has no such column, or if
+ * `columns` contains names but the file is read as .txt. columns is one of:
+ * - NULL: all columns with recognized names for texts
+ * - "a,b": the columns with these names
+ * - "text=NAME": the column NAME
+ * - "": the column text or sentence */
 int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *err);
 
-/* Reads a file as examples of the kind AOE_EXAMPLES_TEXTS: one example per text, in row order. Every element of a
- * JSON list of texts is an example. o: NULL or options, in which columns has the meaning of aoei_texts_select. *e must be freed
- * even if this fails. Errors: AOE_EFORMAT (invalid row, with file, line and column; no text in the file). */
+/* Reads a file as examples of the kind AOE_EXAMPLES_TEXTS. Each text becomes one example, in row order; each element of a JSON
+ * list of texts becomes one example. o: options, or NULL; o->columns has the format of aoei_texts_select. The caller calls
+ * aoei_examples_free even if this function fails. Errors: AOE_EFORMAT if a row is invalid (the message contains the file, line
+ * and column) or the file contains no text. */
 int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options *o, aoe_error *err);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the collection of GitHub issues with a local server that implements GitHub's API. All duplicate issues that the server
- * knows must be found, even if some requests fail. Cached responses must not be requested again. The access token must be sent
- * only to the API.
+ * Tests the collection of GitHub issues with a local server that implements GitHub's API. The known duplicates must be found
+ * despite all server errors, cached responses must not be requested again, and the token must be sent only to the API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@
 
 static test_server *server;
 static test_github github;
-static double slept; /* number of seconds for which the collector has slept, measured with the simulated clock of the test */
+static double slept; /* total seconds that the collector has slept by the test clock */
 
 static double clock_now(void *user) {
     (void)user;
@@ -47,8 +46,8 @@ typedef struct run {
     aoe_error err;
     aoei_buffer out[AOE_ISSUES_SPLITS];
     aoei_buffer missing; /* one line "repository: reason" per missing repository */
-    size_t stop_at;      /* number of calls of the progress callback after which the callback stops the run; 0: never */
-    size_t calls;        /* number of calls of the progress callback so far */
+    size_t stop_at;      /* number of progress calls after which the run is stopped; 0: never */
+    size_t calls;        /* progress calls so far */
 } run;
 
 static int write_output(void *user, size_t part, const char *data, size_t len) {
@@ -112,7 +111,7 @@ static size_t count(const char *text, const char *part) {
     return n;
 }
 
-/* Returns 1 if exactly one row of all output files has these texts `duplicate` and `original` and the label 1. */
+/* Returns 1 if exactly one row of the outputs has this duplicate, this original and label 1. */
 static int has_pair(const run *r, const char *duplicate, const char *original) {
     char jsonl[200], tsv[200], csv[200];
     snprintf(jsonl, sizeof jsonl, "\"label\":1,\"id1\":\"%s\",\"id2\":\"%s\"}", duplicate, original);
@@ -121,8 +120,8 @@ static int has_pair(const run *r, const char *duplicate, const char *original) {
     return count(r->out[0].data, jsonl) + count(r->out[1].data, tsv) + count(r->out[2].data, csv) == 1;
 }
 
-/* Asserts that the positive pairs in the output files are the known duplicates, each exactly once. Every positive pair must
- * also have a negative pair, unless its split contains no candidates for negatives. */
+/* Asserts that the positives of the outputs are the known duplicates, each exactly once. Every positive must also have a
+ * negative, unless there are no candidates for negatives in its split. */
 static void check_known(const run *r, int all, int graphql) {
     static const char *const repos[] = {"acme/anvils", "acme/rockets"};
     size_t known = 0, positives = 0, negatives = 0;
@@ -142,7 +141,7 @@ static void check_known(const run *r, int all, int graphql) {
         assert_true(r->result.positives[i] > 0);
     }
     assert_int_equal(positives, known);
-    assert_int_equal(negatives + r->result.without, known); /* splits with few issues have too few candidates for negatives */
+    assert_int_equal(negatives + r->result.without, known); /* small splits have too few candidates */
 }
 
 static int equal_outputs(const run *a, const run *b) {
@@ -172,12 +171,11 @@ static void test_known_set(void **state) {
     assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice but counted once */
     assert_int_equal(r.result.issues, 240 - 34 + 40 - 5);
     assert_int_equal(r.result.pull_requests, 34 + 5);
-    assert_int_equal(r.result.gone, 2); /* one issue is deleted, and one is a pull request */
+    assert_int_equal(r.result.gone, 2); /* one is deleted, one is a pull request */
     assert_int_equal(r.result.unread, 0);
     assert_int_equal(r.result.transferred, 1);
-    assert_int_equal(r.result.unknown, 3); /* one original is deleted, one is a pull request, and one is not named */
-    /* the server also counts two redirects, which requests does not include */
-    assert_true(test_server_count(server, NULL) == r.result.requests + 2);
+    assert_int_equal(r.result.unknown, 3); /* the original is deleted (1), is a pull request (1), or is not named (1) */
+    assert_true(test_server_count(server, NULL) == r.result.requests + 2); /* redirects are not counted */
     /* a second run requests only the missing repository */
     test_server_forget(server);
     begin(&again, cache);
@@ -230,12 +228,12 @@ static void test_comments_and_graphql(void **state) {
     const size_t rest_requests = test_server_count(server, NULL);
     r.o.all_comments = 0;
     r.o.graphql = 1;
-    assert_int_equal(collect(&r), AOE_EARG); /* GraphQL requests need a token */
+    assert_int_equal(collect(&r), AOE_EARG); /* GraphQL requests are impossible without a token */
     r.o.token = TOKEN;
     must_collect(&r);
     check_known(&r, 1, 1);
     assert_true(test_server_count(server, NULL) - rest_requests < 40);
-    assert_int_equal(r.result.missing, 1); /* the token gives access to acme/secret */
+    assert_int_equal(r.result.missing, 1); /* acme/secret is readable with a token */
     test_server_forget(server);
     must_collect(&r);
     assert_int_equal(r.result.requests, 1); /* only the missing repository is requested again */
@@ -259,14 +257,13 @@ static void test_refresh(void **state) {
     reset_server();
     char *cache = test_path(test_dir, "refresh.sqlite");
     begin(&r, cache);
-    /* with this option, a changed body must not change the cleaned text of other issues */
-    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
+    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES; /* a changed body must not change the text of other issues */
     must_collect(&r);
     const uint64_t answers = r.result.requests;
     r.o.refresh = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);
-    assert_true(r.result.unchanged + 2 >= answers - 4); /* nearly all responses that are not errors must be unchanged */
+    assert_true(r.result.unchanged + 2 >= answers - 4); /* all responses except errors */
     github.version = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);
@@ -278,7 +275,7 @@ static void test_refresh(void **state) {
     free(cache);
 }
 
-/* Tests that the next run resumes a run that was stopped at any point. */
+/* A run that is stopped at any point is continued by the next run. */
 static void test_stopped(void **state) {
     run whole, r;
     (void)state;
@@ -296,7 +293,7 @@ static void test_stopped(void **state) {
         int code;
         size_t stops = 0;
         do {
-            r.stop_at = 3 + step * (stops + 1); /* each run is stopped later than the previous run */
+            r.stop_at = 3 + step * (stops + 1); /* each run gets further than the previous one */
             code = collect(&r);
             stops += code == AOE_ECANCELLED;
         } while (code == AOE_ECANCELLED);
@@ -355,8 +352,8 @@ static void answer_repository(void *user, const test_request *q, test_answer *a)
 }
 
 /* Collects from a server that sends the response c to the request for the list of issues. Asserts that the collection returns
- * `expected`, and that the error message contains `part` but not the token. If `expected` is 0, the repository is reported as
- * missing, and the reported reason must contain `part` but not the token. */
+ * `expected`. The error message must contain `part`, but not the token. If there is no error, this applies to the reason for
+ * which the repository is missing. */
 static void check_response(canned c, int expected, const char *part) {
     static const char *const repos[] = {"a/b"};
     test_server *other = test_server_start();
@@ -403,7 +400,7 @@ static void test_error_responses(void **state) {
 /* ---- servers with fixed responses by path */
 
 typedef struct fixed_page {
-    const char *path; /* path and query; a request matches if it begins with them and then ends or continues with '&' */
+    const char *path; /* path and query, which match a request up to its end or an '&' */
     int status;
     const char *link; /* path of the next page; NULL for the last page */
     const char *body;
@@ -422,8 +419,8 @@ static void answer_page(void *user, const test_request *q, test_answer *a) {
     }
 }
 
-/* Collects with the options in r->o from a server with these pages. In the last element of `pages`, path is NULL. Returns the
- * error code of the collection. The caller calls end(r). */
+/* Collects with the options in r->o from a server with these pages. The last element of the array has no path. Returns the
+ * error code; the caller calls end(r). */
 static int collect_pages(run *r, const fixed_page *pages, const char *const *repos, size_t n) {
     char name[32];
     static int calls;
@@ -463,7 +460,7 @@ static int collect_pages(run *r, const fixed_page *pages, const char *const *rep
 #define COMMENT(body) "[{\"event\":\"commented\",\"body\":\"" body "\"}]"
 #define GOOD          "[" OPEN("1", "one") "," CLOSED("2", "two", "Duplicate of #1") "," OPEN("3", "three") "]"
 
-/* Tests that an error in one repository does not affect the other repositories. */
+/* An error of one repository does not affect the other repositories. */
 static void test_one_repository_fails(void **state) {
     static const char *const repos[] = {"a/b", "c/d"};
     static const struct {
@@ -477,7 +474,7 @@ static void test_one_repository_fails(void **state) {
     (void)state;
     for (size_t i = 0; i < 2 * sizeof failures / sizeof *failures; i++) {
         const size_t k = i / 2;
-        const int second = i % 2; /* 1: the second page has the error, after a valid first page */
+        const int second = i % 2; /* the error is on the second page, after a valid one */
         const fixed_page pages[] = {
             {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"},
             {"/repos/c/d", 200, NULL, "{\"full_name\":\"c/d\"}"},
@@ -491,7 +488,7 @@ static void test_one_repository_fails(void **state) {
         assert_int_equal(r.result.repositories, 1);
         if (!strstr(r.missing.data, failures[k].why))
             fail_msg("'%s' does not contain '%s'", r.missing.data, failures[k].why);
-        assert_int_equal(r.result.positives[0], 1); /* the repository with the error contributes no positives */
+        assert_int_equal(r.result.positives[0], 1); /* none from the partly read repository */
         assert_true(has_pair(&r, "c/d#2", "c/d#1"));
         end(&r);
     }
@@ -518,8 +515,7 @@ static void test_one_forbidden(void **state) {
     r.o.api = test_server_url(other);
     r.o.token = TOKEN;
     r.o.graphql = 1;
-    /* the next run repeats the request, because access may have been granted in the meantime */
-    for (int again = 0; again < 2; again++) {
+    for (int again = 0; again < 2; again++) { /* access may be granted later: the next run repeats the request */
         must_collect(&r);
         assert_string_equal(r.missing.data, "a/b: access is forbidden (403: SAML for ###################################)\n");
         assert_int_equal(r.result.repositories, 1);
@@ -531,7 +527,7 @@ static void test_one_forbidden(void **state) {
     free(cache);
 }
 
-/* Tests that an incomplete list of comments gives no pairs, because a missing later comment may retract an earlier
+/* If the list of comments is incomplete, its comments form no pairs, because a missing later comment may retract a
  * statement. */
 static void test_incomplete_comments(void **state) {
     static const char *const repos[] = {"a/b"};
@@ -558,7 +554,7 @@ static void test_incomplete_comments(void **state) {
         }
 }
 
-/* Tests that links to github.com are recognized as references to issues, even if the API has another address. */
+/* Links to github.com are recognized as references, even if the API has another address. */
 static void test_links_to_github(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -574,8 +570,8 @@ static void test_links_to_github(void **state) {
     end(&r);
 }
 
-/* Tests issues with equal texts. Issues whose texts differ only in white space and case must be in one cluster. Issues whose
- * texts are equal after cleaning must be used in only one split. */
+/* Issues whose texts differ only in white space and case are in one cluster. Issues whose texts are equal after cleaning are
+ * used in one split only. */
 static void test_equal_texts(void **state) {
     static const char *const repos[] = {"a/b"};
     enum { TWINS = 30 };
@@ -597,8 +593,7 @@ static void test_equal_texts(void **state) {
         if (!clean)
             assert_int_equal(r.result.positives[0] + r.result.positives[1], 2 * TWINS);
         else
-            /* with this cleaning, some pairs are omitted to keep equal texts in one split */
-            assert_in_range(r.result.positives[0] + r.result.positives[1], TWINS, 2 * TWINS - 1);
+            assert_in_range(r.result.positives[0] + r.result.positives[1], TWINS, 2 * TWINS - 1); /* some are omitted */
         assert_int_equal(count(r.out[0].data, "\"label\":0"), r.result.negatives[0]);
         assert_int_equal(count(r.out[1].data, "\"label\":1"), r.result.positives[1]);
         for (int i = 1; i <= TWINS && clean; i++) {
@@ -613,7 +608,7 @@ static void test_equal_texts(void **state) {
     }
 }
 
-/* Tests an issue whose body contains the token. The body must be kept, but the token in it must be redacted. */
+/* A body that contains the token is kept, with the token redacted. */
 static void test_token_in_a_body(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -630,9 +625,8 @@ static void test_token_in_a_body(void **state) {
     end(&r);
 }
 
-/* Tests a chain of duplicates over two repositories: a/b#10 is a duplicate of c/d#5, which is a duplicate of c/d#6, which is a
- * duplicate of a/b#20. The query a/b#10 and a/b#20 are therefore in one cluster, and a/b#20 must not be used as a negative of
- * a/b#10. */
+/* The original is in another repository and is itself a duplicate: two references lead from it to an issue of the first
+ * repository. This issue is therefore in the cluster of the query and is not used as a negative. */
 static void test_original_is_a_duplicate(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -653,7 +647,7 @@ static void test_original_is_a_duplicate(void **state) {
     end(&r);
 }
 
-/* Responds with a list whose pages form a cycle: page 1 links to page 2, page 2 to page 3, and page 3 back to page 2. */
+/* Page 1 of the list links to page 2, page 2 to page 3, and page 3 to page 2. */
 static void answer_with_page_cycle(void *user, const test_request *q, test_answer *a) {
     const char *text = test_request_query(q, "page");
     const int page = text ? atoi(text) : 1;
@@ -669,7 +663,7 @@ static void answer_with_equal_cursor(void *user, const test_request *q, test_ans
                           "{\"hasNextPage\":true,\"endCursor\":\"x\"}}}}}");
 }
 
-/* Rejects a query unless the int that user points to is 1. */
+/* Rejects the query until *user is 1. */
 static void answer_rejecting_query(void *user, const test_request *q, test_answer *a) {
     const int *accepts = user;
     (void)q;
@@ -755,7 +749,7 @@ static void test_arguments(void **state) {
     assert_int_equal(collect(&r), AOE_EARG);
     r.o.negatives = 1;
     r.o.api = "http://api.example.org";
-    assert_int_equal(collect(&r), AOE_EARG); /* unencrypted HTTP is accepted only for local addresses */
+    assert_int_equal(collect(&r), AOE_EARG); /* HTTP without encryption is accepted for local addresses only */
     static const char *const with_password[] = {"https://user:PASSWORD@example.org", "https://PASSWORD@example.org/api/v3",
                                                 "https://example.org/?t=PASSWORD",   "https://example.org/#PASSWORD",
                                                 "ftp://user:PASSWORD@example.org",   "user:PASSWORD@example.org"};
@@ -788,8 +782,7 @@ static void test_limit_and_triplets(void **state) {
     r.o.clean = AOE_ISSUE_CLEAN_COMMENTS | AOE_ISSUE_CLEAN_IMAGES | AOE_ISSUE_CLEAN_TEMPLATES;
     must_collect(&r);
     assert_int_equal(r.result.issues, 20);
-    /* issues 8, 13 and 18 are duplicates; only a comment says that issue 23 is a duplicate, and this run does not read
-     * comments */
+    /* the duplicates are issues 8, 13 and 18; issue 23 is called a duplicate only in a comment, which is not read */
     assert_int_equal(r.result.positives[0], 3);
     assert_int_equal(r.result.negatives[0], 6);
     assert_int_equal(count(r.out[0].data, "\n"), 6);
@@ -827,7 +820,7 @@ static int collect_offline(void *arg) {
     r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
     const int code = aoe_github_issues(&r.o, &r.result, &r.err);
     end(&r);
-    /* if an allocation for the test's own buffers fails, the callback cancels the run, which counts as a failed allocation */
+    /* the callback cancels the run if an allocation in an output buffer of the test fails */
     return code == AOE_ECANCELLED ? AOE_ENOMEM : code;
 }
 
