@@ -17,9 +17,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum {
-    ROUNDS = 5
-}; /* Maximum number of rounds. An issue that is fetched in one round may refer to issues that are fetched in the next round. */
+/* Maximum number of rounds. An issue that is fetched in one round may refer to issues that are fetched in the next round. */
+enum { ROUNDS = 5 };
 
 /* A mention and its position in chronological order. */
 typedef struct ordered_mention {
