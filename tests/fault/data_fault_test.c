@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that loading tables and SentEval folders, and evaluating pairs, handle a failed allocation. Each test is repeated, each
- * time with another allocation failing. The error must report that memory ran out, and no block may be leaked.
+ * Tests that functions handle a failed allocation. The tested functions load tables, load SentEval folders and evaluate STS
+ * data sets. Each test calls its function repeatedly, and in each call another allocation fails. The function must report that
+ * memory ran out and must not leak a block.
  * tags: threads
  */
 #include <stdio.h>
@@ -35,7 +36,8 @@ static int load(void *path) {
     return rc;
 }
 
-/* Returns the text of a table with 40 rows, one of them 300 kB long so that buffers grow, and one invalid row. */
+/* Returns the text of a table: `header`, 40 rows with the format `row`, and the invalid row `bad`. Row 20 has 300 kB, so that
+ * the reader must enlarge its buffers. */
 static char *make_rows(const char *header, const char *row, const char *bad) {
     enum { LONG = 300000 };
     char *text = malloc(LONG + 10000), *word = malloc(LONG + 1);
@@ -60,7 +62,7 @@ static void check_load(const char *name, const char *header, const char *row, co
     char *gz = test_gzip(text, strlen(text), &size), gz_name[64];
     snprintf(gz_name, sizeof gz_name, "%s.gz", name);
     path = test_write(test_dir, gz_name, gz, size);
-    assert_true(test_alloc_failures(load, path, 200) > plain); /* allocations of zlib are counted and fail as well */
+    assert_true(test_alloc_failures(load, path, 200) > plain); /* allocations of zlib are also counted and also fail */
     free(gz);
     free(path);
     free(text);
@@ -135,7 +137,7 @@ static void test_senteval(void **state) {
     free(folder);
 }
 
-/* Tests the evaluation of pairs, including the ranks that the correlations compute. */
+/* Tests the evaluation of a SentEval folder, which includes computing ranks for the correlations. */
 static void test_evaluation(void **state) {
     (void)state;
     char *folder = test_path(test_dir, "STS01-en-test");

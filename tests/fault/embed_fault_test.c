@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that opening a model and embedding handle a failed allocation. Each test is repeated, each time with another allocation
- * failing. The error must report that memory ran out, no block may be leaked, and the output objects must be NULL.
+ * Tests that functions handle a failed allocation. The tested functions open a model, create an embedder and compute
+ * embeddings. Each test calls the functions repeatedly, and in each call another allocation fails. The failed function must
+ * report that memory ran out, must not leak a block, and must set its output pointer to NULL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static int embed(aoe_embedder *e, const float *want, aoe_error *err) {
     return code;
 }
 
-static aoe_dtype dtype; /* data type for open_and_embed */
+static aoe_dtype dtype; /* data type in which open_and_embed computes */
 
 static int open_and_embed(void *arg) {
     aoe_context_options c;
@@ -86,7 +87,8 @@ static void test_prompt(void **state) {
     assert_true(test_alloc_failures(open_and_embed, (char[]){"old {text} runs"}, 0) > 100);
 }
 
-/* Tests a causal model whose weights are stored as bf16, and a model in which some layers attend in both directions. */
+/* Tests two models. The first is causal and its weights are stored as bf16. In the second, the layers from layer 1 have
+ * bidirectional attention. */
 static void test_causal(void **state) {
     (void)state;
     char *bert = model_dir, *wide = test_path(dir, "wide"), *narrow = test_path(dir, "narrow");
@@ -110,7 +112,7 @@ static void test_causal(void **state) {
     free(narrow);
 }
 
-/* Tests that an embedder works normally after an allocation failed. */
+/* Tests that an embedder returns correct embeddings in the call after a failed allocation. */
 static void test_reuse_after_failure(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

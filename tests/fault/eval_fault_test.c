@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests that the evaluations handle a failed allocation. Each test is repeated, each time with another allocation failing. The
- * error must report that memory ran out, no block may be leaked, and the embedder must work normally afterwards.
+ * Tests that the evaluations handle a failed allocation. Each test calls an evaluation repeatedly, and in each call another
+ * allocation fails. The evaluation must report that memory ran out and must not leak a block. The embedder must remain usable.
  * tags: threads
  */
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that grid and compare handle a failed allocation. Each test is repeated, each time with another allocation failing. All
- * runs of the experiment have finished before, so a call only checks the inputs, reads the records and computes the results; it
- * starts no process. The error must report that memory ran out, no block may be leaked, and no record may be lost.
+ * Tests that aoe_grid and aoe_compare handle a failed allocation. Each test calls one of them repeatedly, and in each call
+ * another allocation fails. The training runs were finished before the test. A call therefore starts no process: it only checks
+ * the inputs, reads the records of the runs and computes the results. The call must report that memory ran out, must not leak a
+ * block, and must keep all records.
  */
 #include <stdio.h>
 #include <stdlib.h>

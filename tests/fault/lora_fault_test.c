@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that adapters handle a failed allocation or I/O step. Adapters are opened for inference and for training, merged, saved
- * over a complete model, and trained. Each test is repeated, each time with another allocation or I/O step failing. The error
- * code must match the failure, no block may be leaked, and the previous files must be intact.
+ * Tests that functions for LoRA adapters handle a failed allocation or I/O operation. The tested functions open adapters for
+ * inference and for training, merge them, save them over a complete model, and train them. Each test calls its function
+ * repeatedly, and in each call another allocation or I/O operation fails. The error code must match the failure, no block may
+ * be leaked, and the earlier files must be intact.
  * tags: threads
  */
 #include <errno.h>
@@ -102,7 +103,7 @@ static void merging_without_memory(void **state) {
         const uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        /* success: either no allocation failed, or the failed one belonged to the clean-up, whose errors are ignored */
+        /* merge() may return 0 although an allocation failed, if it failed during the clean-up, whose errors are ignored */
         if (!rc)
             assert_int_equal(aoei_remove_tree(to, NULL), 0);
         if (n > count)
@@ -111,7 +112,7 @@ static void merging_without_memory(void **state) {
     }
 }
 
-/* Saves adapters over a complete model. Afterwards, the directory contains either the model or the adapters. */
+/* Saves adapters to the directory `to`, which contains a complete model. */
 static int save(void *arg) {
     return aoei_model_save(arg, to, NULL, NULL);
 }
@@ -158,10 +159,10 @@ static void saving(void **state) {
     assert_int_equal(aoei_remove_tree(to, NULL), 0);
 }
 
-/* Performs two training steps on existing adapters. */
+/* A training run of two steps on existing adapters. */
 typedef struct work {
     train_run run;
-    char *weights; /* weights of the run without failures; owned */
+    char *weights; /* adapter weights after a run without failures; owned */
     size_t size;
 } work;
 
@@ -200,7 +201,7 @@ static void training_without_memory(void **state) {
         assert_int_equal(aoei_alloc_live(), live);
         if (n > count)
             break;
-        /* rc is 0 if the failed allocation belonged to the clean-up, whose errors are ignored */
+        /* rc is 0 if the allocation failed during the clean-up, whose errors are ignored */
         assert_true(rc == AOE_ENOMEM || rc == 0);
     }
     free(start);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that opening, saving and creating models handle a failed allocation or I/O step. Each test is repeated, each time with
- * another allocation or I/O step failing. The error code must match the failure, no block may be leaked, and an older model in
- * the directory must be intact.
+ * Tests that functions for model directories handle a failed allocation or I/O operation. The tested functions open, save,
+ * create, convert and average models. Each test calls its function repeatedly, and in each call another allocation or I/O
+ * operation fails. The error code must match the failure, no block may be leaked, and an older model in the output directory
+ * must be intact.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static void opening_without_memory(void **state) {
 typedef struct saving {
     aoe_model *m; /* new model */
     char *to;     /* path of the directory that contains the older model and receives the new one */
-    char *older;  /* path of a copy of the older model, from which the directory is restored */
+    char *older;  /* path of a copy of the older model */
     char *newer;  /* path of the new model, saved without failures */
     aoe_storage storage;
     json_t *record;
@@ -134,7 +135,8 @@ static void check_older(const saving *s) {
     assert_equal_files(s->older, s->to, 1);
 }
 
-/* Asserts that the new model is complete. The staging folder may remain if it could not be removed. */
+/* Asserts that the directory contains the complete new model. The staging folder may still exist, because its removal may
+ * fail. */
 static void check_newer(const saving *s) {
     assert_equal_files(s->newer, s->to, 0);
     assert_false(aoei_entry_exists(s->to, "model.safetensors.index.json"));
@@ -166,7 +168,7 @@ static void saving_without_memory(void **state) {
         check_newer(&s);
         if (n > count)
             break;
-        restore_older(&s); /* the save succeeded because only the clean-up after publication failed */
+        restore_older(&s); /* the model was saved, and the failure occurred in the clean-up after that */
     }
     end(&s);
     test_dir_remove(dir);
@@ -193,14 +195,14 @@ static void saving_on_a_failing_disk(void **state) {
                 break;
             restore_older(&s);
         }
-        assert_int_equal(run_save(&s), 0); /* the older model in the directory has the same format as the new one */
+        assert_int_equal(run_save(&s), 0); /* here, the older model in the directory is itself a saved model */
         check_newer(&s);
     }
     end(&s);
     test_dir_remove(dir);
 }
 
-/* Saves to a new directory. Asserts that the directory does not exist after a failure. */
+/* Saves the model to a new directory. Asserts that the directory does not exist if saving failed. */
 static int save_elsewhere(void *arg) {
     saving *s = arg;
     char *to = test_path(s->to, "fresh");
@@ -229,7 +231,7 @@ static void saving_to_a_new_directory(void **state) {
     test_dir_remove(dir);
 }
 
-static const char *architecture; /* architecture that init_once creates */
+static const char *architecture; /* architecture of the model that init_once creates */
 
 static int init_once(void *dir) {
     char *text = test_path(dir, "a.txt"), *to = test_path(dir, "made");
@@ -243,7 +245,7 @@ static int init_once(void *dir) {
     o.force = 1;
     int rc = aoe_init(ctx, to, &o, NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
-    int removed = aoei_remove_tree(to, NULL); /* the injected failure may occur in this removal */
+    int removed = aoei_remove_tree(to, NULL); /* the failure may occur in this call */
     free(text);
     free(to);
     return rc ? rc : removed;
@@ -263,7 +265,7 @@ static void making_without_memory(void **state) {
         uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* removes the directory if the removal in init_once failed */
+        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* the directory still exists if its removal in init_once failed */
         if (n > count) {
             assert_int_equal(rc, 0);
             if (++type == sizeof types / sizeof *types)
@@ -276,7 +278,7 @@ static void making_without_memory(void **state) {
     test_dir_remove(dir);
 }
 
-/* Converts int8 weights to bf16. */
+/* Converts a model from int8 to bf16. */
 static int convert_once(void *dir) {
     char *from = test_path(dir, "small"), *to = test_path(dir, "made");
     int rc = aoe_convert(ctx, from, to,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that pretraining, and training on positives and triplets with several candidates, handle a failed allocation. In each
- * run, another allocation fails. Each run must report one error, leak no block, and leave a state from which it can be resumed.
+ * Tests that two kinds of training handle a failed allocation: pretraining, and training on triplets and on positives whose
+ * queries are lists of texts. The test trains repeatedly, and in each run another allocation fails. The run must report one
+ * error and must not leak a block. Resuming the run must give the weights of a run without failures.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +132,7 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
         assert_memory_equal(got, want, size);
         free(got);
     }
-    /* a failure without an error is allowed only in the few clean-ups, which the next run repeats */
+    /* only the few clean-ups may ignore a failed allocation, because the next run repeats them */
     assert_true(ignored_failures <= 3);
     free(want);
     free(weights);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that creating a RAN, embedding with it and pretraining it for one step handle a failed allocation. In each run, another
- * allocation fails. Each run must report one error and leak no block.
+ * Tests that functions for recurrent attention networks (RAN) handle a failed allocation. The tested functions create a RAN
+ * model, compute embeddings, and pretrain the model for one step. The test calls each function repeatedly, and in each call
+ * another allocation fails. The function must report one error and must not leak a block.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +81,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Calls `run` repeatedly, each time with another allocation failing. Each of the first `dense` allocations fails in one of the
- * calls; of the later allocations, only some fail. */
+/* Calls `run` repeatedly, and in each call another allocation fails. Each of the first `dense` allocations fails in one call.
+ * Of the later allocations, only every seventh fails. */
 static void check(int (*run)(aoe_error *err), uint64_t dense) {
     size_t ignored_failures = 0;
     for (uint64_t n = 1;; n += n < dense ? 1 : 7) {
@@ -103,7 +104,7 @@ static void check(int (*run)(aoe_error *err), uint64_t dense) {
         if (code && (code != AOE_ENOMEM || !strstr(err.message, "memory") || strchr(err.message, '\n')))
             fail_msg("allocation %llu failed: code %d: %s", (unsigned long long)n, code, err.message);
     }
-    /* a failure without an error is allowed only in the few clean-ups, which the next run repeats */
+    /* only the few clean-ups may ignore a failed allocation, because the next run repeats them */
     assert_true(ignored_failures <= 3);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests that tokenizers and the tokenizer trainer handle a failed allocation or I/O step. Each test is repeated, each time with
- * another allocation or I/O step failing.
+ * Tests that tokenizers and the tokenizer trainer handle a failed allocation or I/O operation. Each test calls its function
+ * repeatedly, and in each call another allocation or I/O operation fails.
  * tags: threads
  */
 #include <errno.h>
@@ -61,8 +61,9 @@ static void test_open_vocab(void **state) {
     test_dir_remove(dir);
 }
 
-/* Tokenizer files with every kind of part: normalizers with a table, with a pattern and with a text; a pre-tokenizer with
- * several steps; and all tokenizer models. */
+/* Contents of tokenizer.json. Together, the two files contain each kind of component that allocates memory of its own:
+ * normalizers with a table, with a pattern and with a text, sequences of pre-tokenizers, added tokens, and the models BPE and
+ * Unigram. */
 #define U "\xe2\x96\x81"
 static const char bpe[] =
     "{\"added_tokens\":[{\"content\":\"[MASK]\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"
@@ -117,7 +118,8 @@ static int train_and_save(void *dir) {
     return rc;
 }
 
-/* Asserts that each file is either complete or missing. */
+/* Asserts that each file of the tokenizer in `dir` is complete or missing, and removes the files. If code is 0, asserts that
+ * all files exist. */
 static void check_files(void *dir, int code) {
     static const char *const names[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
     size_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that training handles a failed allocation or disk operation. In each run, another allocation or disk operation fails. A
- * failed run must report one error, leak no block and leave no incomplete model in the output directory. Resuming it with
- * --resume must then produce the same bytes as a run without failures.
+ * Tests that training handles a failed allocation or disk operation. The test trains repeatedly, and in each run another
+ * allocation or disk operation fails. A failed run must report one error, must not leak a block, and must not leave an
+ * incomplete model in the output directory. Resuming the failed run must give the same files as a run without failures.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,17 +18,17 @@
 #include "model/model.h"
 #include "modeldir/layout.h"
 
-/* Number of clean-ups that may fail without an error, because the next run repeats them: the staging folders of two
- * checkpoints and of the model. */
+/* Number of failures that training may ignore. It ignores failures when it removes the staging folders of the two checkpoints
+ * and of the model, because the next run removes these folders. */
 enum { MAX_IGNORED_FAILURES = 3 };
 
-/* A small run of two steps with an evaluation and a checkpoint after each step. */
+/* A small training run of two steps, with an evaluation and a checkpoint after each step. */
 typedef struct work {
     train_run run;
-    char *weights, *settings; /* contents of the files that the run without failures writes; owned */
-    char *earlier; /* weights of an earlier model in the output directory, owned; NULL: the directory does not exist */
+    char *weights, *settings; /* model.safetensors and aoe.json of a run without failures; owned */
+    char *earlier; /* model.safetensors of the model in the output directory before training; owned; NULL: no directory */
     size_t size, earlier_size;
-    uint64_t n; /* number of the allocation or disk operation that fails */
+    uint64_t n; /* number of the allocation or disk operation that fails, counted from 1 */
 } work;
 
 static void work_create(work *w, aoe_dtype dtype) {
@@ -58,7 +58,7 @@ static void work_destroy(work *w) {
     train_run_destroy(&w->run);
 }
 
-/* Removes the output directory and creates it again if it contained an earlier model. */
+/* Removes the output directory. If w->earlier is set, writes the earlier model to it again. */
 static void renew_output(work *w) {
     train_run *r = &w->run;
     assert_int_equal(aoei_remove_tree(r->output, NULL), 0);
@@ -69,8 +69,8 @@ static void renew_output(work *w) {
     tiny_model_write(r->output, &shape);
 }
 
-/* Asserts that a model in the output directory is either the earlier model or the complete result, and that checkpoints are
- * complete. */
+/* Asserts that a model in the output directory is either the earlier model or the complete result. Also asserts that every
+ * checkpoint is complete. */
 static void check_output(work *w) {
     train_run *r = &w->run;
     aoe_context *ctx = tiny_context(1);
@@ -102,7 +102,7 @@ static void check_output(work *w) {
     aoe_context_destroy(ctx);
 }
 
-/* After a failure, resumes the run with --resume. If the output directory contains only the earlier model, trains anew. */
+/* Resumes the run after a failure. If the output directory contains only the earlier model, trains from the beginning. */
 static void recover(work *w) {
     train_run *r = &w->run;
     aoe_error err = {0};
@@ -117,8 +117,9 @@ static void recover(work *w) {
     train_run_assert_output(r, w->weights, w->size, w->settings);
 }
 
-/* Calls aoe_train with a failure. If errnum is 0, the n-th allocation fails; otherwise, the n-th disk operation fails with
- * errnum. Sets *count to the number of allocations or disk operations. The context is created before the failures begin. */
+/* Calls aoe_train with one failure. If errnum is 0, allocation w->n fails. Otherwise, disk operation w->n fails with errnum.
+ * Sets *count to the number of allocations or disk operations in aoe_train. Creating the context is not counted and cannot
+ * fail. */
 static int train(work *w, int errnum, uint64_t *count, aoe_error *err) {
     aoe_context *ctx = tiny_context(1);
     w->run.evaluations = w->run.n = 0;
@@ -146,7 +147,7 @@ static void test_memory(void **state) {
     (void)state;
     work w;
     size_t ignored_failures = 0;
-    work_create(&w, AOE_DTYPE_BF16); /* bf16 is used because it needs more allocations than float32 */
+    work_create(&w, AOE_DTYPE_BF16); /* training in bf16 needs more allocations than training in float32 */
     train_run_output(&w.run, "out");
     for (w.n = 1;; w.n += w.n < DENSE ? 1 : 7) {
         aoe_error err = {0};
@@ -179,7 +180,8 @@ static void test_memory(void **state) {
     work_destroy(&w);
 }
 
-/* Trains repeatedly. In each run, another disk operation fails: one of every `stride` operations is tested. */
+/* Trains repeatedly. The first run fails in disk operation 1, the second run in operation 1 + stride, and so on. Each failure
+ * must be reported with the error `code`. */
 static void fail_disk(work *w, const char *output, int errnum, int code, uint64_t stride) {
     size_t ignored_failures = 0;
     train_run_output(&w->run, output);
@@ -217,7 +219,7 @@ static void test_disk(void **state) {
     work_destroy(&w);
 }
 
-/* Tests disk failures while --force overwrites an earlier model in the output directory. */
+/* Tests disk failures in training runs that replace an earlier model in the output directory (options.args.force). */
 static void test_disk_over_model(void **state) {
     (void)state;
     work w;

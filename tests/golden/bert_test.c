@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests a BERT model against golden values of an independent float64 implementation. Compares the hidden states and the vectors
- * of inference with packed weights, for every CPU tier, for single texts and for a batch. Also runs every check of aoe_verify,
- * and tests the double-precision reference model that other tests use.
+ * Tests a BERT model against golden values of an independent float64 implementation. On every instruction set, the hidden
+ * states and the pooled vectors are compared, for a batch and for single texts. Another test runs every check of aoe_verify. A
+ * third test compares bert_reference.h, the double-precision model that other tests use, with the golden values.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,18 +22,18 @@
 
 #define GOLDEN "tests/golden/data/bert"
 
-/* maximum relative error of the double-precision model; the expected values are stored as float32 */
+/* maximum relative error of bert_reference.h; the golden values are rounded to float32 */
 #define DOUBLE_TOLERANCE 1e-7
 
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* maximum relative error for each data type */
 
-/* The golden cases and a model opened for inference. */
+/* The golden values, and the model opened for inference. */
 typedef struct golden {
     aoe_context *ctx;
     aoe_model *model;
     aoei_safetensors *expected;
     aoei_batch_buffer buffer; /* batch of all texts */
-    aoei_arena arena;         /* memory of the encoder's state and of the pooled vectors */
+    aoei_arena arena;         /* memory of `state` and `pooled` */
     aoei_encoder_state state;
     aoei_tensor pooled; /* [texts, D] */
 } golden;
@@ -89,7 +89,7 @@ static void golden_close(golden *g) {
     aoe_context_destroy(g->ctx);
 }
 
-/* Returns the n values of an expected tensor; the caller frees them. */
+/* Returns the n golden values of a tensor as doubles. The caller frees them. */
 static double *expected(const golden *g, const char *name, size_t n) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || aoei_st_elements(t) != n)
@@ -104,8 +104,9 @@ static double *expected(const golden *g, const char *name, size_t n) {
     return doubles;
 }
 
-/* Compares the last hidden states and all poolings of one text with the expected values. row: index of the text in the batch;
- * index: its index in the golden cases; last: hidden states of the last layer, [tokens, D]. */
+/* Compares the hidden states of the last layer and the vectors of all poolings with the golden values, for one text. `row` is
+ * the index of the text in the batch b, and `index` is its index in the golden file. `last` contains the hidden states [tokens,
+ * D] of the whole batch. */
 static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t index, aoei_tensor last) {
     const size_t D = g->model->config.hidden, n = b->offsets[row + 1] - b->offsets[row];
     char name[64];
@@ -117,7 +118,7 @@ static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t 
         aoei_pool_forward(g->ctx, aoei_tensor_rows(g->pooled, 0, b->n_texts), (aoe_pooling)p,
                           aoei_encoder_hidden(&g->state, &g->model->config, 0, b->n_tokens), last, b);
         snprintf(name, sizeof name, "pooled.%zu.%s", index, aoe_pooling_name((aoe_pooling)p));
-        if (!aoei_safetensors_find(g->expected, name)) /* the golden cases are older than the pooling mode */
+        if (!aoei_safetensors_find(g->expected, name)) /* the golden file has no vectors for the newer poolings */
             continue;
         want = expected(g, name, D);
         test_close(aoei_tensor_rows(g->pooled, row, 1), want, tolerance[g->model->type]);
@@ -171,7 +172,7 @@ static void test_reference(void **state) {
     golden_close(&g);
 }
 
-/* Summary of the results that aoe_verify reported. */
+/* Summary of the results of aoe_verify. */
 typedef struct report {
     size_t results; /* number of results */
     size_t checks;  /* number of checks in all results */
@@ -198,9 +199,10 @@ static void test_verify(void **state) {
         aoe_context *ctx = test_context((aoei_tier)(tier / 2), 2);
         if (aoe_verify(ctx, GOLDEN, tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, on_result, &r, &err))
             fail_msg("tier %s: %s", aoe_context_tier(ctx), err.message);
-        /* 4 layers of hidden states, 6 poolings, loss and gradient of 4 objectives, loss and norm of the trace */
+        /* 4 results for hidden states, 6 for poolings, 2 for each of 4 objectives, and 2 for the training steps */
         assert_int_equal(r.results, 4 + 6 + 4 * 2 + 2);
-        /* 8 texts each; one loss; 5 + 3 * 16 parameters; 10 steps */
+        /* each result for hidden states and poolings has 8 texts; each objective has 1 loss and 5 + 3 * 16 gradients; there are
+         * 10 training steps */
         assert_int_equal(r.checks, 8 * (4 + 6) + 4 * (1 + 53) + 2 * 10);
         assert_true(r.worst <= 1);
         aoe_context_destroy(ctx);

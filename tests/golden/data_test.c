@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the table readers with published data sets. The numbers of rows and pairs are compared with the counts that the authors
- * of the data sets state. Data sets that are not available are skipped.
+ * Tests the table readers with published data sets. The numbers of rows and pairs are compared with the numbers that the
+ * authors of the data sets state. A test is skipped if its data set is not available.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ TABLE_TEST(joci, "data/joci/joci.tsv", "0=drop", 39092 - 54, 54, 5 * 7155 + 4 * 
 TABLE_TEST(joci_binary, "data/joci/joci.tsv", "5=1,4=1,3=drop,2=0,1=0,0=drop", 39092 - 54 - 9783, 54 + 9783, 7155 + 4098)
 TABLE_TEST(long_pairs, "data/long_pairs/dev.tsv.zst", NULL, 400, 0, -1)
 
-/* Returns the number of rows of a table that is read as a stream of examples of a kind. */
+/* Reads a table row by row as examples of the given kind, and returns the number of rows. */
 static size_t count_rows(const char *relative, aoe_example_kind kind) {
     aoe_error err = {0};
     aoei_table *t;
@@ -96,7 +96,7 @@ static void test_nli_pairs(void **state) {
     assert_int_equal(aoe_pairs_load(&p, path, NULL, NULL), 0);
     kept = aoe_pairs_count(p);
     assert_int_equal(kept + aoe_pairs_dropped(p), rows);
-    /* the classes are balanced: 14.5 to 14.8 thousand each */
+    /* each of the three classes has 14,500 to 14,800 pairs */
     assert_in_range(aoe_pairs_dropped(p), 14500, 14800);
     aoe_pairs_free(p);
     assert_int_equal(aoe_pairs_load(&p, path, &o, NULL), 0);
@@ -146,15 +146,20 @@ static void test_sts12(void **state) {
                                 {"MSRvid", 750, 750},
                                 {"SMTeuroparl", 459, 459},
                                 {"surprise.OnWN", 750, 750},
-                                {"surprise.SMTnews", 399, 399}}; /* 3108 pairs */
+                                {"surprise.SMTnews", 399, 399}}; /* total: 3108 pairs */
     expect_folder("senteval", "STS12-en-test", want, 5);
     expect_folder("raw", "STS12-en-test", want, 5);
 }
 
 static void test_sts14(void **state) {
     (void)state;
-    const subset_case want[] = {{"OnWN", 750, 750},      {"deft-forum", 450, 450}, {"deft-news", 300, 300},
-                                {"headlines", 750, 750}, {"images", 750, 750},     {"tweet-news", 750, 750}}; /* 3750 pairs */
+    const subset_case want[] = {{"OnWN", 750, 750},
+                                {"deft-forum", 450, 450},
+                                {"deft-news", 300, 300},
+                                /* total: 3750 pairs */
+                                {"headlines", 750, 750},
+                                {"images", 750, 750},
+                                {"tweet-news", 750, 750}};
     expect_folder("senteval", "STS14-en-test", want, 6);
     expect_folder("raw", "STS14-en-test", want, 6);
 }
@@ -165,7 +170,7 @@ static void test_sts15(void **state) {
                                 {"answers-students", 750, 1500},
                                 {"belief", 375, 2000},
                                 {"headlines", 750, 1500},
-                                {"images", 750, 1500}}; /* 3000 pairs */
+                                {"images", 750, 1500}}; /* total: 3000 pairs */
     expect_folder("senteval", "STS15-en-test", want, 5);
     expect_folder("raw", "STS15-en-test", want, 5);
 }
@@ -178,7 +183,8 @@ static void test_senteval_table_gets_a_helpful_message(void **state) {
     aoe_pairs *p;
     aoe_error err = {0};
     assert_int_equal(aoe_pairs_load(&p, path, NULL, &err), AOE_EFORMAT);
-    /* The TAB delimiter of the .csv file is detected. Its first line has no column names, so the message shows its fields. */
+    /* The reader detects the TAB delimiter of this .csv file. The first line of the file contains no column names, so the
+     * message shows the fields of this line. */
     assert_non_null(strstr(err.message, "no column for text1"));
     assert_non_null(strstr(err.message, "found main-captions, MSRvid"));
     free(path);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the objectives against golden cases of an independent float64 implementation. A case contains x, y, label and scale (1
- * / temperature). It also contains the loss and its gradients for each objective (cosine, ibn, angle) that the case covers.
- * Tests the cases in the repository. If the shared data is available, also tests the complete file of cases in it.
+ * Tests the objectives against golden cases of an independent float64 implementation. A case contains the vectors x and y, the
+ * labels, and the scales, which are 1 / temperature. It also contains the expected loss and gradients of one or more objectives
+ * (cosine, ibn, angle). One test uses the cases in the repository. Another test uses the complete file in the shared data; it
+ * is skipped if the file is not available.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,11 +24,11 @@
 #define TERMS 3
 static const char *const terms[TERMS] = {"cosine", "ibn", "angle"};
 
-/* One case, in double and in float32. gx and gy are the computed gradients, want_x and want_y the expected ones. */
+/* One case. gx and gy are the computed gradients with respect to x and y; want_x and want_y are the expected gradients. */
 typedef struct golden {
     size_t B, D;
-    double *x, *y, *gx, *gy, *want_x, *want_y, *label; /* [B, D] each, label [B] */
-    float *xf, *yf, *gxf, *gyf;                        /* [B, D] */
+    double *x, *y, *gx, *gy, *want_x, *want_y, *label; /* label: [B]; all others: [B, D]; owned */
+    float *xf, *yf, *gxf, *gyf;                        /* [B, D] the same values in float32; owned */
 } golden;
 
 static double *new_doubles(size_t n) {
@@ -98,8 +99,8 @@ static aoe_objective_options options_of(const json_t *c, const char *term) {
     return o;
 }
 
-/* Returns the L2 norm of the error of n values, divided by the norm of the expected values `want`. If this norm is below 1e-6,
- * the error is not divided. The computed values are `got` or, if `got` is NULL, got_f. */
+/* Returns the relative error of n values: the L2 norm of the difference, divided by the L2 norm of `want`. If the norm of
+ * `want` is below 1e-6, returns the L2 norm of the difference. The computed values are `got` or, if `got` is NULL, got_f. */
 static double error_of(const double *got, const float *got_f, const double *want, size_t n) {
     double error = 0.0, norm = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -110,7 +111,7 @@ static double error_of(const double *got, const float *got_f, const double *want
     return norm < 1e-12 ? sqrt(error) : sqrt(error / norm);
 }
 
-/* Returns the largest error of the loss and of the gradients if the input is in double. */
+/* Computes the loss and the gradients in double from x and y. Returns the largest relative error. */
 static double run_double(golden *g, const aoe_objective_options *o, double loss) {
     aoei_pair_batch b = {
         .B = g->B,
@@ -134,7 +135,7 @@ static double run_double(golden *g, const aoe_objective_options *o, double loss)
     return fmax(worst, error_of(g->gy, NULL, g->want_y, g->B * g->D));
 }
 
-/* Returns the largest error of the loss and of the gradients if the input is in float32. */
+/* Computes the loss and the gradients from the float32 vectors xf and yf. Returns the largest relative error. */
 static double run_float(golden *g, const aoe_objective_options *o, double loss) {
     aoe_objective_result r;
     aoe_error err = {0};

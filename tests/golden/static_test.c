@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests a published static model, potion-base-2M, from the shared data. The rows of its embedding matrix must equal those of
- * the file from which it was converted. Its correlations on STS-B must equal those of an independent implementation, which the
- * README.txt of the model lists.
+ * Tests the published static model potion-base-2M from the shared data. Its embedding matrix must equal the matrix in the file
+ * from which the model was converted. Its correlations on STS-B must equal the values in the README.txt of the model, which an
+ * independent implementation computed.
  */
 #include <math.h>
 #include <stdint.h>
@@ -25,9 +25,12 @@ static uint32_t read_u32(const char *p) {
     return v;
 }
 
-/* Compares the rows of the model with the original file. This file contains "GGE1", the vocabulary size and the dimension
- * (u32), a scale for each row (f32), the rows (i8) and the tokens. A weight is the scale of its row multiplied by its i8
- * value. */
+/* Compares the embedding matrix and the tokens of the model with the original file. The file contains:
+ * - "GGE1", the vocabulary size V and the dimension D (32-bit integers)
+ * - V scales (float32)
+ * - the matrix [V, D] (int8)
+ * - V tokens, each after its length (16-bit integer)
+ * An element of the embedding matrix is the int8 value multiplied by the scale of its row. */
 static void rows_equal_the_original(void **state) {
     (void)state;
     char *dir = test_shared_path(MODEL), *path = test_shared_path(MODEL "/original/potion-base-2M.bin");

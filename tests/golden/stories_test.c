@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests a trained LLaMA model of 260K parameters from the shared data, with grouped-query attention and tied embeddings.
- * Compares its logits after a prompt, and the text that greedy decoding generates, with expected values. Skipped if the model
- * is not available.
+ * Tests a trained LLaMA model of 260K parameters from the shared data. It has grouped-query attention and tied embeddings. One
+ * test compares the logits after a prompt with expected values. Another test compares the text that greedy decoding generates.
+ * The tests are skipped if the model is not available.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static json_t *load(const char *dir, const char *name) {
     return root;
 }
 
-/* Returns the n ids of a JSON list; the caller frees them. */
+/* Returns the ids of a JSON list and sets *n to their number. The caller frees them. */
 static int32_t *ids_of(const json_t *list, size_t *n) {
     *n = json_array_size(list);
     int32_t *ids = malloc((*n + 1) * sizeof *ids);
@@ -73,7 +73,7 @@ static void test_logits(void **state) {
     free(dir);
 }
 
-/* Appends the piece of a token id to text[size]. If the piece is <0xNN>, appends the byte 0xNN. */
+/* Appends the string of a token id to text[size]. If the string is "<0xNN>", appends the byte 0xNN instead. */
 static void append_piece(char *text, size_t size, const json_t *pieces, int32_t id) {
     const json_t *p = json_array_get(pieces, (size_t)id);
     const char *piece = json_string_value(json_object_get(p, "text"));
@@ -86,8 +86,8 @@ static void append_piece(char *text, size_t size, const json_t *pieces, int32_t 
         snprintf(text + len, size - len, "%s", piece);
 }
 
-/* Asserts that each token after the prompt is the most likely one, given the tokens before it, and that the concatenated pieces
- * are the expected text. */
+/* Tests greedy decoding. Each expected token after the prompt must be the most likely token after the tokens before it. The
+ * strings of all tokens together must be the expected text. */
 static void test_greedy(void **state) {
     (void)state;
     char *dir = test_shared_path("models/stories260K");
@@ -107,7 +107,7 @@ static void test_greedy(void **state) {
         fail_msg("%s", err.message);
     float *logits = malloc(n * m->config.vocab * sizeof *logits);
     assert_true(logits && n > prompt && !memcmp(ids, start, prompt * sizeof *ids));
-    /* logits depend only on earlier tokens, so one forward pass over the expected ids replaces generation */
+    /* the logits depend only on earlier tokens, so one forward pass over all expected ids is sufficient */
     causal_logits(m, ids, n, logits);
     static char text[4096];
     for (size_t t = 0; t + 1 < n; t++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests tokenizers against all id lists of the shared golden files (BERT, RoBERTa, LLaMA 2, Qwen 2.5). Each tokenizer is opened
- * from tokenizer.json and, if they exist, from the older vocabulary files. The lists and vocabularies were made by other
- * authors and are not in the repository; without them, the tests are skipped.
+ * Tests the tokenizers of BERT, RoBERTa, LLaMA 2 and Qwen 2.5 against the token ids in the golden files of the shared data.
+ * Each tokenizer is opened from tokenizer.json. If the older vocabulary files exist, it is also opened from these. The golden
+ * files and vocabularies were made by other authors and are not in the repository. The tests are skipped if they are not
+ * available.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #include "../support/support.h"
 #include "aoe.h"
 
-/* Compares the ids of each text of a golden file, one JSON object per line, with the expected ids. */
+/* Encodes each text of a golden file and compares the ids with the expected ids. A line of the file is a JSON object with the
+ * members text and ids. */
 static void compare(const aoe_tokenizer *t, const char *path) {
     FILE *f = fopen(path, "rb");
     char *line = NULL;
@@ -49,7 +51,7 @@ static void check(const char *dir, const char *list, size_t size) {
         fail_msg("%s", err.message);
     assert_int_equal(aoe_tokenizer_vocab_size(t), size);
     compare(t, list);
-    compare(t, list); /* compares a second time, when the word cache contains the words of the texts */
+    compare(t, list); /* in the second comparison, the word cache contains the words of the texts */
     aoe_tokenizer_close(t);
 }
 
@@ -57,14 +59,14 @@ static void copy(const char *from, const char *to, const char *name) {
     char *path = test_path(from, name);
     size_t size = 0;
     char *data = test_read(path, &size);
-    if (data) /* not every tokenizer has every file */
+    if (data) /* some tokenizers do not have this file */
         free(test_write(to, name, data, size));
     free(data);
     free(path);
 }
 
-/* Compares the ids of a tokenizer with the expected list. The tokenizer is opened from tokenizer.json and, if they exist, from
- * the older files. size: expected size of the vocabulary. */
+/* Tests a tokenizer that is opened from tokenizer.json. If older_files is not empty, also tests the tokenizer opened from these
+ * older vocabulary files. `size` is the expected size of the vocabulary. */
 static void check_all(const char *name, size_t size, const char *const *older_files) {
     char path[128];
     snprintf(path, sizeof path, "tokenizers/%s", name);
