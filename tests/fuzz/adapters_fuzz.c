@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes directories of adapters. The first byte of the input selects the configuration or the weights, and the rest is the
- * contents of this file. If the directory can be opened, the shapes of the adapters must match the base model. Otherwise, there
- * must be an error message.
+ * Fuzzes directories of LoRA adapters. The first byte of the input selects the configuration file or the weights file. The
+ * remaining bytes are the contents of the selected file; the other file is valid. If the directory can be opened, the shapes of
+ * the adapters must match the base model. Otherwise, there must be an error message.
  */
 #include <math.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 static char *root, *base, *adapters;
 static aoe_context *ctx;
 static const char *const files[] = {AOEI_PEFT_CONFIG, AOEI_PEFT_WEIGHTS};
-static char *valid[2]; /* contents of valid files */
+static char *valid[2]; /* contents of the valid files, in the order of `files` */
 static size_t sizes[2];
 
 static void check(const aoe_model *m) {

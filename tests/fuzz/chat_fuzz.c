@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the parsers of responses of chat models: complete and streamed response bodies, lists of sentences and scores in the
- * text of a response, and stored responses. A parsed sentence must be one line of valid UTF-8 that is no longer than the text,
- * and there may be no more sentences than requested. Scores must be in their range, and a stored response must be read back
- * unchanged.
+ * Fuzzes the parsers of responses of chat models. They parse response bodies, stored responses, and the lists of sentences and
+ * the scores in the text of a response. A parsed sentence must be one line of valid UTF-8 and must not be longer than the text.
+ * The number of sentences must not exceed the requested number. A score must be in its range. A stored response must not change
+ * when it is read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
     const aoe_text text = {(const char *)data + 1, size - 1};
-    if (aoei_utf8_valid(text.data, text.len) == text.len) { /* JSON represents only strings of valid UTF-8 unchanged */
+    if (aoei_utf8_valid(text.data, text.len) == text.len) { /* the callers pass only valid UTF-8 to these parsers */
         read_list(text, 1 + data[0] % 8, data[0] & 8);
         read_score(text);
     }

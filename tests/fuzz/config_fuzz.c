@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes config.json. If a file is accepted, the total size of its weights must not overflow, and the configuration must not
- * change when it is written and read again.
+ * Fuzzes config.json. If a file is accepted, the total size of the model's weights must not overflow, and the configuration
+ * must not change when it is written and read again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "encoder/config.h"
 #include "encoder/slots.h"
 
-/* Adds up the sizes of all weights with overflow checks. */
+/* Adds the sizes of all weights and aborts if the total overflows. */
 static void check_sizes(const aoei_encoder_config *c) {
     size_t total = 0, n;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Regression driver of the fuzz harnesses for `make check`. It calls a harness with the empty input, with every file of its
- * stored corpus, and with reproducible mutations of these files. `make fuzz` links the same harness with libFuzzer instead.
+ * The main function of a fuzz test in `make check`. It calls the harness with the empty input, with every file of its corpus,
+ * and with reproducible mutations of these files. `make fuzz` links the harness with libFuzzer instead of this file.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "../support/support.h"
 
 #define MAX_EDITS  8
-#define MAX_GROWTH 64 /* maximum number of bytes that an edit adds */
+#define MAX_GROWTH 64 /* maximum number of bytes that one mutation adds */
 
 static const char *const tokens[] = {"\0",
                                      "\xff",
@@ -37,7 +37,7 @@ typedef struct input {
     size_t size;
 } input;
 
-/* Replaces bytes [at, at + cut) by n bytes. */
+/* Replaces the bytes [at, at + cut) of the input by bytes[n]. */
 static void splice(input *in, size_t at, size_t cut, const void *bytes, size_t n) {
     size_t size = in->size - cut + n;
     uint8_t *data = malloc(size ? size : 1);
@@ -71,18 +71,18 @@ static void mutate(input *in, aoei_rng *r) {
         if (rest)
             in->data[at] = (uint8_t)aoei_rng_u32(r);
         break;
-    case 2: /* remove a piece */
+    case 2: /* remove n bytes */
         splice(in, at, n, NULL, 0);
         break;
     case 3: /* truncate the input */
         splice(in, at, rest, NULL, 0);
         break;
-    case 4: { /* insert a special token */
+    case 4: { /* insert one of `tokens` */
         const char *t = tokens[below(r, sizeof tokens / sizeof *tokens)];
         splice(in, at, 0, t, *t ? strlen(t) : 1);
         break;
     }
-    default: /* duplicate a piece */
+    default: /* duplicate n bytes */
         memcpy(copy, in->data + at, n);
         splice(in, at, 0, copy, n);
     }
@@ -137,7 +137,7 @@ static corpus read_corpus(const char *dir) {
     return c;
 }
 
-/* Runs the harness on a copy of an input, which is mutated if r is not NULL. */
+/* Runs the harness on a copy of an input. If r is not NULL, mutates the copy first. */
 static void run(const input *original, aoei_rng *r) {
     input in = {0};
     splice(&in, 0, 0, original->data, original->size);
@@ -148,7 +148,8 @@ static void run(const input *original, aoei_rng *r) {
     free(in.data);
 }
 
-/* Writes the corpus directory of a harness to dir: tests/fuzz/corpus/NAME for BUILD/tests/fuzz/NAME_fuzz. */
+/* Writes the path of a harness's corpus to dir[size]. For example, the corpus of build/tests/fuzz/json_fuzz is
+ * tests/fuzz/corpus/json. */
 static void corpus_dir(char *dir, size_t size, const char *program) {
     const char *name = strrchr(program, '/'), *src = getenv("SRC");
     name = name ? name + 1 : program;
@@ -156,7 +157,7 @@ static void corpus_dir(char *dir, size_t size, const char *program) {
     snprintf(dir, size, "%s/tests/fuzz/corpus/%.*s", src ? src : ".", (int)(end ? end - name : (long)strlen(name)), name);
 }
 
-/* A harness may define these two symbols; if it does not, they are NULL. */
+/* A harness may define these two symbols. The address of an undefined symbol is NULL. */
 extern const size_t fuzz_mutations __attribute__((weak));
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the parsers of HTTP headers. The input is the header section of a response, line by line. Waiting times must be
- * between zero and a month, counts must be integers, and the URL of a link must be a URL that can be parsed again.
+ * Fuzzes the parsers of HTTP headers. The input is the header section of a response. A parsed waiting time must be at most 31
+ * days, and parsed counts must be integers. A URL from a Link header must be found again in a new Link header that contains
+ * this URL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static void check_link(const aoei_headers *h, const char *rel) {
     const int code = aoei_url_read(&u, url, NULL);
     require(code == 0 || code == AOE_EARG);
     aoei_url_free(&u);
-    /* the Link header is parsed again, in the form in which a server would send this URL */
+    /* parses a Link header that contains this URL */
     if (!strpbrk(url, "<>,;\"") && strlen(url) < AOEI_HEADERS_MAX / 2) {
         aoei_buffer line = {0};
         require(aoei_buffer_printf(&line, "Link: <%s>; rel=%s", url, rel) == 0);
@@ -44,7 +45,7 @@ static void check_link(const aoei_headers *h, const char *rel) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const int64_t live = aoei_alloc_live();
     aoei_headers h = {0};
-    /* a lookup must work before the first header is added, when no memory is allocated */
+    /* a lookup must also work for an empty list of headers, for which no memory is allocated */
     require(!aoei_headers_get(&h, "link", 0));
     const char *s = (const char *)data, *end = size ? s + size : s;
     while (s < end) {
@@ -61,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const aoei_rate r = aoei_headers_rate(&h, NOW);
     require(r.limit >= -1 && r.remaining >= -1 && r.reset_after >= -1 && r.reset_after <= 31 * 24 * 3600);
     for (const char *name = h.text.data; name && name < h.text.data + h.text.len; name += strlen(name) + 1)
-        name += strlen(name) + 1; /* each name and value must end inside the text */
+        name += strlen(name) + 1; /* each name and each value must end inside the text of the headers */
     aoei_headers_free(&h);
     require(aoei_alloc_live() == live);
     return 0;

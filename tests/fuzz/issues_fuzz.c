@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the parsers of untrusted texts: the parser of references in an issue body, the cleaning of a body, and the parser of
- * responses of GitHub's API. The first byte of the input selects one of them. A reference must be inside the text, masking must
- * preserve line ends, and cleaning must not add text.
+ * Fuzzes the functions that process GitHub issues. The first byte of the input selects one of three:
+ * - The parser of references to issues. A reference must be inside the text, and masking must preserve line ends.
+ * - The cleaning of an issue's body. It must not add text.
+ * - The parser of API responses. Numbers and names of repositories must be valid.
  */
 #include <stdlib.h>
 #include <string.h>

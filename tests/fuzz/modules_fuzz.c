@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the settings files of a model directory (aoe.json and the files of sentence-transformers). The first byte selects the
- * file, the rest is its contents. Accepted settings must be complete, and must not change when they are written and read again.
+ * Fuzzes the settings files of a model directory (aoe.json and the files of sentence-transformers). The first byte of the input
+ * selects the file, and the remaining bytes are its contents. Accepted settings must be complete, and must not change when they
+ * are written and read again.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -69,8 +70,8 @@ static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
     json_decref(own);
 }
 
-/* Opens the dense layer that the settings describe. Asserts that this succeeds or gives an error message, and that it fails if
- * the weights of the layer are missing. */
+/* Opens the dense layer that the settings describe. Asserts that an error has a message, and that opening the layer fails if
+ * its weights are missing. */
 static void open_dense(const aoei_settings *s, const aoei_encoder_config *c) {
     aoei_encoder_config config = *c;
     aoei_safetensors *weights = NULL;
@@ -89,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t file = size ? data[0] % N_FILES : 0;
     char path[512];
     test_model_config(&c);
-    put("in", "1_Pooling/config.json", "{}", 2); /* the complete module that modules.json refers to */
+    put("in", "1_Pooling/config.json", "{}", 2); /* modules.json refers to this module */
     if (file == DENSE)
         put("in", "modules.json", with_dense, sizeof with_dense - 1);
     put("in", files[file], data + (size ? 1 : 0), size ? size - 1 : 0);

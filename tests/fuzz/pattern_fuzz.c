@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes regular expressions: the input is a pattern, then U+0001, then a text. The pattern must be rejected with an error, or
- * the matches must be in ascending order and inside the text. No block may be leaked.
+ * Fuzzes regular expressions. The input is a pattern, then U+0001, then a text. If the pattern is accepted, its matches must be
+ * inside the text and in ascending order. Otherwise, there must be an error message. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t len = cut ? (size_t)(cut - s) : size, rest = cut ? size - len - 1 : 0;
     aoei_pattern p = {.jit = 0};
     aoe_error err = {0};
-    /* the callers of the library check that the pattern and the text are valid UTF-8, so other inputs are not tested */
+    /* the callers of the parser check that the pattern and the text are valid UTF-8 */
     if (aoei_utf8_valid(s, size) < size)
         return 0;
     const int rc = aoei_pattern_regex(&p, s, len, &err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the safetensors reader. An accepted file must be safe to use: every byte of every tensor is read, and every
- * name is found.
+ * Fuzzes the safetensors reader. If a file is accepted, every byte of every tensor must be readable, and every name must be
+ * found.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,5 +37,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
     }
     aoei_safetensors_close(s);
-    return sum == 0x7fffffffu; /* uses the sum, so that the compiler does not remove the reads */
+    return sum == 0x7fffffffu; /* returns a value that depends on the sum, so that the compiler does not remove the reads */
 }

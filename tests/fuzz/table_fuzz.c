@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the table reader. The first byte of the input selects the format and the compression; the rest is the contents of the
- * file. Fields must be valid UTF-8 (except in JSON escapes), rows must be in order, every selected field must be present, and
- * the pairs must be readable.
+ * Fuzzes the table reader. The first byte of the input selects the format, the compression and the delimiter. The remaining
+ * bytes are the contents of the file. Line numbers must be ascending, and every selected field must be valid UTF-8. Pairs that
+ * are read from the table must have two texts and a finite label.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the text that is encoded, with one tokenizer of each kind. Invalid UTF-8 must be rejected with the offset of the first
- * invalid byte. For valid text, the ids must be the same with and without the prompt "{text}". Every truncation, with or
- * without a prompt, must be a prefix of these ids. This compares the fast encoding path with the path that tracks the position
- * of every token.
+ * Fuzzes the texts that tokenizers encode, with one tokenizer of each kind. Invalid UTF-8 must be rejected. For valid UTF-8,
+ * the prompt "{text}" must not change the ids. Truncated ids, with or without this prompt, must be a prefix of all ids. These
+ * comparisons test two code paths against each other: the fast path, and the path that tracks the position of each token in the
+ * text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +21,13 @@ static const char *const json[] = {
     "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2,\"b\":3,\"[MASK]\":4,\",\":5,\"##a\":6,\"i\":7,"
     "\"\\u4e2d\":8,\"##\\u3016\":9,\"e\":10,\"##\\u302e\":11,\"##\\ud834\\udd65\":12,\"ab\":13,\"##e\":14,\"\\u1100\":15,"
     "\"##\\u1161\":16}}}",
-    /* byte-level, with the space as part of the next word */
+    /* byte-level BPE; a space is part of the next word */
     "{\"added_tokens\":[{\"content\":\"<x>\",\"lstrip\":true}],\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\","
     "\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\" ?\\\\p{L}+| ?[^\\\\s\\\\p{L}]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
     "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"vocab\":{"
     "\"?\":0,\"a\":1,\"b\":2,\"\\u0120\":3,\"\\u0120a\":4,\"ab\":5,\"\\u00c3\":6,\"\\u00a9\":7,\"\\u00c3\\u00a9\":8,\"aa\":9,\"aaaa\":10},"
     "\"merges\":[\"\\u0120 a\",\"\\u00c3 \\u00a9\",\"a b\",\"a a\",\"aa aa\"]}}",
-    /* the space as a letter, byte fallback for unknown characters, no pre-tokenizer */
+    /* BPE without a pre-tokenizer; a space is a letter, and unknown characters become byte tokens */
     "{\"added_tokens\":[{\"content\":\"<x>\",\"normalized\":true}],\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":"
     "\"Prepend\",\"prepend\":\"_\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"_\"}]},\"model\":{\"type\":\"BPE\","
     "\"unk_token\":\"?\",\"fuse_unk\":true,\"byte_fallback\":true,\"vocab\":{\"?\":0,\"_\":1,\"a\":2,\"b\":3,\"_a\":4,\"__\":5,\"<0x2C>\":6,"
@@ -69,8 +69,7 @@ static void encode(const aoe_tokenizer *t, const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static aoe_tokenizer
-        /* the tokenizers are opened only once, so that data that one text leaves in their caches is present for the next
-         * text */
+        /* the tokenizers stay open, so that their caches contain data of earlier texts */
         *t[sizeof json / sizeof *json];
     for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
         if (!t[i] && aoei_tokenizer_parse_json(&t[i], json[i], strlen(json[i]), "json", NULL))

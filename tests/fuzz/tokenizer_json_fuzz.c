@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes tokenizer.json. The file must be rejected with a one-line error, or the tokenizer must encode texts to non-negative
- * ids. No block may be leaked.
+ * Fuzzes tokenizer.json. If the file is accepted, the tokenizer must encode texts to non-negative ids. Otherwise, there must be
+ * an error message of one line. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void use(const aoe_tokenizer *t) {
             abort();
         if (prompted && ids.n > o.max_length)
             abort();
-        /* the post-processor of the file may add ids that are not in the vocabulary, so only the sign is checked */
+        /* the post-processor may add ids that are not in the vocabulary, so ids may exceed the size of the vocabulary */
         for (size_t i = 0; i < ids.n; i++)
             if (ids.id[i] < 0)
                 abort();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes vocab.txt, or vocab.json and merges.txt, with the JSON files next to them. One input contains all files,
- * separated by U+0001. The files must be rejected with a one-line error, or the tokenizer must encode texts. No block
- * may be leaked.
+ * Fuzzes the older files of tokenizers: vocab.txt, or vocab.json and merges.txt, and the JSON files with settings. One input
+ * contains all files, separated by U+0001. If the files are accepted, the tokenizer must encode texts. Otherwise, there must be
+ * an error message of one line. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes text files of word vectors. An accepted file must result in a model that opens and computes embeddings of
- * its own words. A rejected file must have an error message and leave no output.
+ * Fuzzes the import of text files with word vectors. If a file is accepted, the new model must open and compute an embedding of
+ * its first word. Otherwise, there must be an error message and no output directory.
  */
 #include <math.h>
 #include <stdint.h>
@@ -17,7 +17,8 @@
 static char root[256], path[300], out[300];
 static aoe_context *ctx;
 
-/* Asserts that the model opens, agrees with the result, and computes a finite vector for its first word. */
+/* Asserts that the model can be opened and that its vectors have r->dims components. Embedding its first word must succeed or
+ * return AOE_ENUMERIC. */
 static void check(const aoe_word_vectors_result *r) {
     aoe_model *m;
     aoe_embedder *e;

@@ -28,7 +28,7 @@ static const char *const terms[TERMS] = {"cosine", "ibn", "angle"};
 typedef struct golden {
     size_t B, D;
     double *x, *y, *gx, *gy, *want_x, *want_y, *label; /* label: [B]; all others: [B, D]; owned */
-    float *xf, *yf, *gxf, *gyf;                        /* [B, D] the same values in float32; owned */
+    float *xf, *yf, *gxf, *gyf;                        /* [B, D] x, y, gx and gy in float32; owned */
 } golden;
 
 static double *new_doubles(size_t n) {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * A chat endpoint for tests/cli: chat URL_FILE [LOG_FILE [KEY|- [TROUBLE [DELAY]]]]. TROUBLE is the sum of the CHAT_*
- * failures of tests/support/chat_model.h that the server simulates for each request before it answers; DELAY is the number of
- * seconds before each answer.
+ * A program with the chat endpoint of tests/support/chat_model.h, for tests/cli:
+ *
+ *     chat URL_FILE [LOG_FILE [KEY|- [TROUBLE [DELAY]]]]
+ *
+ * KEY is the API key that requests must contain; "-" means that no key is required. TROUBLE is the sum of the CHAT_* failures
+ * that the server simulates for each request before it answers. DELAY is the number of seconds before each answer.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The server of github_server.h as a program for tests/cli:
+ * A program with the GitHub server of tests/support/github_server.h, for tests/cli:
  *
- *     github URL_FILE LOG_FILE [storm] [DELAY]     DELAY: seconds before each answer
+ *     github URL_FILE [LOG_FILE [storm] [DELAY]]
+ *
+ * With "storm", the first request for each address fails. DELAY is the number of seconds before each answer.
  */
 #include <stdlib.h>
 #include <string.h>
