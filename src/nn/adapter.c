@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Low-rank adapters of linear layers: two small matmuls in the forward pass and five in the backward pass. Nothing is stored
- * between forward and backward; dropout(x) and x down^T are recomputed. Gradients are added to the stored values in token
- * order, as in the layer itself.
+ * Low-rank adapters of linear layers. The forward pass computes two small matmuls, and the backward pass computes five. The
+ * forward pass stores nothing for the backward pass, which recomputes dropout(x) and x down^T. Gradients are added to the
+ * stored gradients in token order, as in linear.c.
  */
 #include "nn/adapter.h"
 
@@ -17,12 +17,12 @@ size_t aoei_adapter_dropped_bytes(size_t N, size_t in) {
     return N * in * sizeof(float);
 }
 
-/* Returns a tensor [rows, cols] of `type` in the memory of a float32 workspace. */
+/* Returns a tensor [rows, cols] of `type` whose elements are in the memory of `workspace`, a float32 tensor. */
 static aoei_tensor in_workspace(aoei_tensor workspace, aoei_dtype type, size_t rows, size_t cols) {
     return aoei_tensor_wrap_typed(type, workspace.data, NULL, rows, cols);
 }
 
-/* Returns the arguments of c = scale a b, where the caller sets b. */
+/* Returns the arguments of the matmul c = scale a b. The caller sets b. */
 static aoei_gemm_args gemm_args(aoei_tensor c, aoei_tensor a, double scale) {
     return (aoei_gemm_args){.M = a.rows,
                             .N = c.cols,
@@ -47,12 +47,12 @@ void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down,
     aoei_multiply(ctx, AOEI_F32, &g, down, 0, (aoei_tensor){0});
 }
 
-/* Returns the packed form of w if it was made for matmuls with inputs of x's type, otherwise NULL. */
+/* Returns the packed form of w if it is for matmuls with inputs of the type of x, otherwise NULL. */
 static const void *packed_for(aoei_tensor w, aoei_tensor x) {
     return w.packed_type == x.type ? w.packed : NULL;
 }
 
-/* Returns dropout(x), or x itself if there is no dropout. */
+/* Returns dropout(x) in the workspace a->dropped, or x if there is no dropout. */
 static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x) {
     static const aoei_tensor none;
     if (a->drop.p == 0)
@@ -79,7 +79,7 @@ void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, 
     aoei_multiply(ctx, x.type, &g, a->up, 1, workspace);
 }
 
-/* Computes dw[O, I] += dy^T x. */
+/* Computes dw[O, I] += dy[N, O]^T x[N, I]. */
 static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x, aoei_tensor workspace) {
     aoei_gemm_args g = {.M = dy.cols,
                         .N = x.cols,
@@ -111,7 +111,7 @@ void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter
 
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
                                  aoei_activation activation, aoei_tensor gate, aoei_tensor workspace) {
-    /* computed by aoei_adapter_parameter_gradients */
+    /* aoei_adapter_parameter_gradients has computed dlow, the gradient of x down^T */
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     const int dropout = a->drop.p > 0;
     const aoei_tensor to = dropout ? in_workspace(a->dropped, dx.type, dx.rows, dx.cols) : dx;
@@ -122,6 +122,7 @@ void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, 
     if (!dropout)
         add_to_output(&g);
     aoei_multiply(ctx, dy.type, &g, a->down, 0, workspace);
-    if (dropout) /* all terms of a sum have the same element of the mask as a factor, so the mask is applied once to the sum */
+    if (dropout) /* the dropout mask of an element of x is a factor of all terms of its gradient, so the mask is applied once,
+                    to their sum */
         aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);
 }

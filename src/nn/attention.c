@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task handles one text and one key-value head and
- * keeps the probabilities of ROWS queries in memory. Scratch memory therefore grows with ROWS times the maximum sequence
- * length. The backward pass recomputes the probabilities.
- * In bf16, matmul operands are bf16. Scores, probabilities and their gradients are float32 and are rounded when they become
- * matmul operands. dk and dv are summed in float32.
- * Accumulation order: the heads that share a key-value head are processed in ascending order, and so are the query blocks of
- * each head. Every element of dk and dv is therefore summed over (head, query) in a fixed order. The result of a text does not
- * depend on other texts. With a causal mask or a window, softmax reads only the keys that a query attends to, and blocks of
- * keys to which no query attends are skipped.
+ * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task computes one text and one key-value head, with all
+ * query heads that share this key-value head. It processes ROWS queries at a time. The scratch memory of a task therefore
+ * contains the probabilities of ROWS queries only. The backward pass recomputes the probabilities.
+ * In bf16, the operands of matmuls are bf16. Scores, probabilities and their gradients are float32; they are rounded to bf16
+ * when they become operands of a matmul. dk and dv are summed in float32.
+ * Every element of dk and dv is a sum over query heads and queries. The terms are added in ascending order of the query heads
+ * and, for each head, in ascending order of the queries. The result of a text does not depend on other texts. With a causal
+ * mask or a window, the softmax of a query reads only the keys that the query attends to. Blocks of keys to which no query
+ * attends are skipped.
  */
 #include "nn/attention.h"
 
@@ -19,7 +19,8 @@
 enum {
     ROWS = 64,   /* queries per block */
     CHUNK = 512, /* queries per forward task; longer texts are split into several tasks */
-    /* the first key of a block is a multiple of EDGE, because panels of packed keys and blocks of dropout masks start there */
+    /* the first key of a block is a multiple of EDGE, because panels of packed keys and blocks of 64 dropout masks start at
+     * such keys */
     EDGE = 64
 };
 
@@ -29,38 +30,40 @@ _Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0,
 typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
-    const aoei_batch *batch;          /* packed texts; a token attends only to its own text. NULL: `spans` is used instead */
-    const aoei_attention_span *spans; /* [n_spans], used if batch is NULL */
-    size_t n_spans, max_queries, max_keys; /* number of spans; maximum number of queries and of keys in a span; for a batch,
-                                              both are the length of the longest text */
+    const aoei_batch *batch; /* packed texts; a token attends only to tokens of its own text. NULL: the job computes `spans` */
+    const aoei_attention_span *spans;      /* [n_spans] spans to compute if batch is NULL */
+    size_t n_spans, max_queries, max_keys; /* number of spans; maximum number of queries in a span; maximum number of keys in a
+                                              span. For a batch, both maxima are batch->longest */
     aoei_dtype type;                       /* type of all tensors */
-    aoei_tensor q, k, v, out; /* [tokens, columns]; in the backward pass, out is the gradient of the output (dout) */
-    aoei_tensor dq, dk, dv;   /* gradients of q, k and v; used in the backward pass only */
-    unsigned char *scratch;   /* [threads, worker_scratch] bytes */
-    size_t chunks;            /* forward tasks per head, for the maximum sequence length */
+    /* [tokens, columns] inputs and output; in the backward pass, out is dout, the gradient of the output */
+    aoei_tensor q, k, v, out;
+    aoei_tensor dq, dk, dv; /* gradients of q, k and v; used in the backward pass only */
+    unsigned char *scratch; /* [threads, worker_scratch] bytes */
+    size_t chunks;          /* number of forward tasks per key-value head and text, computed from the maximum sequence length */
 } attention_job;
 
-/* State of a task: the span and the head that it computes, and the scratch memory of its worker. */
+/* State of a task: the rows of the span and the columns of the head that the task computes, and the scratch memory of the
+ * worker that runs the task. */
 typedef struct head_work {
     const attention_job *job;
-    size_t first, T;         /* queries: rows [first, first + T) of q and out */
-    size_t k_first, keys;    /* keys: rows [k_first, k_first + keys) of k and v */
-    uint32_t position;       /* position of the first query in its text; dropout masks depend on it */
-    size_t q_col, k_col;     /* first column of the head in q and out, and in k and v */
-    aoei_dropout_row drop;   /* dropout state of the current query; counter[1] is the query */
-    float *p, *dropped, *ds; /* [ROWS, ld] probabilities, probabilities after dropout, and gradients of the scores */
+    size_t first, T;         /* the queries of the span are rows [first, first + T) of q and out */
+    size_t k_first, keys;    /* the keys of the span are rows [k_first, k_first + keys) of k and v */
+    uint32_t position;       /* position in the text of the first query of the span, which selects dropout masks */
+    size_t q_col, k_col;     /* first column of the query head in q and out; first column of the key-value head in k and v */
+    aoei_dropout_row drop;   /* dropout parameters of the current query; counter[1] is the position of the query */
+    float *p, *dropped, *ds; /* [ROWS, ld] each: probabilities; probabilities after dropout; gradients of the scores */
     size_t ld;
-    aoei_bf16 *operand;        /* [ROWS, ld] bf16 copy of p, dropped or ds, used as matmul operand */
-    float *dk, *dv;            /* [keys, d] float32 sums, used if the tensors are bf16 */
-    void *packed_k, *packed_v; /* k^T and v^T, packed as right-hand sides [d, keys] */
+    aoei_bf16 *operand;        /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
+    float *dk, *dv;            /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
+    void *packed_k, *packed_v; /* k^T and v^T [d, keys], packed as right-hand sides of matmuls */
     float *gemm_scratch;       /* scratch memory of matmul kernels */
 } head_work;
 
-/* Sizes in bytes of the parts of a worker's scratch memory, for given maximum numbers of queries and keys. */
+/* Sizes in bytes of the buffers of a worker, for given maximum numbers of queries and keys. */
 typedef struct scratch_sizes {
-    size_t block, operand, sums, packed; /* size of one block [ROWS, ld] (3 are needed), of the bf16 operand (1), of the sums
-                                            (2) and of a packed form (2) */
-    size_t total;                        /* size of all parts */
+    size_t block, operand, sums, packed; /* sizes of each buffer: the 3 blocks [ROWS, ld] of float32; the bf16 operand; the 2
+                                            buffers for sums; the 2 packed forms */
+    size_t total;                        /* size of all buffers together */
 } scratch_sizes;
 
 static size_t round16(size_t n) {
@@ -104,14 +107,14 @@ static aoei_attention_span span_at(const attention_job *j, size_t i) {
     return (aoei_attention_span){first, T, first, T, b->text_index ? b->text_index[i] : (uint32_t)i, 0};
 }
 
-/* Makes a job compute the texts of a batch. */
+/* Sets the texts of a batch as the spans that a job computes. */
 static void take_batch(attention_job *j, const aoei_batch *b) {
     j->batch = b;
     j->n_spans = b->n_texts;
     j->max_queries = j->max_keys = b->longest;
 }
 
-/* Makes a job compute spans[n]. */
+/* Sets spans[n] as the spans that a job computes. */
 static void take_spans(attention_job *j, const aoei_attention_span *spans, size_t n) {
     j->spans = spans;
     j->n_spans = n;
@@ -126,7 +129,7 @@ static void multiply(const head_work *w, aoei_gemm_args g) {
     (w->job->type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(&g, w->gemm_scratch);
 }
 
-/* Prepares w for text or span `text`: its rows, its dropout parameters and the scratch buffers of the worker. */
+/* Prepares w for text or span number `text`: sets its rows, its dropout parameters and the scratch buffers of the worker. */
 static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
     const aoei_attention_span span = span_at(j, text);
     memset(w, 0, sizeof *w);
@@ -164,19 +167,19 @@ static void start_head(head_work *w, size_t head) {
     w->drop.counter[3] = w->job->a->drop.site << 16 | (uint32_t)head;
 }
 
-/* Packs x^T [d, keys] for the keys of the span and the key-value head. */
+/* Packs x^T [d, keys] for the keys of the span and the columns of the key-value head. */
 static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1,
                                                                  x.ld, w->job->a->head_dim, 0, w->keys);
 }
 
-/* A range of keys: [begin, end), relative to the first key of the span. */
+/* A range of keys, [begin, end). Keys are numbered from the first key of the span. */
 typedef struct key_range {
-    size_t begin, end; /* first key of the range, and the key after its last key */
+    size_t begin, end; /* first key of the range; key after the last key of the range */
 } key_range;
 
-/* Returns the keys that a query attends to. */
+/* Returns the range of the keys that a query attends to. */
 static key_range row_keys(const head_work *w, size_t query) {
     const size_t window = w->job->a->window;
     key_range k = {0, w->job->a->causal ? query + 1 : w->keys};
@@ -187,13 +190,14 @@ static key_range row_keys(const head_work *w, size_t query) {
     return k;
 }
 
-/* Returns the range of all keys that queries [q0, q0 + rows) attend to, with its start rounded down to a multiple of EDGE. */
+/* Returns the range of the keys to which any of the queries [q0, q0 + rows) attends. The start of the range is rounded down to
+ * a multiple of EDGE. */
 static key_range block_keys(const head_work *w, size_t q0, size_t rows) {
     return (key_range){row_keys(w, q0).begin / EDGE * EDGE, row_keys(w, q0 + rows - 1).end};
 }
 
-/* Returns columns keys.begin to keys.end of x [rows, ld] as a matmul operand of the tensors' type: a pointer into x or, in
- * bf16, into a rounded copy. */
+/* Returns columns [keys.begin, keys.end) of x [rows, ld] as an operand of a matmul. If the tensors are float32, the result is a
+ * pointer into x. If they are bf16, the function rounds the columns into w->operand and returns a pointer to them. */
 static const void *operand(const head_work *w, const float *x, size_t rows, key_range keys) {
     if (w->job->type == AOEI_F32)
         return x + keys.begin;
@@ -204,7 +208,7 @@ static const void *operand(const head_work *w, const float *x, size_t rows, key_
     return w->operand + keys.begin;
 }
 
-/* Returns the part of a packed form of all keys that starts at key `first`, a multiple of EDGE. */
+/* Returns the part of `packed`, the packed form of all keys, that starts at key `first`. first is a multiple of EDGE. */
 static const void *packed_from(const head_work *w, const void *packed, size_t first) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     const size_t bytes =
@@ -212,7 +216,7 @@ static const void *packed_from(const head_work *w, const void *packed, size_t fi
     return (const unsigned char *)packed + bytes;
 }
 
-/* Computes y = dropout(x) for queries [q0, q0 + rows). Each row contains the keys from keys.begin to the last key that the
+/* Computes y = dropout(x) for queries [q0, q0 + rows). In each row, processes the keys from keys.begin to the last key that the
  * query attends to. keys.begin must be a multiple of EDGE. y may be x. */
 static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows, key_range keys) {
     w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
@@ -223,7 +227,7 @@ static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t
     }
 }
 
-/* Sets the elements of x to 0 whose query does not attend to their key. */
+/* Sets the elements of x to 0 that belong to keys to which the query of the row does not attend. */
 static void clear_masked(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
     for (size_t r = 0; r < rows; r++) {
         const key_range attended = row_keys(w, q0 + r);
@@ -233,7 +237,7 @@ static void clear_masked(const head_work *w, float *x, size_t q0, size_t rows, k
     }
 }
 
-/* Computes w->p[rows, keys] = softmax(scale q k^T). */
+/* Computes w->p[rows, keys] = softmax(scale q k^T) for queries [q0, q0 + rows). */
 static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_gemm_args){.M = rows,
@@ -254,7 +258,7 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
     clear_masked(w, w->p, q0, rows, keys);
 }
 
-/* Computes up to CHUNK queries of a text, for the query heads that share one key-value head. */
+/* Computes the outputs of up to CHUNK queries of a text, for the query heads that share one key-value head. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const attention_job *j = arg;
     const aoei_attention *a = j->a;
@@ -312,11 +316,11 @@ void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_
     run_forward(&j);
 }
 
-/* Location of the float32 sums [keys, d] of dk or dv for a span and a key-value head. If the tensor is float32, the sums are in
- * the tensor; otherwise they are in a workspace. */
+/* The float32 sums [keys, d] of dk or dv for one span and one key-value head. If the tensor dk or dv is float32, the sums are
+ * stored in this tensor; otherwise they are stored in the scratch memory of the worker. */
 typedef struct key_sums {
-    float *data; /* first sum, borrowed */
-    size_t ld;   /* distance between the rows of two keys in floats */
+    float *data; /* sum of component 0 of the first key, borrowed */
+    size_t ld;   /* distance between the sums of adjacent keys in floats */
 } key_sums;
 
 static key_sums sums_in(const head_work *w, aoei_tensor t, float *workspace) {
@@ -337,8 +341,8 @@ static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
             ->to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
-/* Computes to[keys, d] += x[rows, keys]^T from[rows, d]. The rows of `from` start at (row, col); x points to column keys.begin.
- */
+/* Computes to[keys, d] += x[rows, keys]^T from[rows, d]. The first element of `from` is at (row, col). x points to column
+ * keys.begin. */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
                            size_t rows, key_range keys) {
     multiply(w, (aoei_gemm_args){.M = keys.end - keys.begin,
@@ -356,7 +360,7 @@ static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_
                                  .scale = 1});
 }
 
-/* Computes w->ds[rows, keys], the gradient of q k^T, from p and dout. */
+/* Computes w->ds[rows, keys], the gradient of the scores q k^T, from the probabilities and dout. */
 static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_gemm_args){.M = rows,
@@ -380,12 +384,12 @@ static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys)
     clear_masked(w, w->ds, q0, rows, keys);
 }
 
-/* Computes the gradients of a block of queries: adds the gradients of keys and values to dk and dv, and writes dq. */
+/* Computes the gradients for queries [q0, q0 + rows): adds to dk and dv, and writes the rows of dq. */
 static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
     const attention_job *j = w->job;
     const key_range keys = block_keys(w, q0, rows);
     const size_t row = w->first + q0;
-    const float *used = w->p; /* probabilities that were multiplied by v in the forward pass */
+    const float *used = w->p; /* the probabilities that the forward pass multiplied by v: with dropout, if there is dropout */
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
         drop_block(w, w->dropped, w->p, q0, rows, keys);
@@ -411,7 +415,7 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
                                  .scale = 1});
 }
 
-/* Computes the gradients of one key-value head of a text and of the query heads that share it. */
+/* Computes the gradients of one key-value head of one text, and of the query heads that share this key-value head. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const attention_job *j = arg;
     const aoei_attention *a = j->a;

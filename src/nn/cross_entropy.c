@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cross entropy of rows of logits, each with one target. The gradient replaces the logits. Each row is a task.
+ * Cross entropy of rows of logits. Each row has one target class. The gradient overwrites the logits. Each row is a task.
  */
 #include "nn/cross_entropy.h"
 
@@ -10,15 +10,15 @@
 
 typedef struct entropy_job {
     const aoe_context *ctx;
-    aoei_tensor logits, grad; /* [M, V]. logits: float32, replaced by their gradient. grad: receives the gradient in bf16, or is
-                                 equal to logits */
-    const int32_t *target;    /* [M] target class of each row */
+    aoei_tensor logits, grad; /* [M, V] each: logits is float32 and is overwritten by its gradient; grad is bf16 and receives
+                                 the rounded gradient, or is equal to logits */
+    const int32_t *target;    /* [M] target class of each row of logits */
     float scale;              /* factor of the gradient */
-    double *loss;             /* [M] loss of each row, in nats */
-    uint8_t *best;            /* [M] 1 if no logit of the row exceeds the logit of the target */
+    double *loss;             /* [M] output: loss of each row, in nats */
+    uint8_t *best;            /* [M] output: 1 if no logit of the row is larger than the logit of the target, otherwise 0 */
 } entropy_job;
 
-/* Computes the loss of one row and replaces its logits by their gradient. */
+/* Computes the loss of one row and overwrites the row's logits by their gradient. */
 static void entropy_task(void *arg, size_t row, size_t worker) {
     const entropy_job *j = arg;
     const size_t V = j->logits.cols, target = (size_t)j->target[row];

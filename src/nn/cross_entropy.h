@@ -9,9 +9,11 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-/* Cross entropy of logits[M, V] (float32) with target[M] in [0, V). loss[M] receives the losses in nats, and best[M] receives 1
- * for each row in which no logit exceeds the logit of the target, and 0 for other rows. The logits are replaced by `scale`
- * times their gradient. If grad[M, V] is bf16, the gradient is also written there; otherwise grad is logits. */
+/* Computes the cross entropy of each row of logits[M, V] (float32) with the class target[M] in [0, V), and its gradient.
+ * - loss[M] receives the losses in nats.
+ * - best[M] receives 1 for each row in which no logit is larger than the logit of the target, and 0 for other rows.
+ * - logits is overwritten by `scale` times the gradient of the loss.
+ * - grad[M, V] is bf16 and receives the rounded gradient, or is equal to logits. */
 void aoei_cross_entropy(const aoe_context *ctx, aoei_tensor grad, aoei_tensor logits, const int32_t *target, double scale,
                         double *loss, uint8_t *best);
 

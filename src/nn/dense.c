@@ -8,10 +8,10 @@
 #include <math.h>
 
 typedef struct tanh_job {
-    aoei_tensor y, dy; /* float32 with contiguous rows; dy is absent in the forward pass */
+    aoei_tensor y, dy; /* float32 tensors with contiguous rows: the output and its gradient; dy is absent in the forward pass */
 } tanh_job;
 
-/* Computes one row: y = tanh(y) in the forward pass, dy *= 1 - y^2 in the backward pass. */
+/* Applies tanh to one row. In the forward pass, computes y = tanh(y); in the backward pass, dy *= 1 - y^2. */
 static void tanh_task(void *arg, size_t row, size_t worker) {
     const tanh_job *j = arg;
     float *y = aoei_tensor_at(j->y, row, 0), *dy = j->dy.data ? aoei_tensor_at(j->dy, row, 0) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Dropout of rows that belong to tokens, and addition of an optional residual. The mask of a row depends only on the key, the
- * site, the text and the token (docs/numerics.md, "Masks"), so any thread can compute it.
+ * site (see dropout.h), the text and the token, so any thread can compute it.
  */
 #include "nn/dropout.h"
 
@@ -10,11 +10,11 @@
 
 enum { BLOCK_ELEMENTS = 16384 }; /* approximate number of elements in a block of rows */
 
-/* Arguments of the tasks. */
+/* Arguments of the tasks of aoei_dropout_add. */
 typedef struct dropout_job {
     const aoe_context *ctx;
-    aoei_tensor y, x, residual; /* [N, D] output and inputs; residual may be absent */
-    const aoei_batch *batch;    /* batch whose tokens are the rows */
+    aoei_tensor y, x, residual; /* [N, D] each: output, input, and residual, which may be absent */
+    const aoei_batch *batch;    /* batch whose tokens are the rows of y, x and residual */
     const aoei_dropout *drop;
     size_t rows_per_task;
 } dropout_job;
@@ -41,7 +41,7 @@ aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *
     };
 }
 
-/* Computes y = dropout(x) + residual for one row; without residual, y = dropout(x). */
+/* Computes y = dropout(x) + residual for row r. If residual is absent, computes y = dropout(x). */
 static void drop_row(const dropout_job *j, size_t r, const aoei_dropout_row *d) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);
@@ -68,7 +68,7 @@ static void dropout_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Computes y = x + residual for a block of rows. It is used if the dropout probability is 0. */
+/* Computes y = x + residual for a block of rows. Used if the dropout probability is 0. */
 static void add_task(void *arg, size_t task, size_t worker) {
     const dropout_job *j = arg;
     (void)worker;

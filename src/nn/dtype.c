@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Selects the data type of matmuls.
+ * Selects the data type in which a context computes matmuls.
  */
 #include "nn/dtype.h"
 

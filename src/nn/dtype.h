@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The data type of a model's matmuls, which depends on the requested type and on the CPU tier.
+ * The data type in which matmuls are computed. It depends on the requested type and on the instruction set of the CPU.
  */
 #ifndef AOEI_NN_DTYPE_H
 #define AOEI_NN_DTYPE_H
@@ -7,10 +7,10 @@
 #include "base/context.h"
 #include "kernels/kernels.h"
 
-/* Returns the data type of matmuls if `wanted` is requested. AOE_DTYPE_AUTO gives bf16 if the CPU tier has bf16 instructions,
- * otherwise float32. */
+/* Returns the data type in which matmuls are computed if `wanted` is requested. For AOE_DTYPE_AUTO, this is bf16 if ctx uses
+ * bf16 instructions (AVX512-BF16 or AMX), otherwise float32. */
 aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted);
-/* Converts a data type of matmuls to the public enum. */
+/* Returns the value of the public enum for a data type of matmuls, AOEI_F32 or AOEI_BF16. */
 aoe_dtype aoei_public_dtype(aoei_dtype type);
 
 #endif

@@ -12,8 +12,8 @@ enum { BLOCK = 16384 }; /* elements per task */
 typedef struct element_job {
     const aoe_context *ctx;
     float *y;           /* [n] output */
-    const float *a, *b; /* [n] inputs */
-    float s;            /* factor of y */
+    const float *a, *b; /* [n] inputs; b is used for sums only */
+    float s;            /* factor, used for scaling only */
     size_t n;           /* number of elements */
 } element_job;
 
@@ -50,7 +50,7 @@ void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s) {
 
 typedef struct activation_job {
     const aoe_context *ctx;
-    aoei_tensor y, x; /* tensors of one type */
+    aoei_tensor y, x; /* output and input of the activation; both have one type */
     aoei_activation activation;
     size_t n; /* number of elements */
 } activation_job;
@@ -75,12 +75,12 @@ void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor 
 
 typedef struct gradient_job {
     const aoe_context *ctx;
-    aoei_tensor dx, dy, x; /* gradients of the input and output of the activation, and its input */
+    aoei_tensor dx, dy, x; /* gradient of the input; gradient of the output; input of the activation */
     aoei_activation activation;
     size_t n; /* number of elements */
 } gradient_job;
 
-/* Computes dx for one block of elements. bf16 elements are converted to float32, PIECE at a time. */
+/* Computes dx for one block of elements. bf16 elements are converted to float32 in pieces of PIECE elements. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     enum { PIECE = 1024 };
     const gradient_job *j = arg;

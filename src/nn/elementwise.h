@@ -8,13 +8,13 @@
 #include "kernels/kernels.h"
 #include "nn/tensor.h"
 
-/* y = a + b, float32; y may be a or b. */
+/* Computes y = a + b. All tensors are float32. y may be a or b. */
 void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b);
-/* t *= s, float32. */
+/* Computes t *= s. t is float32. */
 void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s);
-/* y = activation(x) for each element; x and y have one type; y may be x. */
+/* Computes y = activation(x) for each element. x and y have one type. y may be x. */
 void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation);
-/* dx = dy * activation'(x); dy is float32; dx has x's type. */
+/* Computes dx = dy * activation'(x) for each element. dy is float32. dx has the type of x. */
 void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
                               aoei_activation activation);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The embedding layer. The forward pass gathers rows of the tables and adds them. The backward pass adds the gradients
- * of tokens in token order. It therefore distributes columns over threads, not tokens.
+ * The embedding layer. The forward pass reads rows of the embedding tables and adds them. The backward pass adds the gradients
+ * of the tokens in token order, so it divides its work over threads by columns, not by tokens.
  */
 #include "nn/embedding.h"
 
@@ -15,13 +15,13 @@ enum {
 
 typedef struct embedding_job {
     const aoe_context *ctx;
-    aoei_tensor y;                          /* [N, D] output; in the backward pass, its gradient */
-    aoei_tensor word, position, token_type; /* embedding tables; in the backward pass, the gradients of the tables */
+    aoei_tensor y;                          /* [N, D] output; in the backward pass, gradient of the output */
+    aoei_tensor word, position, token_type; /* embedding tables; in the backward pass, gradients of the tables */
     size_t position_offset;
     const aoei_batch *batch;
 } embedding_job;
 
-/* Writes one row of a table of any type to to[D], converted to float32. */
+/* Converts one row of a table to float32 and writes it to to[D]. */
 static void table_row(const embedding_job *j, float *to, aoei_tensor table, size_t row) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const void *from = aoei_tensor_at(table, row, 0);
@@ -33,12 +33,13 @@ static void table_row(const embedding_job *j, float *to, aoei_tensor table, size
         k->from_int8(to, from, table.scale[row], table.cols);
 }
 
-/* Computes the sum of the embeddings for ROWS tokens. */
+/* Computes the sum of the embeddings for each of ROWS tokens. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->y.cols, first = task * ROWS, end = first + ROWS < j->y.rows ? first + ROWS : j->y.rows;
-    float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D; /* sum: buffer for an output row if y is not float32 */
+    /* `sum` contains a row of the output if y is not float32; `row` contains a row of a table */
+    float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D;
     for (size_t i = first; i < end; i++) {
         float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, i, 0) : sum;
         table_row(j, y, j->word, (size_t)j->batch->ids[i]);
@@ -67,7 +68,7 @@ void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor w
     aoei_parallel_for(ctx->pool, (y.rows + ROWS - 1) / ROWS, forward_task, &j);
 }
 
-/* Adds the gradients of all tokens to COLUMNS columns of the tables. */
+/* Adds the gradients of all tokens to COLUMNS columns of the gradients of the tables. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Multithreaded driver of the matmul kernels. It divides C into blocks, one per task. A task packs its part of A, and its
- * part of B unless B is already packed. Each element of A is packed once per column of blocks, and each element of B
- * once per row of blocks, so blocks are as large as load balancing allows.
+ * Multithreaded matmul. It divides C into blocks, and each task computes one block. A task packs its rows of A and, unless B is
+ * already packed, its columns of B. An element of A is therefore packed once for each block in a row of blocks, and an element
+ * of B once for each block in a column of blocks. For this reason, blocks are as large as load balancing allows.
  */
 #include "kernels/kernel_table.h"
 #include "nn/gemm.h"
@@ -10,37 +10,38 @@
 
 static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
-/* Limits of the size of the blocks of C. The initial size is rows x cols. The rows or the columns are then halved until C has
- * at least `tasks` blocks or a block would have fewer than min_rows rows or min_cols columns. */
+/* Limits of the size of the blocks of C. Initially, a block has at most `rows` rows and `cols` columns. Then the rows or the
+ * columns of a block are halved until C has at least `tasks` blocks, or until a block would have fewer than min_rows rows or
+ * min_cols columns. */
 typedef struct block_sizes {
-    size_t rows, cols, min_rows, min_cols, tasks; /* see above */
+    size_t rows, cols, min_rows, min_cols, tasks; /* the limits described above */
     size_t unit;                                  /* the number of rows of a block is a multiple of `unit` */
 } block_sizes;
 
-/* block sizes for kernels with vector instructions, and for AMX */
+/* limits for kernels with vector instructions */
 static const block_sizes for_vectors = {.rows = 256, .cols = 768, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
-/* With AMX, a panel of B must be used for many rows, because tile instructions need data faster than the L2 and L3 caches
- * deliver it. */
+/* Limits for the AMX kernel. Blocks have many rows, because tile instructions need data faster than the L2 and L3 caches
+ * deliver it. A panel of B must therefore be used for many rows. */
 static const block_sizes for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .min_rows = 256, .min_cols = 128, .tasks = 8, .unit = 32};
 
-#define PACK_ROWS ((size_t)64) /* minimum number of rows of A for which B is packed in parallel before the matmul */
+#define PACK_ROWS ((size_t)64) /* minimum number of rows of A for which all threads pack B together before the matmul */
 
 /* A matmul and its division into blocks. */
 typedef struct grid {
     const aoe_context *ctx;
     aoei_dtype type; /* type of A and B */
     const aoei_gemm_args *g;
-    size_t rows, cols;     /* size of a block; cols is a multiple of AOEI_GEMM_PANEL */
-    size_t blocks_per_row; /* number of blocks that a row of C crosses */
+    size_t rows, cols;     /* size of a block: number of rows, and number of columns, which is a multiple of AOEI_GEMM_PANEL */
+    size_t blocks_per_row; /* number of blocks in a row of blocks */
 } grid;
 
 static size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* Divides n elements into blocks of equal size with at most `max_size` > 0 elements. Returns this size, rounded up to a
- * multiple of `unit`. */
+/* Returns the size of blocks that divide n elements into equal blocks of at most `max_size` > 0 elements. The size is rounded
+ * up to a multiple of `unit`. */
 static size_t block_size(size_t n, size_t max_size, size_t unit) {
     size_t blocks = ceil_div(n, max_size);
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
@@ -51,7 +52,7 @@ static void *at(const void *p, aoei_dtype type, size_t offset) {
     return p ? (unsigned char *)p + offset * aoei_dtype_size(type) : NULL;
 }
 
-/* Computes one block of C with the kernel. */
+/* Computes one block of C. */
 static void block_task(void *arg, size_t task, size_t worker) {
     const grid *s = arg;
     const aoei_kernels *k = aoei_kernels_of(s->ctx);
@@ -72,19 +73,19 @@ static void block_task(void *arg, size_t task, size_t worker) {
     (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Sets rows, cols and blocks_per_row. They depend only on the shapes and on whether the kernel uses tiles. */
+/* Computes s->rows, s->cols and s->blocks_per_row. They depend only on the shapes and on whether the AMX kernel is used. */
 static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
-    /* for a single row, kernels process four panels at a time */
+    /* if A has a single row, kernels process four panels at a time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
     s->rows = block_size(g->M, c->rows, c->unit);
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
         const int by_rows = s->rows / 2 >= c->min_rows, by_cols = s->cols / 2 >= c->min_cols;
-        /* with vector instructions and packed B, rows are halved first, because smaller blocks of rows cost nothing
-         */
+        /* with vector instructions and packed B, rows are halved first, because fewer rows per block do not increase the
+         * packing work */
         const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
         if (by_rows && (!by_cols || rows_first))
             s->rows = block_size(g->M, s->rows / 2, c->unit);
@@ -119,13 +120,13 @@ void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, a
 
 typedef struct pack_job {
     const aoe_context *ctx;
-    aoei_dtype type; /* type of the matmuls */
-    void *packed;    /* result */
-    aoei_tensor t;   /* matrix to pack */
-    int transposed;  /* 1: B[k][n] is t[n][k] */
+    aoei_dtype type; /* data type of the matmuls that will use the packed form */
+    void *packed;    /* output: the packed form */
+    aoei_tensor t;   /* the matrix to pack */
+    int transposed;  /* 0: B is t; 1: B is the transpose of t, so B[k][n] is t[n][k] */
 } pack_job;
 
-/* Packs columns [n0, n1) of b with the kernel. */
+/* Packs columns [n0, n1) of b, which has a type that the packing kernels accept. */
 static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                          size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
@@ -133,7 +134,7 @@ static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dt
     (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, b, b_type, b_row, b_col, K, n0, n1);
 }
 
-/* Converts elements [col, col + n) of a row of t to float32. */
+/* Converts elements [col, col + n) of row `row` of t to float32. */
 static void to_float32(const pack_job *j, float *to, size_t row, size_t col, size_t n) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     if (j->t.type == AOEI_I8)
@@ -142,8 +143,7 @@ static void to_float32(const pack_job *j, float *to, size_t row, size_t col, siz
         k->from_bf16(to, aoei_tensor_at(j->t, row, col), n);
 }
 
-/* Packs columns [n0, n1) of a matrix whose type the packing kernels do not accept. The columns are first converted to float32.
- */
+/* Packs columns [n0, n1) of a matrix whose type the packing kernels do not accept. First converts the columns to float32. */
 static void pack_converted(const pack_job *j, float *converted, size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;
@@ -158,7 +158,7 @@ static void pack_converted(const pack_job *j, float *converted, size_t n0, size_
     pack_columns(j, panel, converted, AOEI_F32, j->transposed ? 1 : n, j->transposed ? K : 1, 0, n);
 }
 
-/* Packs one panel, that is AOEI_GEMM_PANEL columns of B. */
+/* Packs one panel, which contains AOEI_GEMM_PANEL columns of B. */
 static void pack_task(void *arg, size_t task, size_t worker) {
     const pack_job *j = arg;
     const aoei_tensor t = j->t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Gated linear units (Shazeer 2020) of contiguous tensors. A task computes a block of BLOCK elements, in pieces that fit the L1
- * cache. bf16 is converted to float32, and every result is rounded once.
+ * Gated linear units (Shazeer 2020) of contiguous tensors. A task computes BLOCK elements, in pieces that fit the L1 cache.
+ * bf16 operands are converted to float32, and every result is rounded once.
  */
 #include "nn/glu.h"
 
@@ -12,12 +12,12 @@ enum { BLOCK = 16384 /* elements per task */, PIECE = 1024 /* elements converted
 
 typedef struct gate_job {
     const aoe_context *ctx;
-    aoei_tensor y, gate, up; /* all of one type; in the backward pass, y is dy */
+    aoei_tensor y, gate, up; /* tensors of one type; in the backward pass, y is dy, the gradient of y */
     aoei_activation activation;
     size_t n; /* number of elements */
 } gate_job;
 
-/* Returns the kernel of the activation. */
+/* Returns the kernel that computes the activation. */
 static aoei_gelu_f32_fn *activation_kernel(const gate_job *j) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     return j->activation == AOEI_SILU ? k->silu_f32 : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_f32 : k->gelu_f32;
@@ -31,7 +31,8 @@ static aoei_gelu_grad_f32_fn *gradient_kernel(const gate_job *j) {
                                              : k->gelu_grad_f32;
 }
 
-/* Returns elements [at, at + n) as float32: a pointer into t, or to a converted copy in `workspace`. */
+/* Returns elements [at, at + n) of t as float32. If t is float32, the result is a pointer into t; otherwise it points to a
+ * converted copy in `workspace`. */
 static float *as_float32(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *workspace) {
     if (t.type == AOEI_F32)
         return aoei_f32(t) + at;
@@ -39,14 +40,13 @@ static float *as_float32(const gate_job *j, aoei_tensor t, size_t at, size_t n, 
     return workspace;
 }
 
-/* Rounds x[n] to bf16 and stores it as elements [at, at + n) of t. Does nothing if t is float32, because x is then part of t.
- */
+/* Stores x[n] as elements [at, at + n) of t, rounded to bf16. If t is float32, does nothing, because x points into t. */
 static void store_rounded(const gate_job *j, aoei_tensor t, size_t at, size_t n, const float *x) {
     if (t.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->to_bf16(aoei_b16(t) + at, x, n);
 }
 
-/* Computes y = activation(gate) up for a block of elements. */
+/* Computes y = activation(gate) * up for a block of elements. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const gate_job *j = arg;
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
@@ -55,13 +55,14 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
         const float *up = as_float32(j, j->up, at, n, workspace + PIECE);
         float *y = j->y.type == AOEI_F32 ? aoei_f32(j->y) + at : value;
-        activation_kernel(j)(value, as_float32(j, j->gate, at, n, workspace), n); /* not written to y, because y may be up */
+        /* the activation is not written to y, because y may be up */
+        activation_kernel(j)(value, as_float32(j, j->gate, at, n, workspace), n);
         aoei_kernels_of(j->ctx)->mul_f32(y, value, up, n);
         store_rounded(j, j->y, at, n, y);
     }
 }
 
-/* Replaces gate and up by their gradients for a block of elements. */
+/* Computes the gradients of gate and up for a block of elements and overwrites gate and up with them. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const gate_job *j = arg;
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;

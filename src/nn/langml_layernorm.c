@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The variant of layer normalization in langml (see the header). The loops are portable C, compute sums in double and round
- * each result once.
+ * The layer normalization of langml; langml_layernorm.h contains the formula. The loops are portable C. They compute sums in
+ * double and round each result once.
  */
 #include "nn/langml_layernorm.h"
 
@@ -13,12 +13,14 @@ enum { ROWS = 16 /* rows per task */ };
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma, beta; /* in the backward pass, y is dx */
-    aoei_tensor dy;                       /* gradient of y, used in the backward pass */
+    /* y is the output of the forward pass; in the backward pass, y is dx, the gradient of x */
+    aoei_tensor y, stats, x, gamma, beta;
+    aoei_tensor dy; /* gradient of the output; absent in the forward pass */
     double eps;
 } norm_job;
 
-/* Returns a row of x as float32: a pointer into x, or a converted copy in `buffer`. */
+/* Returns row `row` of x as float32. If x is float32, the result is a pointer into x; otherwise it points to a converted copy
+ * in `buffer`. */
 static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     if (j->x.type == AOEI_F32)
         return aoei_tensor_at(j->x, row, 0);
@@ -26,8 +28,8 @@ static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     return buffer;
 }
 
-/* Computes y = (x - mean(x)) scale gamma + beta for one row, where scale = 1 / sqrt(mean(x^2) + eps). Stores the mean and the
- * scale in stats. */
+/* Computes y = (x - mean(x)) scale gamma + beta for one row, where scale = 1 / sqrt(mean(x^2) + eps). Stores mean(x) and scale
+ * in stats. */
 static void forward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
     const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
@@ -50,7 +52,7 @@ static void forward_row(const norm_job *j, size_t row, float *buffer) {
     }
 }
 
-/* Computes dx for one row. With d = dy gamma, dx = scale (d - mean(d) - x scale mean(d (x - mean) scale)). */
+/* Computes dx = scale (d - mean(d) - x scale mean(d (x - mean) scale)) for one row, where d = dy gamma. */
 static void backward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
     const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *dy = aoei_tensor_at(j->dy, row, 0),
@@ -69,7 +71,7 @@ static void backward_row(const norm_job *j, size_t row, float *buffer) {
         dx[i] = (float)(scale * ((double)dy[i] * (double)gamma[i] - mean - (double)x[i] * scale * dot));
 }
 
-/* Computes ROWS rows of the forward pass, or of the backward pass if dy is set. */
+/* Computes ROWS rows of the forward pass, or of the backward pass if dy is present. */
 static void norm_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->x.rows ? first + ROWS : j->x.rows;
@@ -93,7 +95,7 @@ void aoei_langml_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_t
 
 void aoei_langml_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
                                     aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    /* given the statistics, dgamma and dbeta are computed as in layer normalization */
+    /* dgamma and dbeta have the formulas of layer normalization if stats contains mean(x) and scale */
     if (dgamma.data)
         aoei_layernorm_backward(ctx, (aoei_tensor){0}, dgamma, dbeta, dy, x, stats, gamma);
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy};

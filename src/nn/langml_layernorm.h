@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The variant of layer normalization in langml: (x - mean) / sqrt(mean(x^2) + eps), where mean(x^2) is computed before the mean
- * is subtracted from x. The recurrent encoder (RAN) needs it for weights that were trained with langml. The arguments are those
- * of the functions in nn/layernorm.h.
+ * The layer normalization of langml: (x - mean(x)) / sqrt(mean(x^2) + eps). Unlike the variance, mean(x^2) is computed from x
+ * before the mean is subtracted. The encoder of recurrent attention networks (RAN) needs this variant for weights that were
+ * trained with langml. The arguments are those of the functions in nn/layernorm.h.
  */
 #ifndef AOEI_NN_LANGML_LAYERNORM_H
 #define AOEI_NN_LANGML_LAYERNORM_H

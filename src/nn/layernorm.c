@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layer normalization. Rows are independent, so the forward pass and dx are divided into blocks of rows. The parameter
- * gradients are sums over all rows in row order, so they are divided by columns.
+ * Layer normalization. The forward pass and dx are divided into blocks of rows, because the rows are independent. The parameter
+ * gradients are sums over all rows in ascending order, so they are divided by columns.
  */
 #include "nn/layernorm.h"
 
@@ -13,8 +13,9 @@ enum {
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma, beta; /* in the backward pass, y is dx */
-    aoei_tensor dy, dgamma, dbeta;        /* gradients, used in the backward pass */
+    /* y is the output of the forward pass; in the backward pass, y is dx, the gradient of x */
+    aoei_tensor y, stats, x, gamma, beta;
+    aoei_tensor dy, dgamma, dbeta; /* gradients of the output and of the parameters; absent in the forward pass */
     float eps;
     size_t rows_per_task;
 } norm_job;
@@ -47,7 +48,7 @@ void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor s
     aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), forward_task, &j);
 }
 
-/* Adds the gradients of COLUMNS elements of gamma and beta. */
+/* Adds the terms of all rows to COLUMNS elements of dgamma and dbeta. */
 static void param_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;

@@ -7,12 +7,12 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-/* y[N, D] = (x - mean) / sqrt(var + eps) * gamma + beta. x and y have one type; y may be x. stats[N, 2] receives the mean and
- * 1 / sqrt(var + eps) of each row; it may be absent. */
+/* Computes y[N, D] = (x - mean) / sqrt(var + eps) * gamma + beta. x and y have one type; y may be x. stats[N, 2] receives the
+ * mean and 1 / sqrt(var + eps) of each row; stats may be absent. */
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
                             aoei_tensor beta, double eps);
-/* dx and dy are float32; x is float32 or bf16. dx may be dy, or absent. The parameter gradients are added to dgamma and dbeta
- * [1, D]; if dgamma is absent, neither gradient is computed. */
+/* Computes the gradients of layer normalization. dx and dy are float32; x is float32 or bf16. dx may be dy, or absent. The
+ * parameter gradients are added to dgamma [1, D] and dbeta [1, D]. If dgamma is absent, neither of them is computed. */
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Linear layers y = x w^T + b with a fused epilogue. The gradients are two matmuls and a column sum. Parameter gradients are
- * added to the stored values in token order.
+ * Linear layers y = x w^T + b, with an epilogue that is computed together with the matmul. The backward pass consists of two
+ * matmuls (dx and dw) and a column sum (db). Parameter gradients are added to the stored gradients in token order.
  */
 #include "nn/linear.h"
 
@@ -43,8 +43,8 @@ static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_t
     aoei_multiply(ctx, x.type, &g, w, 1, e->workspace);
 }
 
-/* Computes the forward pass of a layer that has an adapter. The activation is applied after the output of the adapter is added.
- */
+/* Computes the forward pass of a layer that has an adapter. The activation is applied to the sum of the outputs of the layer
+ * and of the adapter. */
 static void forward_adapted(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                             const aoei_linear_epilogue *e) {
     const aoei_linear_epilogue sum = {.workspace = e->workspace, .residual = e->residual};
@@ -63,10 +63,10 @@ void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, a
     (e->adapter ? forward_adapted : forward)(ctx, y, x, w, b, e);
 }
 
-/* Arguments of the tasks that add the column sums of dy to the gradient of the bias. */
+/* Arguments of the tasks that compute the gradient of the bias. */
 typedef struct column_sum {
     const aoe_context *ctx;
-    aoei_tensor sum; /* [1, O] gradient of the bias, to which the rows of x are added */
+    aoei_tensor sum; /* [1, O] gradient of the bias (db); the rows of x are added to it */
     aoei_tensor x;   /* [N, O] gradient of the output (dy) */
 } column_sum;
 
@@ -81,7 +81,7 @@ static void column_sum_task(void *arg, size_t task, size_t worker) {
         aoei_kernels_of(s->ctx)->column_sum_f32(sum, aoei_f32(s->x) + c, s->x.ld, s->x.rows, n);
 }
 
-/* dw += dy^T x. */
+/* Computes dw += dy^T x. */
 static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor x) {
     aoei_gemm_args g = {.M = dy.cols,
                         .N = x.cols,
@@ -96,8 +96,8 @@ static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, 
     aoei_multiply(ctx, x.type, &g, x, 0, l->workspace);
 }
 
-/* Computes dx = dy w, or adds dy w to dx if `accumulate` is 1. If there is a gate, dy w is multiplied by the derivative of the
- * activation. */
+/* Computes dx = dy w, or adds dy w to dx if `accumulate` is 1. If there is a gate, dy w is first multiplied by
+ * activation'(gate). */
 static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor w) {
     aoei_gemm_args g = {.M = dy.rows,
                         .N = w.cols,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are one matmul. Then each query's row
- * of scores is scanned; a heap with the worst candidate at its root contains the k best texts so far. Texts are visited
- * in ascending order, so a text enters the heap only if its score exceeds that of the root.
+ * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are computed by one matmul. Then the row
+ * of scores of each query is scanned. A heap contains the k best texts that were found so far for the query, and its root is
+ * the worst of them. Texts are scanned in ascending order, so a text replaces the root only if its score is higher than the
+ * score of the root.
  */
 #include "nn/nearest.h"
 #include "base/alloc.h"
@@ -16,27 +17,25 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers of queries and of texts per block. A block of scores then has 4 MB, and the number of queries is large enough to make
- * the cost of packing the texts negligible.
- */
+/* Number of queries and number of texts per block. A block of scores has 4 MB. The number of queries is so large that packing
+ * the texts takes little time compared with the matmul. */
 enum { QUERIES = 1024, TEXTS = 1024 };
 enum { ROWS = 16 /* queries per task */, LANES = 16 /* scores compared at a time */ };
 
 /* A block of scores that is being scanned. */
 typedef struct scan {
     const aoei_nearest_job *j;
-    aoei_neighbor *best;            /* [rows, k] heaps of the block's queries */
-    aoei_tensor scores;             /* [rows, texts] scores of the block */
-    size_t first_query, first_text; /* rows of the block's first query and text */
+    aoei_neighbor *best;            /* [rows, k] heap of each query of the block */
+    aoei_tensor scores;             /* [rows, texts] scores of the queries and texts of the block */
+    size_t first_query, first_text; /* index of the first query of the block; index of the first text of the block */
 } scan;
 
-/* Returns 1 if a ranks after b. This is the case if the score of a is lower, or if the scores are equal and the text of a comes
- * later. */
+/* Returns 1 if a ranks after b: the score of a is lower, or the scores are equal and the text of a has the higher index. */
 static int is_worse(aoei_neighbor a, aoei_neighbor b) {
     return a.score < b.score || (!(a.score > b.score) && a.text > b.text);
 }
 
-/* Replaces the root of a heap of n > 0 elements by x. */
+/* Replaces the root of a heap of n > 0 elements by x and restores the heap order. */
 static void replace_root(aoei_neighbor *heap, size_t n, aoei_neighbor x) {
     size_t at = 0;
     for (size_t child = 1; child < n; child = 2 * at + 1) {
@@ -50,7 +49,7 @@ static void replace_root(aoei_neighbor *heap, size_t n, aoei_neighbor x) {
     heap[at] = x;
 }
 
-/* Returns 1 if any of LANES scores exceeds the limit. */
+/* Returns 1 if any of the LANES scores is above the limit. */
 static int any_above(const float *score, float limit) {
     int any = 0;
     for (size_t i = 0; i < LANES; i++)
@@ -58,7 +57,7 @@ static int any_above(const float *score, float limit) {
     return any;
 }
 
-/* Inserts the texts of a block into the heap of one query. */
+/* Inserts the texts of the block into the heap of the query in row `row`. */
 static void scan_row(const scan *s, size_t row) {
     const aoei_nearest_job *j = s->j;
     const float *score = aoei_tensor_at(s->scores, row, 0);
@@ -75,7 +74,7 @@ static void scan_row(const scan *s, size_t row) {
     }
 }
 
-/* Scans the scores of ROWS queries. */
+/* Scans the scores of ROWS queries of the block. */
 static void scan_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const scan *s = arg;
@@ -84,7 +83,7 @@ static void scan_task(void *arg, size_t task, size_t worker) {
         scan_row(s, row);
 }
 
-/* Converts a heap to an array that is sorted with the best text first. */
+/* Converts a heap to an array that is sorted from the best text to the worst. */
 static void sort(aoei_neighbor *heap, size_t n) {
     for (; n > 1; n--) {
         const aoei_neighbor worst = heap[0];
@@ -123,13 +122,13 @@ size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t
 /* ------------------------------------------------------------- public API */
 
 typedef struct search {
-    aoei_arena arena;           /* memory of the tensors and of `best`; owned */
-    aoei_tensor queries, texts; /* [Q, D], [N, D] unit vectors */
+    aoei_arena arena;           /* memory of all tensors and of `best`; owned */
+    aoei_tensor queries, texts; /* unit vectors: queries [Q, D] and texts [N, D] */
     aoei_tensor workspace;      /* workspace of aoei_nearest */
-    aoei_neighbor *best;        /* [Q, k] results, in the arena */
+    aoei_neighbor *best;        /* [Q, k] results */
 } search;
 
-/* Takes the memory of a search from its arena. */
+/* Takes the memory of all arrays of *s from the arena s->arena. */
 static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_t D, size_t k) {
     size_t found = 0;
     s->arena.overflow |= aoei_mul_size(Q, k, &found);
@@ -139,8 +138,8 @@ static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_
     s->workspace = aoei_workspace_take(&s->arena, aoei_nearest_workspace(ctx, Q, N, D));
 }
 
-/* Copies the rows and normalizes them to unit length; a row of zeros is unchanged. `what` is the name of the argument for
- * messages. Errors: AOE_ENUMERIC if a value is not finite. */
+/* Copies the rows of `from` to `to` and normalizes them to unit length. Rows of zeros remain zeros. `what` is the name of the
+ * argument in error messages. Errors: AOE_ENUMERIC if a value is not finite. */
 static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *from, const char *what, aoe_error *err) {
     for (size_t i = 0; i < to.rows; i++) {
         float *row = aoei_tensor_at(to, i, 0);

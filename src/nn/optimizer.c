@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * AdamW and the sum of squares for gradient norms, on flat tensors. AdamW reads and writes every tensor only once: a task
- * updates a block of a segment. If the segment is a weight with a packed form, the task also packs the block's rows while they
- * are in the cache. The sum of squares adds at most PARTIALS partial sums in order.
+ * AdamW and the sum of squares for gradient norms. AdamW reads and writes each of its tensors only once per step. A task
+ * updates a block of a segment. If the segment is a weight with a packed form, the task also packs the rows of the block while
+ * they are in the cache. The sum of squares is computed in at most PARTIALS partial sums, which are added in ascending order of
+ * the blocks.
  */
 #include "nn/optimizer.h"
 
@@ -16,13 +17,13 @@ enum {
 
 typedef struct adamw_job {
     const aoe_context *ctx;
-    float *value, *grad, *m, *v; /* [n] flat tensors of the step */
-    const aoei_adamw *o;         /* parameters of the step */
-    aoei_adamw_f32 decay, plain; /* kernel arguments with and without weight decay */
+    float *value, *grad, *m, *v; /* [n] each: parameters, gradients, and first and second moments */
+    const aoei_adamw *o;         /* arguments of the step */
+    aoei_adamw_f32 decay, plain; /* kernel arguments with weight decay; kernel arguments without weight decay */
 } adamw_job;
 
-/* Returns the number of elements that one task updates. If the segment has a packed form, these are the elements of the rows
- * that form one packed panel. */
+/* Returns the number of elements that one task updates. If the segment is a weight with a packed form, a task updates the
+ * AOEI_GEMM_PANEL rows of one packed panel. */
 static size_t block_length(const aoei_adamw_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
 }
@@ -37,11 +38,11 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
     return tasks;
 }
 
-/* Returns the segment that a task updates. */
+/* Returns the segment that task `task` updates. */
 static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
-    while (low < high) { /* binary search for the last segment whose first_task is at most `task`; an empty segment, which has
-                            the first_task of the next segment, is never found */
+    while (low < high) { /* binary search for the last segment whose first_task is at most `task`. This segment is never empty:
+                            an empty segment has the first_task of the segment after it */
         const size_t middle = (low + high + 1) / 2;
         if (o->segments[middle].first_task <= task)
             low = middle;
@@ -51,7 +52,7 @@ static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     return &o->segments[low];
 }
 
-/* Packs the panel of a weight that begins at row n0. */
+/* Packs the panel of w whose first row is n0. */
 static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
     const size_t n1 = w->rows - n0 < AOEI_GEMM_PANEL ? w->rows : n0 + AOEI_GEMM_PANEL;
     aoei_gemm_pack_fn *pack =
@@ -59,7 +60,7 @@ static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
     pack(w->packed, w->data, AOEI_F32, 1, w->ld, w->cols, n0, n1);
 }
 
-/* Updates one block of a segment and, if the segment is a weight with a packed form, packs its rows. */
+/* Updates one block of a segment. If the segment is a weight with a packed form, also packs the rows of the block. */
 static void adamw_task(void *arg, size_t task, size_t worker) {
     const adamw_job *j = arg;
     (void)worker;
@@ -68,7 +69,8 @@ static void adamw_task(void *arg, size_t task, size_t worker) {
     const size_t n = s->end - at < block ? s->end - at : block;
     aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
     if (s->weight &&
-        within * AOEI_GEMM_PANEL < s->weight->rows) /* blocks after the last row contain only padding, which is not packed */
+        /* blocks after the last row of the weight contain only padding, which is not packed */
+        within * AOEI_GEMM_PANEL < s->weight->rows)
         repack(j->ctx, s->weight, within * AOEI_GEMM_PANEL);
 }
 
@@ -101,8 +103,8 @@ void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad
 typedef struct squares_job {
     const aoe_context *ctx;
     const float *x;           /* [n] input */
-    size_t n, block;          /* number of elements of x, and number of elements per task */
-    double partial[PARTIALS]; /* sum of each task */
+    size_t n, block;          /* number of elements of x; number of elements per task */
+    double partial[PARTIALS]; /* sum of the squares of each block */
 } squares_job;
 
 /* Computes the sum of squares of one block. */
@@ -115,7 +117,7 @@ static void squares_task(void *arg, size_t task, size_t worker) {
 
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t) {
     squares_job j = {.ctx = ctx, .x = aoei_f32(t), .n = t.rows * t.cols};
-    /* BLOCK, or the smallest multiple that gives at most PARTIALS blocks */
+    /* BLOCK, or the smallest multiple of BLOCK with which x has at most PARTIALS blocks */
     j.block = (j.n / BLOCK / PARTIALS + 1) * BLOCK;
     const size_t n_tasks = (j.n + j.block - 1) / j.block;
     aoei_parallel_for(ctx->pool, n_tasks, squares_task, &j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Calls the float64 kernels of a context's CPU tier on the calling thread.
+ * Calls the float64 kernels that a context uses, on the calling thread.
  */
 #include "kernels/kernel_table.h"
 #include "nn/panels.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pooling of token vectors into one vector per text, and L2 normalization. Means add tokens in ascending order in double and
- * are rounded once. If several tokens have the maximum, the first one is used. In comparisons for the maximum, NaN is larger
- * than every number, so that NaN values propagate.
+ * Pooling of token vectors into one vector per text, and L2 normalization. A mean is computed in double, in ascending order of
+ * the tokens, and rounded once. If several tokens have the maximum, the first one is used. In comparisons for the maximum, NaN
+ * is larger than every number, so that NaN values propagate.
  */
 #include "nn/pooling.h"
 
@@ -11,13 +11,13 @@
 
 #include "kernels/kernel_table.h"
 
-enum { COLUMNS = 64 }; /* columns summed at a time */
+enum { COLUMNS = 64 }; /* columns of a mean that are computed at a time */
 
 typedef struct pool_job {
     const aoe_context *ctx;
     aoe_pooling pooling;
-    aoei_tensor out;           /* [n_texts, D] pooled vectors; in the backward pass, their gradients */
-    aoei_tensor first, last;   /* [N, D] embedding output and output of the last layer */
+    aoei_tensor out;           /* [n_texts, D] pooled vectors; in the backward pass, gradients of the pooled vectors */
+    aoei_tensor first, last;   /* [N, D] each: embedding output; output of the last layer */
     aoei_tensor dfirst, dlast; /* [N, D] gradients of first and last */
     const aoei_batch *batch;
 } pool_job;
@@ -26,7 +26,7 @@ static float element(aoei_tensor h, size_t row, size_t col) {
     return h.type == AOEI_BF16 ? aoei_bf16_to_f32(aoei_b16(h)[row * h.ld + col]) : aoei_f32(h)[row * h.ld + col];
 }
 
-/* out[n] = columns [first, first + n) of a row, as float32. */
+/* Converts columns [first, first + n) of a row of h to float32 and writes them to out[n]. */
 static void read_row(const aoe_context *ctx, float *out, aoei_tensor h, size_t row, size_t first, size_t n) {
     if (h.type == AOEI_BF16)
         aoei_kernels_of(ctx)->from_bf16(out, aoei_tensor_at(h, row, first), n);
@@ -44,7 +44,7 @@ static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t 
     }
 }
 
-/* Returns the first of rows [begin, begin + T) that has the maximum of column c. */
+/* Returns the index of the first row in [begin, begin + T) that contains the maximum of column c over these rows. */
 static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     size_t best = begin;
     for (size_t t = begin + 1; t < begin + T && !isnan(element(h, best, c)); t++)
@@ -53,7 +53,8 @@ static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     return best;
 }
 
-/* Computes the pooled values of columns [first, first + n) for one of the modes that average rows [begin, begin + T). */
+/* Computes columns [first, first + n) of the pooled vector of one text, whose tokens are rows [begin, begin + T). Used for the
+ * modes that compute a mean. */
 static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, size_t first, size_t n) {
     double sum[COLUMNS] = {0};
     add_rows(j->ctx, sum, j->last, begin, T, first, n);
@@ -69,7 +70,7 @@ static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, 
     }
 }
 
-/* Pools one text. */
+/* Computes the pooled vector of one text. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
@@ -113,7 +114,7 @@ static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, do
     }
 }
 
-/* Writes the gradient of the tokens of one text. */
+/* Computes the gradients of the tokens of one text. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
@@ -159,7 +160,7 @@ void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor 
     aoei_parallel_for(ctx->pool, batch->n_texts, backward_task, &j);
 }
 
-/* Scales one row to unit length. The length is treated as at least 1e-12. */
+/* Scales one row to unit length. If its length is less than 1e-12, the row is divided by 1e-12. */
 static void normalize_task(void *arg, size_t task, size_t worker) {
     const aoei_tensor *t = arg;
     (void)worker;

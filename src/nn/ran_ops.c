@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Swish with rotary positions and gated sums, the element-wise operations of the recurrent encoder. Rows are computed in
- * float32; bf16 rows are converted, and results are rounded once. Rows are independent, so they are distributed over
- * threads.
+ * Element-wise operations of the encoder of recurrent attention networks (RAN): swish with rotary positions, and gated sums.
+ * Rows are computed in float32. bf16 rows are converted to float32, and results are rounded to bf16 once. Rows are independent
+ * and are distributed over threads.
  */
 #include "nn/ran_ops.h"
 
@@ -18,7 +18,8 @@ static size_t block_rows(size_t cols) {
     return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
 }
 
-/* Returns a row as float32: a pointer into t, or to a converted copy in `buffer`. */
+/* Returns row `row` of t as float32. If t is float32, the result is a pointer into t; otherwise it points to a converted copy
+ * in `buffer`. */
 static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *buffer) {
     if (t.type == AOEI_F32)
         return aoei_tensor_at(t, row, 0);
@@ -26,8 +27,8 @@ static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, 
     return buffer;
 }
 
-/* Returns the memory in which a float32 row is computed: the row of t itself, or `buffer`, which write_row then rounds and
- * stores in t. */
+/* Returns the memory in which a float32 row is computed. If t is float32, this is the row of t. Otherwise it is `buffer`, and
+ * write_row later rounds the row and stores it in t. */
 static float *row_memory(aoei_tensor t, size_t row, float *buffer) {
     return t.type == AOEI_F32 ? aoei_tensor_at(t, row, 0) : buffer;
 }
@@ -37,8 +38,8 @@ static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const f
         aoei_kernels_of(ctx)->to_bf16(aoei_tensor_at(t, row, 0), buffer, t.cols);
 }
 
-/* Rotates the interleaved pairs of each head of x[n] in place. angle[dim] contains a cosine and a sine for each pair of a head.
- * direction is 1, or -1 for the inverse rotation. */
+/* Rotates pairs of adjacent components of x[n] in place, in each head of `dim` components. angle[dim] contains a cosine and a
+ * sine for each pair of a head. direction is 1 for the rotation, or -1 for its inverse. */
 static void rotate(float *x, size_t n, const float *angle, size_t dim, float direction) {
     for (size_t h = 0; h < n; h += dim)
         for (size_t i = 0; i < dim; i += 2) {
@@ -53,7 +54,7 @@ typedef struct table_job {
     double base;
 } table_job;
 
-/* Writes the cosines and sines for one position. */
+/* Computes the cosines and sines of one position. */
 static void table_task(void *arg, size_t task, size_t worker) {
     const table_job *j = arg;
     const size_t dim = j->table.cols;
@@ -74,17 +75,17 @@ void aoei_rotation_table(const aoe_context *ctx, aoei_tensor table, double base)
 
 typedef struct swish_job {
     const aoe_context *ctx;
-    aoei_tensor y, x, dy; /* in the backward pass, y is dx */
+    aoei_tensor y, x, dy; /* y is the output of the forward pass; in the backward pass, y is dx, the gradient of x */
     const aoei_rotation *r;
     size_t rows_per_task;
 } swish_job;
 
-/* Returns the cosines and sines for a row, or NULL if the row is not rotated. */
+/* Returns the cosines and sines of a row, or NULL if rows are not rotated. */
 static const float *angles(const swish_job *j, size_t row) {
     return j->r && j->r->position && j->r->position[row] ? aoei_tensor_at(j->r->table, j->r->position[row], 0) : NULL;
 }
 
-/* Computes y = x sigmoid(x) for one row and rotates it if the row has a position. */
+/* Computes y = x sigmoid(x) for one row and then rotates it, if rows are rotated. */
 static void swish_row(const swish_job *j, size_t row, float *scratch) {
     const size_t n = j->x.cols;
     const float *x = read_row(j->ctx, j->x, row, scratch), *angle = angles(j, row);
@@ -95,7 +96,7 @@ static void swish_row(const swish_job *j, size_t row, float *scratch) {
     write_row(j->ctx, j->y, row, y);
 }
 
-/* Computes dx of swish_row for one row. */
+/* Computes dx, the gradient of x, for one row of swish_row. */
 static void gradient_row(const swish_job *j, size_t row, float *scratch) {
     const size_t n = j->x.cols;
     float *d = scratch, *dg = scratch + n;
@@ -142,7 +143,7 @@ typedef struct sum_job {
     const aoe_context *ctx;
     const aoei_gated_sum *s;
     aoei_tensor y;              /* output of the forward pass */
-    aoei_tensor dgated, dx, dy; /* gradients, used in the backward pass */
+    aoei_tensor dgated, dx, dy; /* gradients; absent in the forward pass */
     size_t rows_per_task;
 } sum_job;
 
@@ -166,7 +167,7 @@ static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, 
     write_row(j->ctx, j->y, row, y);
 }
 
-/* Computes the gradients of `gated` and, with swish, of x for one row. */
+/* Computes the gradient of `gated` for one row and, if swish is 1, the gradient of x. */
 static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->dy.cols;
@@ -188,7 +189,7 @@ static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_ro
     write_row(j->ctx, j->dx, row, dx);
 }
 
-/* Computes a block of rows of the forward pass, or of the backward pass if dy is set. */
+/* Computes a block of rows of the forward pass, or of the backward pass if dy is present. */
 static void sum_task(void *arg, size_t task, size_t worker) {
     const sum_job *j = arg;
     const aoei_gated_sum *s = j->s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm. As in layernorm.c, the forward pass and dx are divided by rows. The weight gradient is a sum over all rows in
- * row order, so it is divided by columns.
+ * RMSNorm. The forward pass and dx are divided into blocks of rows. The gradient of the weight is a sum over all rows in
+ * ascending order, so it is divided by columns.
  */
 #include "nn/rmsnorm.h"
 
@@ -8,13 +8,13 @@
 
 enum {
     BLOCK_ELEMENTS = 16384, /* approximate number of elements in a block of rows */
-    COLUMNS = 64            /* columns per task of the weight gradient */
+    COLUMNS = 64            /* columns per task of the gradient of the weight */
 };
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma; /* in the backward pass, y is dx */
-    aoei_tensor dy, dgamma;         /* gradients, used in the backward pass */
+    aoei_tensor y, stats, x, gamma; /* y is the output of the forward pass; in the backward pass, y is dx, the gradient of x */
+    aoei_tensor dy, dgamma;         /* gradients of the output and of the weight; absent in the forward pass */
     float eps;
     size_t rows_per_task;
 } norm_job;
@@ -50,7 +50,7 @@ void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor sta
     aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_per_task), forward_task, &j);
 }
 
-/* Adds the gradients of COLUMNS elements of gamma. */
+/* Adds the terms of all rows to COLUMNS elements of dgamma. */
 static void param_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions (Su et al. 2021) in the split-half order of Hugging Face's LLaMA: component i of a head is paired with
- * component i + d / 2. Angles, sines and cosines are computed in double once per batch and rounded. The angles of a text do
- * not depend on other texts.
+ * Rotary positions (RoPE, Su et al. 2021). Component i of a head is paired with component i + d / 2, as in Hugging Face's
+ * LLaMA. Angles, sines and cosines are computed once per batch, in double, and rounded to float32. The angles of a text do not
+ * depend on other texts.
  */
 #include "nn/rope.h"
 
@@ -18,12 +18,12 @@ typedef struct rope_job {
     const aoe_context *ctx;
     const aoei_rope *r;
     const aoei_batch *batch;
-    aoei_tensor table; /* [N, d] cosines and sines of each token */
-    aoei_tensor x;     /* [N, heads d] rows to rotate */
-    float direction;   /* direction of the rotation: 1, or -1 for the inverse */
+    aoei_tensor table; /* [N, d] cosines and sines of the angles of each token */
+    aoei_tensor x;     /* [N, heads d] rows that are rotated in place */
+    float direction;   /* 1 for the rotation, or -1 for its inverse */
 } rope_job;
 
-/* Returns the angle in radians by which pair i is rotated from one token to the next, in a text of T tokens. */
+/* Returns the angle in radians by which pair i of a head is rotated per position, in a text of T tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double share = 2 * (double)i / (double)d, n = (double)r->positions;
     double theta = r->theta;
@@ -34,7 +34,7 @@ static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
         return f / r->factor;
     if (r->scaling != AOEI_ROPE_LLAMA3)
         return f;
-    const double rotations = n * f / (2 * PI); /* number of full rotations of pair i within the pretraining length */
+    const double rotations = n * f / (2 * PI); /* number of full rotations of pair i over r->positions tokens */
     if (rotations < r->low)
         return f / r->factor;
     if (rotations > r->high)
@@ -43,7 +43,7 @@ static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     return (1 - mix) * f / r->factor + mix * f;
 }
 
-/* Fills the table rows of one text. */
+/* Computes the rows of the table for the tokens of one text. */
 static void table_task(void *arg, size_t task, size_t worker) {
     const rope_job *j = arg;
     const size_t first = j->batch->offsets[task], T = j->batch->offsets[task + 1] - first, half = j->table.cols / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Gathers rows of a matrix, and scatters or adds rows to a matrix, for model heads that read only a few tokens.
+ * Copies, or adds, selected rows between a matrix and a smaller matrix, for model heads that use only a few tokens.
  */
 #include "nn/rows.h"
 
@@ -13,11 +13,11 @@ enum { ROWS = 64 /* rows per task */ };
 typedef struct rows_job {
     const aoe_context *ctx;
     aoei_tensor to, from;
-    const uint32_t *index; /* [n] row of the larger matrix for each row of the smaller matrix, borrowed */
-    size_t n;              /* rows of the smaller matrix */
+    const uint32_t *index; /* [n] for each row of the smaller matrix, the index of a row of the larger matrix; borrowed */
+    size_t n;              /* number of rows of the smaller matrix */
 } rows_job;
 
-/* Copies rows index[i] of `from` to rows i of `to`. */
+/* Copies row index[i] of `from` to row i of `to`, for each row i of a task. */
 static void gather_task(void *arg, size_t task, size_t worker) {
     const rows_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
@@ -36,7 +36,7 @@ void aoei_rows_gather(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, 
     aoei_parallel_for(ctx->pool, (j.n + ROWS - 1) / ROWS, gather_task, &j);
 }
 
-/* Copies rows i of `from` to rows index[i] of `to`. */
+/* Copies row i of `from` to row index[i] of `to`, for each row i of a task. */
 static void scatter_task(void *arg, size_t task, size_t worker) {
     const rows_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
@@ -58,7 +58,7 @@ void aoei_rows_scatter(const aoe_context *ctx, aoei_tensor to, aoei_tensor from,
     aoei_rows_put(ctx, to, from, index);
 }
 
-/* Adds rows i of `from` to rows index[i] of `to`. */
+/* Adds row i of `from` to row index[i] of `to`, for each row i of a task. */
 static void add_task(void *arg, size_t task, size_t worker) {
     const rows_job *j = arg;
     const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;

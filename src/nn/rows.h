@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Gathers and scatters rows of matrices. index[i] is a row of the larger matrix, for each row i of the smaller matrix. The
- * matrices of a call have one type.
+ * Gathers and scatters rows of matrices. For each row i of the smaller matrix of a call, index[i] is a row of the larger
+ * matrix. Both matrices have one type.
  */
 #ifndef AOEI_NN_ROWS_H
 #define AOEI_NN_ROWS_H
@@ -10,15 +10,17 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-#define AOEI_NO_ROW UINT32_MAX /* an index that refers to no row */
-/* to[i] = from[index[i]] for every row of `to`. The index AOEI_NO_ROW gives a row of zeros. */
+#define AOEI_NO_ROW UINT32_MAX /* index of a row that does not exist */
+/* Copies row index[i] of `from` to row i of `to`, for all rows i of `to`. If index[i] is AOEI_NO_ROW, row i is set to 0. */
 void aoei_rows_gather(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
-/* Sets `to` to 0, then to[index[i]] = from[i]. Rows with the index AOEI_NO_ROW are skipped. No other index occurs twice. */
+/* Sets `to` to 0, then copies row i of `from` to row index[i] of `to`, for all rows i of `from`. If index[i] is AOEI_NO_ROW,
+ * row i is skipped. Every other index occurs at most once. */
 void aoei_rows_scatter(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
-/* to[index[i]] = from[i]; other rows of `to` are unchanged. Rows with the index AOEI_NO_ROW are skipped. No other index occurs
- * twice. */
+/* Copies row i of `from` to row index[i] of `to`, for all rows i of `from`. Other rows of `to` are unchanged. If index[i] is
+ * AOEI_NO_ROW, row i is skipped. Every other index occurs at most once. */
 void aoei_rows_put(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
-/* to[index[i]] += from[i], float32 only. No index occurs twice. */
+/* Adds row i of `from` to row index[i] of `to`, for all rows i of `from`. The tensors are float32. Every index occurs at most
+ * once. */
 void aoei_rows_add(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
 
 #endif

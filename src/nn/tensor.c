@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Allocates tensors from arenas, and fills, copies and reads them. Functions that process every
- * element divide the tensor into blocks whose sizes depend only on shapes.
+ * Allocates tensors from arenas, and fills, copies and reads them. Functions that process all elements of a tensor divide it
+ * into blocks. The blocks depend only on the shape.
  */
 #include "nn/tensor.h"
 
@@ -13,7 +13,8 @@
 #include "base/context.h"
 #include "kernels/kernel_table.h"
 
-/* Approximate number of elements per task: large enough to justify waking a thread, small enough to balance the load. */
+/* Approximate number of elements per task. Waking a thread takes less time than a task of this size, and tasks are small enough
+ * to balance the load. */
 #define BLOCK ((size_t)1 << 16)
 
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols) {
@@ -69,12 +70,12 @@ aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t 
 /* Arguments of the tasks that copy, clear or check a matrix in blocks of about BLOCK elements. */
 typedef struct block_work {
     const aoe_context *ctx;
-    aoei_tensor to;                /* [rows, cols] output; absent: nothing is written */
-    aoei_tensor from;              /* [rows, cols] input; absent: zeros */
-    size_t rows, cols;             /* shape of both matrices; contiguous matrices, except int8, are treated as a single row */
+    aoei_tensor to;    /* [rows, cols] output; absent: the tasks write nothing */
+    aoei_tensor from;  /* [rows, cols] input; absent: the tasks write zeros */
+    size_t rows, cols; /* shape of both matrices; contiguous matrices are treated as a single row, except int8 matrices */
     size_t block_rows, block_cols; /* shape of a block */
-    atomic_int *bad; /* flag that the tasks set to 1 if an element of `from` is not finite; NULL: the tasks copy or clear
-                        instead of checking */
+    /* output: set to 1 if an element of `from` is not finite; NULL: the tasks copy or clear and do not check */
+    atomic_int *bad;
 } block_work;
 
 static int row_is_finite(const float *x, size_t n) {
@@ -87,7 +88,7 @@ static int row_is_finite(const float *x, size_t n) {
     return !bad;
 }
 
-/* Copies columns [c, c + n) of row r, with conversion if the types differ. */
+/* Copies columns [c, c + n) of row r. Converts the elements if the types of `from` and `to` differ. */
 static void copy_row(const block_work *p, size_t r, size_t c, size_t n) {
     void *to = aoei_tensor_at(p->to, r, c);
     const void *from = aoei_tensor_at(p->from, r, c);
@@ -120,7 +121,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Returns 1 if the rows are contiguous and can be processed as a single row. */
+/* Returns 1 if the elements of t are contiguous and t can be processed as a single row. */
 static int contiguous(aoei_tensor t) {
     return !t.data || (t.ld == t.cols && t.type != AOEI_I8);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matrices of float32, bf16 or int8 rows. Code outside nn/ treats a tensor as opaque: it allocates tensors from an arena and
- * fills, reads and updates them through these functions, and never computes with `data`. In a measuring arena, data is NULL.
+ * Matrices of float32, bf16 or int8 elements. Code outside nn/ treats a tensor as opaque: it allocates tensors from an arena,
+ * and fills, reads and updates them only through these functions; it never uses `data`. If a tensor is allocated from a
+ * measuring arena, which only computes the size of allocations, `data` is NULL.
  */
 #ifndef AOEI_NN_TENSOR_H
 #define AOEI_NN_TENSOR_H
@@ -13,38 +14,46 @@
 #include "kernels/kernels.h"
 
 typedef struct aoei_tensor {
-    void *data; /* [rows, cols] elements of `type`, with `ld` elements from one row to the next; NULL: absent */
+    void *data; /* [rows, cols] elements of `type`; element (r, c) has the index r * ld + c; NULL: the tensor is absent */
     size_t rows, cols;
-    size_t ld;              /* leading dimension in elements; equal to cols if contiguous */
-    const float *scale;     /* [rows] scale of each row if type is AOEI_I8; NULL otherwise */
-    void *packed;           /* packed form of a weight [out, in] for y = x w^T on this context's tier; NULL: not packed */
+    size_t ld; /* leading dimension: distance between adjacent rows in elements; if the tensor is contiguous, ld is equal to
+                  cols */
+    const float *scale; /* [rows] scale of each row, if type is AOEI_I8; otherwise NULL */
+    /* packed form of a weight [out, in] for y = x w^T, for the instruction set of the context; NULL: not packed */
+    void *packed;
     aoei_dtype type;        /* element type, AOEI_F32 by default */
-    aoei_dtype packed_type; /* type of x for which `packed` was made */
+    aoei_dtype packed_type; /* type of the inputs x for which `packed` was computed */
 } aoei_tensor;
 
-aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);                        /* float32, uninitialized */
-aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols); /* uninitialized */
+/* Returns an uninitialized float32 tensor. */
+aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);
+/* Returns an uninitialized tensor of `type`. */
+aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols);
 /* Returns a float32 tensor of at least `bytes` bytes for temporary data. In a measuring arena, the tensor is absent. */
 aoei_tensor aoei_workspace_take(aoei_arena *a, size_t bytes);
-/* Returns a read-only tensor over a float32 weight in the caller's memory (4-byte aligned), for example in a mapped file. */
+/* Returns a read-only tensor whose data is a float32 weight in the caller's memory, for example in a mapped file. The memory is
+ * aligned to 4 bytes. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
-/* Returns a read-only tensor over a weight of any type. scale is [rows] for AOEI_I8 and NULL otherwise. */
+/* Returns a read-only tensor whose data is a weight of any type in the caller's memory. scale[rows] contains the scales of the
+ * rows for AOEI_I8; for other types, scale is NULL. */
 aoei_tensor aoei_tensor_wrap_typed(aoei_dtype type, const void *data, const float *scale, size_t rows, size_t cols);
-/* Return views of rows [first, first + n) or columns [first, first + n) of t, which share its memory. */
+/* Return a view of rows [first, first + n), or of columns [first, first + n), of t. The view shares the memory of t. */
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n);
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n);
-/* Returns a read-only view of a tensor [1, cols] as n equal rows. */
+/* Returns a read-only view of t [1, cols] as a tensor [n, cols] with equal rows. */
 aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n);
-/* Returns a view [rows, cols] of the elements of a contiguous tensor that start at element `offset`. */
+/* Returns a view [rows, cols] of a contiguous tensor. The view starts at element `offset` of t. */
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols);
 
 /* These functions accept tensors of any type, except that int8 tensors are read-only. `host` is a contiguous float32 array
- * [rows, cols] of the caller. Values are converted between float32 and the type of the tensor. */
+ * [rows, cols] in the caller's memory. The functions convert between float32 and the type of the tensor. */
 void aoei_tensor_zero(const aoe_context *ctx, aoei_tensor t);
-void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* t = host */
-void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);        /* host = t */
-void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from);  /* equal shapes; converts between types */
-int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t); /* float32 only; returns 1 if no element is NaN or infinite */
+void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* copies host to t */
+void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);        /* copies t to host */
+/* copies `from` to `to`, which has an equal shape; converts between types */
+void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from);
+/* returns 1 if all elements of t, a float32 tensor, are finite */
+int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t);
 
 /* ---- only for code in nn/ */
 
