@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Binary classification of text pairs by their cosines. All tables are read and checked first. Then each table is embedded and
+ * Evaluates cosines as binary classifiers of text pairs. All tables are read and checked first. Then each table is embedded and
  * evaluated.
  */
 #include "eval/binary.h"
@@ -17,11 +17,11 @@
 #include "stats/correlation.h"
 #include "eval/cosines.h"
 
-/* A table to evaluate. */
+/* A table that is evaluated. */
 typedef struct input {
     char *name;       /* name of the table in results; owned */
-    aoe_pairs *pairs; /* pairs of the table; owned */
-    size_t skipped;   /* number of rows that are not evaluated: bad rows, and rows that the label map drops */
+    aoe_pairs *pairs; /* labeled pairs of the table; owned */
+    size_t skipped;   /* number of rows that are not evaluated: bad rows, and rows whose label is mapped to "drop" */
     size_t empty;     /* number of empty texts in the pairs */
 } input;
 
@@ -63,8 +63,8 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return 0;
 }
 
-/* Computes the metrics of one table. cosine: [number of pairs] cosines of the pairs. label and positive: [number of pairs]
- * workspace. */
+/* Computes the metrics of one table. cosine: [number of pairs] cosine of each pair. label: [number of pairs] workspace.
+ * positive: [number of pairs] workspace. */
 static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine, double *label,
                            uint8_t *positive, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);

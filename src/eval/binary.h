@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Binary classification of text pairs by their cosines, evaluated with any model (eval_model.h). aoe_binary computes the
- * metrics.
+ * Evaluates the cosines of text pairs as binary classifiers, with any model (eval_model.h). aoe_binary computes the metrics.
  */
 #ifndef AOEI_EVAL_BINARY_H
 #define AOEI_EVAL_BINARY_H

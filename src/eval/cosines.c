@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Cosines of text pairs, computed in blocks of pairs. The distinct texts of a block are found by sorting and embedded in
- * sorted order, so the cosines do not depend on the order of the pairs in a block.
+ * Computes the cosines of text pairs in blocks of pairs. The texts of a block are sorted to find the distinct texts, which are
+ * embedded in sorted order. Therefore, the cosines do not depend on the order of the pairs in a block.
  */
 #include "eval/cosines.h"
 
@@ -13,22 +13,22 @@
 #include "table/examples.h"
 #include "table/pairs.h"
 
-enum { BLOCK = 4096 }; /* pairs per block; limits the memory of the vectors */
+enum { BLOCK = 4096 }; /* pairs per block; the block size limits the memory for embeddings */
 
-/* A text of a block and its position. */
+/* A text of a block and its position in the block. */
 typedef struct placed_text {
     aoe_text text; /* text; borrowed */
-    size_t index;  /* 2 * pair + side, where pair counts from the first pair of the block */
+    size_t index;  /* position of the text: 2 * pair + side; pairs are counted from the first pair of the block */
 } placed_text;
 
 /* The texts of a block of pairs, and their embeddings. */
 typedef struct block {
     placed_text *placed_text; /* [2 * pairs] all texts of the block, sorted so that equal texts are adjacent; owned */
     aoe_text *text;           /* [2 * pairs] distinct texts in sorted order; owned */
-    size_t *source;     /* [2 * pairs] position (placed_text.index) of the first occurrence of each distinct text; owned */
-    size_t *vector;     /* [2 * pairs] row in `vectors` of the text at each position; owned */
-    float *vectors;     /* [2 * pairs, dims] embeddings of the distinct texts; owned */
-    uint8_t *truncated; /* [2 * pairs] 1 if the distinct text was truncated, otherwise 0; owned */
+    size_t *source; /* [2 * pairs] for each distinct text, the position (placed_text.index) of its first occurrence; owned */
+    size_t *vector; /* [2 * pairs] for each position in the block, the row of its text in `vectors`; owned */
+    float *vectors; /* [2 * pairs, dims] embeddings of the distinct texts; owned */
+    uint8_t *truncated; /* [2 * pairs] 1 for each distinct text that was truncated, 0 for others; owned */
 } block;
 
 static int compare_texts(const void *a, const void *b) {
@@ -65,7 +65,7 @@ static void block_free(block *b) {
     aoei_free(b->truncated);
 }
 
-/* Stores the distinct texts of the pairs [first, first + n) in b->text and returns their number. */
+/* Sets b->text to the distinct texts of the pairs [first, first + n). Returns the number of distinct texts. */
 static size_t collect_distinct(block *b, const aoei_text_pairs *c, size_t first, size_t n) {
     for (size_t i = 0; i < 2 * n; i++)
         b->placed_text[i] = (placed_text){c->text(c->source, first + i / 2, i % 2), i};
@@ -82,7 +82,8 @@ static size_t collect_distinct(block *b, const aoei_text_pairs *c, size_t first,
     return distinct;
 }
 
-/* Inserts the file, the line and the name of a text before the error message. Returns rc. err may be NULL. */
+/* Inserts the file, the line and the name of a text (side_name) at the beginning of the error message. Returns rc. err may be
+ * NULL. */
 static int prefix_error(const aoei_text_pairs *c, size_t pair, size_t side, int rc, aoe_error *err) {
     aoei_error_prefix(err, "%s:%zu: %s", c->name, c->line(c->source, pair), c->side_name(pair, side));
     return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The dev set of a training run: labeled pairs on which the model is evaluated during training (aoe_dev_set in aoe_eval.h).
+ * Implements aoe_dev_set (aoe_eval.h): labeled pairs on which a model is evaluated during training.
  */
 #include <math.h>
 
@@ -14,12 +14,12 @@
 
 struct aoe_dev_set {
     aoe_pairs *pairs; /* labeled pairs; owned */
-    aoei_log log;     /* log of the context, for warnings */
-    double pearson;   /* Pearson correlation of the latest evaluation; NaN before the first one */
-    int evaluated;    /* 1: there was an evaluation; only the first one warns about truncated texts */
+    aoei_log log;     /* log of the context, which receives warnings */
+    double pearson;   /* Pearson correlation of the latest evaluation; NaN before the first evaluation */
+    int evaluated;    /* 1: the set was evaluated at least once; only the first evaluation warns about truncated texts */
 };
 
-/* Logs how many rows were skipped or dropped. Errors: AOE_EFORMAT if all labels are equal. */
+/* Logs the numbers of skipped and dropped rows. Errors: AOE_EFORMAT if all labels are equal. */
 static int check_pairs(const aoe_dev_set *d, aoe_error *err) {
     const char *name = aoei_pairs_name(d->pairs);
     const size_t skipped = aoe_pairs_skipped(d->pairs), dropped = aoe_pairs_dropped(d->pairs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Evaluation with an embedder, and progress reports.
+ * Implements the evaluation model that uses an embedder, and progress reports.
  */
 #include "eval/eval_model.h"
 
@@ -32,8 +32,8 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoei_embedder_adapter *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    /* Texts are not counted in two cases. Without a tokenizer, aoe_embed reports the error. If the model accepts texts without
-     * tokens, the check is not needed. */
+    /* Tokens are not counted in two cases: if the model has no tokenizer, aoe_embed reports the error; if the model accepts
+     * texts without tokens, the check is not needed */
     if (!t || aoei_allows_no_tokens(m))
         return 0;
     aoe_model_info info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Retrieval evaluation: embeds all texts, finds the nearest texts of each query by exact search, and computes the metrics of
- * each ranked list. If the queries are among the texts and both are embedded by the same model, the vectors of the queries are
- * copied from the texts.
+ * Evaluates retrieval: embeds all texts, finds the nearest texts of each query by exact search, and computes the metrics of
+ * each ranked list. If the queries are also texts to search and one model embeds both, the embeddings of the queries are copied
+ * from those of the texts.
  */
 #include "eval/retrieval.h"
 
@@ -24,21 +24,21 @@ enum { EMBED = 4096, SEARCH = 1024 }; /* EMBED: number of texts per call of embe
 typedef struct search {
     const aoe_retrieval_options *o; /* options; borrowed */
     const aoei_retrieval_data *d;   /* texts, queries and relevant texts; borrowed */
-    const aoe_context *ctx;         /* threads and kernels; borrowed */
-    size_t D;                       /* number of components of a vector */
-    size_t k;                       /* number of nearest texts searched per query */
+    const aoe_context *ctx;         /* context for computations; borrowed */
+    size_t D;                       /* number of components of an embedding */
+    size_t k;                       /* number of nearest texts that the search returns for a query */
     aoei_arena arena;               /* memory of the tensors below; owned */
-    aoei_tensor texts;              /* [texts, D] vectors of the texts, of unit length or zero */
-    aoei_tensor queries;            /* [queries, D] vectors of the queries, of unit length or zero */
-    aoei_tensor workspace;          /* workspace of aoei_nearest */
-    float *host;                    /* [EMBED, D] vectors of one call of embed; owned */
-    uint8_t *truncated;             /* [EMBED] 1 for each text of the call that was truncated; owned */
-    aoe_text *text;                 /* [EMBED] texts of one call of embed; owned */
-    uint32_t *index;                /* [queries] index of each query among the texts; owned */
-    aoei_neighbor *best;            /* [SEARCH, k] nearest texts of each query of a search; owned */
-    double *gain_of;                /* [texts] gain of each text for the current query; all 0 between queries; owned */
-    double *gain;                   /* [k] gains of the ranked list of the current query; owned */
-    double *ideal;                  /* [max_relevant] gains of the relevant texts of the current query, descending; owned */
+    aoei_tensor texts;              /* [texts, D] embeddings of the texts, normalized to length 1; a zero vector stays zero */
+    aoei_tensor queries;   /* [queries, D] embeddings of the queries, normalized to length 1; a zero vector stays zero */
+    aoei_tensor workspace; /* workspace of aoei_nearest */
+    float *host;           /* [EMBED, D] embeddings that one call of embed returns; owned */
+    uint8_t *truncated;    /* [EMBED] 1 for each text of one call of embed that was truncated; owned */
+    aoe_text *text;        /* [EMBED] texts of one call of embed; owned */
+    uint32_t *index;       /* [queries] for each query, its index among the texts to search; owned */
+    aoei_neighbor *best;   /* [SEARCH, k] nearest texts of each query of one search; owned */
+    double *gain_of; /* [texts] gain of each text for the current query; 0 for all texts while no query is processed; owned */
+    double *gain;    /* [k] gain of each text in the ranked list of the current query; owned */
+    double *ideal;   /* [max_relevant] gains of the current query's relevant texts, sorted descending; owned */
 } search;
 
 void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
@@ -56,8 +56,8 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
     return valid ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
 }
 
-/* Returns the number of nearest texts to search per query. It is larger than the metrics need by at least one, because the
- * query itself may be removed from the list. It never exceeds the number of texts. */
+/* Returns the number of nearest texts to search for each query. This is one more than the metrics need, because the query
+ * itself may be removed from the list. It is at least the size of the largest group, and at most the number of texts. */
 static size_t count_neighbors(const search *s) {
     size_t k = s->o->top;
     for (size_t i = 0; i < s->o->n_recall; i++)
@@ -118,15 +118,15 @@ static void destroy(search *s) {
     aoei_free(s->ideal);
 }
 
-/* ------------------------------------------------------------------ vectors */
+/* ------------------------------------------------------------------ embeddings */
 
-/* The texts or the queries, and the model that embeds them. */
+/* A list of texts to embed (the texts to search, or the queries) and the model that embeds them. */
 typedef struct text_source {
     const aoei_eval_model *encoder; /* model; borrowed */
-    /* Returns the text with index i. */
+    /* Returns the i-th text of the list. */
     aoe_text (*text)(const aoei_retrieval_data *d, size_t i);
-    int queries; /* 1: queries; 0: texts */
-    size_t n;    /* number of texts or of queries */
+    int queries; /* 1: the list contains the queries; 0: it contains the texts to search */
+    size_t n;    /* number of texts in the list */
 } text_source;
 
 static text_source texts_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
@@ -143,7 +143,7 @@ static int prefix_error(const aoei_retrieval_data *d, const text_source *x, size
     return rc;
 }
 
-/* Checks that every text has at least one token. Models that accept texts without tokens pass the check. */
+/* Checks that every text has at least one token. The check is skipped for models that accept texts without tokens. */
 static int check_tokens(const aoei_retrieval_data *d, const text_source *x, aoe_error *err) {
     int all;
     int rc = aoei_eval_model_has_specials(x->encoder, &all, err);
@@ -180,7 +180,7 @@ static int embed(search *s, const text_source *x, aoei_tensor to, size_t *trunca
 
 /* ----------------------------------------------------------------- metrics */
 
-/* Adds the metrics of one query to *r. best: [k] nearest texts of the query. */
+/* Computes the metrics of one query and adds them to *r. best: [k] nearest texts of the query. */
 static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best, aoe_retrieval_result *r) {
     const aoei_relevant *relevant = s->d->relevant + q->first;
     const uint32_t removed = s->o->count_query && s->d->grouped ? AOEI_NO_TEXT : q->own;

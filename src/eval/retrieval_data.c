@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Readers of retrieval data. Groups and ids are found by sorting names. The results are in file order, so they do not depend
- * on the names.
+ * Reads data for retrieval evaluations. To find groups and ids, names are sorted. The results are stored in file order, so they
+ * do not depend on the order of the names.
  */
 #include "eval/retrieval_data.h"
 
@@ -18,7 +18,8 @@
 #include "eval/eval_model.h"
 #include "table/labels.h"
 
-/* The name of an example, which is its first text. In a table of groups it is the group, and in a BEIR folder it is the id. */
+/* The name of an example, which is stored as the first text of the example. In a table of groups, the name is the group. In a
+ * BEIR folder, it is the id. */
 typedef struct named_example {
     aoe_text name;  /* group or id; borrowed */
     uint32_t index; /* index of the example in the file */
@@ -36,7 +37,7 @@ static int by_name(const void *pa, const void *pb) {
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Returns the names of all examples in ascending order, owned by the caller; NULL if memory runs out. */
+/* Returns the names of all examples in ascending order, in an array that the caller frees. Returns NULL if out of memory. */
 static named_example *sort_names(const aoei_examples *x, aoe_error *err) {
     named_example *sorted = aoei_malloc_array(x->n, sizeof *sorted);
     if (!sorted) {
@@ -57,11 +58,12 @@ static int check_count(const aoei_examples *x, aoe_error *err) {
 
 /* ------------------------------------------------------------------ groups */
 
-/* One group: the examples sorted[first] to sorted[first + n - 1] of the sorted names, in file order. */
+/* A group. Its examples are sorted[first, first + n), where `sorted` contains the names of all examples in ascending order. The
+ * examples of a group are in file order. */
 typedef struct group {
-    size_t first;        /* index of the first example in the sorted names */
+    size_t first;        /* index in `sorted` of the first example of the group */
     size_t n;            /* number of examples */
-    uint32_t first_text; /* index in the file of the first example of the group */
+    uint32_t first_text; /* index in the file of the first example of the group; it determines the order of groups */
 } group;
 
 static int by_first_text(const void *pa, const void *pb) {
@@ -69,7 +71,8 @@ static int by_first_text(const void *pa, const void *pb) {
     return (a->first_text > b->first_text) - (a->first_text < b->first_text);
 }
 
-/* Writes the groups to groups[n], in the file order of their first texts, and returns their number. */
+/* Finds the groups of the n examples. groups: [n] receives the groups, in the file order of their first examples. Returns the
+ * number of groups. */
 static size_t find_groups(const named_example *sorted, size_t n, group *groups) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
@@ -81,8 +84,8 @@ static size_t find_groups(const named_example *sorted, size_t n, group *groups) 
     return count;
 }
 
-/* Appends text `which` of a group as a query with its relevant texts. count_query: 1 if the query itself is a relevant text.
- * The caller has allocated d->query and d->relevant with enough elements. */
+/* Appends a query to d: the text with position `which` in group g. The other texts of the group are its relevant texts.
+ * count_query: 1 if the query itself is also a relevant text. d->query and d->relevant must have enough capacity. */
 static void add_group_query(aoei_retrieval_data *d, const named_example *sorted, const group *g, size_t which,
                             int count_query) {
     const uint32_t own = sorted[g->first + which].index;
@@ -95,7 +98,7 @@ static void add_group_query(aoei_retrieval_data *d, const named_example *sorted,
     d->largest = g->n > d->largest ? g->n : d->largest;
 }
 
-/* Returns the number of queries that a group contributes. */
+/* Returns how many texts of a group are used as queries. */
 static size_t queries_of(const group *g, aoe_query_choice choice) {
     return g->n < 2 ? 0 : choice == AOE_QUERY_ALL ? g->n : 1;
 }
@@ -159,7 +162,7 @@ static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retri
 
 /* ------------------------------------------------------------- BEIR folders */
 
-/* Sets *path to the first existing file of DIR/NAME, DIR/NAME.gz and DIR/NAME.zst; owned by the caller. */
+/* Sets *path to the first of the files DIR/NAME, DIR/NAME.gz and DIR/NAME.zst that exists. The caller frees *path. */
 static int find_file(char **path, const char *dir, const char *name, aoe_error *err) {
     static const char *const ends[] = {"", ".gz", ".zst"};
     for (size_t i = 0; i < 3; i++) {
@@ -179,7 +182,8 @@ static int find_file(char **path, const char *dir, const char *name, aoe_error *
                      "%s/%s: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels", dir, name);
 }
 
-/* Selects up to three columns by name. The first `needed` must exist. Sets *n to the number of selected columns. */
+/* Selects up to three columns by name. The table must have the columns with the first `needed` names. *n is set to the number
+ * of selected columns. */
 static int select_columns(aoei_table *t, const char *const *names, size_t needed, size_t *n, aoe_error *err) {
     size_t column[3];
     *n = 0;
@@ -205,7 +209,7 @@ static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const cha
     return AOEI_BAD_ROW;
 }
 
-/* Like bad_row, for an id that `file` does not contain. */
+/* Fails because `file` does not contain the id in the i-th selected column of a row. Returns AOEI_BAD_ROW. */
 static int unknown_id(const aoei_table *t, const aoei_row *row, size_t i, const char *file, aoe_error *err) {
     const aoe_text column = aoei_table_selected(t, i);
     char excerpt[AOEI_EXCERPT];
@@ -214,7 +218,7 @@ static int unknown_id(const aoei_table *t, const aoei_row *row, size_t i, const 
     return AOEI_BAD_ROW;
 }
 
-/* A function that stores one row of a table. n: number of selected columns. Returns 0, AOEI_BAD_ROW or an error. */
+/* Callback that stores one row of a table. n: number of selected columns. Returns 0, AOEI_BAD_ROW or an error. */
 typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err);
 
 static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t needed, row_fn fn, void *user,
@@ -234,20 +238,21 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
             rc = fn(user, t, &row, n, err);
         if (rc == AOEI_BAD_ROW) {
             d->skipped++;
-            rc = skip_bad_rows ? 0 : AOE_EFORMAT; /* err contains the message */
+            rc = skip_bad_rows ? 0 : AOE_EFORMAT; /* err already contains the message */
         }
     }
     aoei_table_close(t);
     return rc;
 }
 
-/* Argument of add_entry. */
+/* First argument of add_entry. */
 typedef struct entries {
-    aoei_examples *x; /* examples to which the entry is added; borrowed */
-    aoei_buffer text; /* workspace: title and text of a row; owned */
+    aoei_examples *x; /* examples to which add_entry appends; borrowed */
+    aoei_buffer text; /* workspace for the title and the text of a row; owned */
 } entries;
 
-/* Adds the id and the text of a row. If the row has a title, the text is "TITLE TEXT", as in BEIR. */
+/* Appends an example with the id and the text of a row. If the row has a title, the text of the example is "TITLE TEXT", as in
+ * BEIR. */
 static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
     entries *e = user;
     for (size_t i = 0; i < n; i++)
@@ -270,7 +275,8 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_
                                 err);
 }
 
-/* Reads the entries of DIR/NAME and sorts their ids into *sorted, owned by the caller. Fails if an id occurs twice. */
+/* Reads the file DIR/NAME into x. *sorted is set to the ids of its entries in ascending order, in an array that the caller
+ * frees. Fails if an id occurs twice. */
 static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named_example **sorted, const char *dir, const char *name,
                         const char *const *columns, int skip_bad_rows, aoe_error *err) {
     char *path = NULL;
@@ -295,7 +301,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named_example 
     return rc;
 }
 
-/* Returns the index of the entry with this name, or AOEI_NO_TEXT if there is none. */
+/* Returns the index in the file of the entry with this name, or AOEI_NO_TEXT if no entry has this name. */
 static uint32_t find_entry(const named_example *sorted, size_t n, aoe_text name) {
     size_t low = 0;
     while (n > 0) {
@@ -313,18 +319,18 @@ static uint32_t find_entry(const named_example *sorted, size_t n, aoe_text name)
     return AOEI_NO_TEXT;
 }
 
-/* The relevance of a text to a query. */
+/* The relevance of one text to one query. */
 typedef struct judgment {
     uint32_t query;         /* index of the query in aoei_retrieval_data.queries */
-    aoei_relevant relevant; /* text and gain; a gain of 0 or less means not relevant */
+    aoei_relevant relevant; /* index and gain of the text; the text is not relevant if the gain is 0 or negative */
 } judgment;
 
-/* Argument of add_judgment. */
+/* First argument of add_judgment. */
 typedef struct judgments {
     const aoei_retrieval_data *d;         /* texts and queries; borrowed */
-    const named_example *texts, *queries; /* ids of texts and queries in ascending order; borrowed */
+    const named_example *texts, *queries; /* ids of the texts, and ids of the queries, each in ascending order; borrowed */
     judgment *item;                       /* [n] judgments; owned */
-    size_t n, capacity;                   /* number of judgments; number of elements allocated */
+    size_t n, capacity;                   /* used and allocated elements of `item` */
 } judgments;
 
 static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
@@ -345,7 +351,7 @@ static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, si
     return 0;
 }
 
-/* Compares by query, then by descending gain, then by text. */
+/* Comparison function for qsort: sorts judgments by query, then by descending gain, then by text. */
 static int by_query(const void *pa, const void *pb) {
     const judgment *a = pa, *b = pb;
     if (a->query != b->query)
@@ -355,7 +361,7 @@ static int by_query(const void *pa, const void *pb) {
     return (a->relevant.text > b->relevant.text) - (a->relevant.text < b->relevant.text);
 }
 
-/* Compares by query, then by text, then by descending gain. */
+/* Comparison function for qsort: sorts judgments by query, then by text, then by descending gain. */
 static int by_text(const void *pa, const void *pb) {
     const judgment *a = pa, *b = pb;
     if (a->query != b->query || a->relevant.text == b->relevant.text)
@@ -363,7 +369,7 @@ static int by_text(const void *pa, const void *pb) {
     return a->relevant.text < b->relevant.text ? -1 : 1;
 }
 
-/* For each query and text, keeps only the judgment with the largest gain. */
+/* Removes repeated judgments: for each pair of query and text, only the judgment with the largest gain remains. */
 static void remove_repeated(judgments *j) {
     size_t kept = 0;
     if (!j->n)
@@ -375,7 +381,7 @@ static void remove_repeated(judgments *j) {
     j->n = kept;
 }
 
-/* Converts the judgments to queries with their relevant texts, in the order of the query file. */
+/* Appends the judged queries and their relevant texts to d, in the order of the query file. */
 static int add_judged_queries(aoei_retrieval_data *d, judgments *j, const char *path, aoe_error *err) {
     remove_repeated(j);
     if (j->n)
@@ -415,7 +421,7 @@ static void list_splits(aoei_buffer *list, const char *dir) {
     aoei_free(folder);
 }
 
-/* Sets *path to the file of the judgments of a split; owned by the caller. */
+/* Sets *path to the file that contains the judgments of a split. The caller frees *path. */
 static int find_qrels(char **path, const char *dir, const char *split, aoe_error *err) {
     aoei_buffer name = {0}, splits = {0};
     aoei_buffer_printf(&name, "qrels/%s.tsv", split);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reader of SentEval folders. The gold file and the input file of a subset are read together, line by line. A pair whose gold
- * line is empty is counted but not evaluated.
+ * Reads SentEval folders. The gold file and the input file of a subset are read together, line by line. If the gold line of a
+ * pair is empty, the pair is counted but not evaluated.
  */
 #include "eval/senteval.h"
 
@@ -21,8 +21,7 @@ static const char input_prefix[] = "STS.input.";
 static const char gold_prefix[] = "STS.gs.";
 static const char suffix[] = ".txt";
 
-/* If the file name consists of `prefix`, a subset name and ".txt", returns the subset name. Otherwise returns a text with len
- * 0. */
+/* If `name` is `prefix` followed by a subset name and ".txt", returns the subset name. Otherwise returns an empty text. */
 static aoe_text subset_of(const char *name, const char *prefix) {
     size_t n = strlen(name), p = strlen(prefix), s = strlen(suffix);
     if (n <= p + s || strncmp(name, prefix, p) != 0 || strcmp(name + n - s, suffix) != 0)
@@ -30,8 +29,7 @@ static aoe_text subset_of(const char *name, const char *prefix) {
     return (aoe_text){name + p, n - p - s};
 }
 
-/* Returns the path of the file in dir whose name consists of `prefix`, `name` and ".txt", owned by the caller; NULL if memory
- * runs out. */
+/* Returns the path dir + "/" + prefix + name + ".txt", which the caller frees. Returns NULL if out of memory. */
 static char *file_of(const char *dir, const char *prefix, const char *name) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s%s", dir, prefix, name, suffix);
@@ -44,13 +42,13 @@ static int compare_subsets(const void *a, const void *b) {
     return strcmp(((const aoei_senteval_subset *)a)->name, ((const aoei_senteval_subset *)b)->name);
 }
 
-/* The two files of a subset, which are read together. */
+/* The gold file and the input file of a subset, which are read together. */
 typedef struct reader {
-    aoei_lines *gold, *input; /* gold scores and input sentences; owned */
-    int skip_bad_rows;        /* 1: skip bad lines, as in aoe_table_options */
+    aoei_lines *gold, *input; /* gold: file with gold scores; input: file with sentences; both owned */
+    int skip_bad_rows;        /* 1: skip bad lines (aoe_table_options.skip_bad_rows) */
 } reader;
 
-/* Adds the pair of one line that has a score. Returns 0, AOEI_BAD_ROW or an error. */
+/* Adds the pair of one line, which must have a score. Returns 0, AOEI_BAD_ROW or an error. */
 static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, const aoei_line *input, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     double score = 0;
@@ -66,8 +64,8 @@ static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, co
         return AOEI_BAD_ROW;
     }
     size_t len1 = (size_t)(tab - input->data), rest = input->len - len1 - 1;
-    const char *more =
-        memchr(tab + 1, '\t', rest); /* the text ends at the next TAB; columns after it name the source of the pair */
+    const char *more = memchr(
+        tab + 1, '\t', rest); /* the second sentence ends at the next TAB; further columns contain the source of the pair */
     size_t len2 = more ? (size_t)(more - tab - 1) : rest;
     return aoei_pairs_append(pairs, (aoe_text){input->data, len1}, (aoe_text){tab + 1, len2}, score, input->number, err);
 }
@@ -78,7 +76,8 @@ static int fail_counts(const reader *r, size_t gold, size_t input, aoe_error *er
                      aoei_lines_name(r->input), input, aoei_lines_name(r->gold), gold);
 }
 
-/* Reads both files to the end, even if one ends early, because the error message contains both numbers of lines. */
+/* Reads both files. If one file ends early, the other file is still read to its end, because the error message contains the
+ * number of lines of both. */
 static int read_pairs(aoei_senteval_subset *s, const reader *r, aoe_error *err) {
     size_t n_gold = 0, n_input = 0;
     for (;;) {
@@ -99,7 +98,7 @@ static int read_pairs(aoei_senteval_subset *s, const reader *r, aoe_error *err) 
         }
         int rc = add_pair(s->pairs, r, &gold, &input, err);
         if (rc == AOEI_BAD_ROW && !r->skip_bad_rows)
-            return AOE_EFORMAT; /* err contains the message */
+            return AOE_EFORMAT; /* err already contains the message */
         if (rc < 0)
             return rc;
         s->bad += rc == AOEI_BAD_ROW;
@@ -136,7 +135,8 @@ static int has_name(char *const *names, size_t n, const char *prefix, aoe_text s
     return 0;
 }
 
-/* Finds the subsets and sorts them by name. Counts the gold files without an input file. */
+/* Finds the subsets in names[n], the file names of the folder, and sorts them by name. Counts the gold files that have no input
+ * file. */
 static int find_subsets(aoei_senteval *s, const char *dir, char *const *names, size_t n, aoe_error *err) {
     for (size_t i = 0; i < n; i++) {
         aoe_text gold = subset_of(names[i], gold_prefix), input = subset_of(names[i], input_prefix);

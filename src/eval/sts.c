@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * STS evaluation: correlation of the cosines of pairs with gold scores. All inputs are read and checked first. This gives a
- * plan with one entry per row of the report. A row of a table or subset has its own range of the arrays of cosines and gold
- * scores; a total covers the ranges of several rows.
- * Invariant: rows are in the order of the report, and a total follows the rows that it covers.
+ * Evaluates semantic textual similarity: the correlation of the cosines of pairs with gold scores. All inputs are read and
+ * checked first. The result of this step is a plan, which has one entry for each row of the report. A row for a table or a
+ * subset has its own range in the arrays of cosines and gold scores. The range of a total includes the ranges of several rows.
+ * Invariant: rows are in the order of the report, and a total comes after the rows that it includes.
  */
 #include "eval/sts.h"
 
@@ -25,24 +25,25 @@
 
 /* A row of the report. */
 typedef struct row {
-    aoe_sts_row kind;  /* table, subset, folder or total */
-    char *name;        /* name in the report; owned */
-    aoe_pairs *pairs;  /* pairs; NULL for a total; owned */
-    size_t begin, end; /* range [begin, end) in plan.cosine and plan.gold */
-    size_t skipped;    /* number of rows of the table that are not evaluated */
+    aoe_sts_row kind;  /* kind of row: table, subset, folder or total */
+    char *name;        /* name of the row in the report; owned */
+    aoe_pairs *pairs;  /* pairs of the row; NULL for a total; owned */
+    size_t begin, end; /* the pairs of the row have the indices [begin, end) in plan.cosine and plan.gold */
+    size_t skipped;    /* number of rows of the input file that are not evaluated */
     size_t empty;      /* number of empty texts in the pairs */
     size_t truncated;  /* number of texts truncated to the maximum length; 0 for totals */
 } row;
 
-/* The rows of the report, and the values from which they are computed. */
+/* The rows of the report, and the cosines and gold scores from which the results are computed. */
 typedef struct plan {
     row *row;              /* [n] rows; owned */
-    size_t n, capacity;    /* number of rows, and number of elements allocated */
-    size_t total;          /* number of pairs of all rows except totals */
-    double *cosine, *gold; /* [total] cosines and gold scores; owned */
+    size_t n, capacity;    /* used and allocated elements of `row` */
+    size_t total;          /* number of pairs in all tables and subsets */
+    double *cosine, *gold; /* [total] cosine of each pair, and gold score of each pair; owned */
 } plan;
 
-/* Appends a row named "NAME" or, if after_slash is not NULL, "NAME/AFTER_SLASH". Takes ownership of pairs, even if it fails. */
+/* Appends a row. Its name is "NAME", or "NAME/AFTER_SLASH" if after_slash is not NULL. Takes ownership of pairs, even if it
+ * fails. */
 static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *after_slash, aoe_pairs *pairs, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s%s%s", name, after_slash ? "/" : "", after_slash ? after_slash : "");
@@ -58,7 +59,7 @@ static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *afte
     return 0;
 }
 
-/* Appends a total over the rows from row `first` to the last one. */
+/* Appends a total that includes row `first` and all rows after it. */
 static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, aoe_error *err) {
     int rc = add_row(l, kind, name, NULL, NULL, err);
     if (rc)
@@ -67,7 +68,7 @@ static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, 
     total->begin = l->row[first].begin;
     for (size_t i = first; i + 1 < l->n; i++) {
         total->empty += l->row[i].pairs ? l->row[i].empty : 0;
-        /* a total over all inputs counts the folders, which include their subsets and gold files without an input file */
+        /* a total over all inputs ignores subsets here, because the count of a folder already includes its subsets */
         total->skipped += l->row[i].kind == AOE_STS_SUBSET && kind == AOE_STS_ALL ? 0 : l->row[i].skipped;
     }
     return 0;
@@ -147,7 +148,7 @@ static int read_inputs(plan *l, const char *const *paths, size_t n_paths, const 
     return rc;
 }
 
-/* Reads and checks all inputs, and allocates the arrays. */
+/* Reads and checks all inputs, and allocates the arrays of the plan. */
 static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
                      aoe_error *err) {
     int rc = read_inputs(l, paths, n_paths, o, err);
@@ -157,12 +158,12 @@ static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths
     return rc ? rc : create_arrays(l, err);
 }
 
-/* Returns the number of truncated texts of a row; for a total, the sum over the rows that it covers. */
+/* Returns the number of truncated texts of a row. For a total, this is the sum over the rows that it includes. */
 static size_t truncated_of(const plan *l, const row *r) {
     size_t n = r->truncated;
     for (size_t i = 0; i < l->n; i++)
         if (l->row + i != r && l->row[i].begin >= r->begin && l->row[i].end <= r->end)
-            n += l->row[i].truncated; /* other totals add 0 */
+            n += l->row[i].truncated; /* 0 for totals */
     return n;
 }
 
@@ -176,7 +177,7 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
     return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
 }
 
-/* Computes the cosines and gold scores of a row, and frees its pairs. */
+/* Computes the cosines of a row and copies its gold scores to the plan. Then frees the pairs of the row. */
 static int evaluate(plan *l, row *r, const aoei_eval_model *e, aoei_eval_progress *p, aoe_error *err) {
     for (size_t k = r->begin; k < r->end; k++)
         l->gold[k] = aoe_pairs_label(r->pairs, k - r->begin);
@@ -228,7 +229,7 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
     return rc;
 }
 
-/* Returns 1 if the range of a row contains two different gold scores. */
+/* Returns 1 if the gold scores of a row are not all equal. */
 static int has_different_scores(const plan *l, const row *r) {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < l->n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The STS suite: every available test set is evaluated with the three aggregation settings of SentEval (all, mean, wmean),
- * followed by the average over the sets. Each year of SemEval consists of exactly the subsets listed in suite_sets.c. The
- * evaluation fails if one of these subsets is missing. It ignores other subsets and counts them.
+ * Evaluates the STS test sets of SentEval. For each available set, the results of all three SentEval settings (all, mean,
+ * wmean) are reported, and at the end the average over the sets. suite_sets.c lists the subsets of each SemEval year. If one of
+ * these subsets is missing, the evaluation fails. Other subsets are counted and ignored.
  */
 #include "eval/suite.h"
 
@@ -25,25 +25,25 @@
 
 /* One of the seven test sets. */
 typedef struct set {
-    const aoei_suite_set *info;        /* description of the set; static */
-    char *path;                        /* path of the folder or file; NULL: not found; owned */
+    const aoei_suite_set *info;        /* name, layout and subsets of the set; static */
+    char *path;                        /* path of the set's folder or file; NULL if it was not found; owned */
     aoe_pairs *part[AOEI_SUITE_PARTS]; /* pairs of each part; owned */
     size_t skipped[AOEI_SUITE_PARTS];  /* number of skipped lines of each part */
-    size_t n;                          /* number of parts: subsets, or 1 for a single file */
+    size_t n;                          /* number of parts: the number of subsets, or 1 if the set is a single file */
     size_t pairs;                      /* number of pairs of all parts */
-    size_t ignored; /* number of ignored files: subsets that do not belong to the suite, and gold files without an input file */
+    size_t ignored; /* number of ignored files: subsets that suite_sets.c does not list, and gold files without an input file */
 } set;
 
 /* State of aoei_suite_run. */
 typedef struct run {
-    const aoei_eval_model *e;    /* model; borrowed */
+    const aoei_eval_model *e;    /* model that is evaluated; borrowed */
     set set[AOEI_SUITE_SETS];    /* test sets */
-    double *cosine, *gold;       /* [pairs of the largest set] cosines and gold scores of the current set; owned */
-    aoei_eval_progress progress; /* counts pairs */
-    aoe_suite_fn report;         /* callback for each result; may be NULL */
+    double *cosine, *gold;       /* [pairs of the largest set] cosine and gold score of each pair of the current set; owned */
+    aoei_eval_progress progress; /* progress, counted in pairs */
+    aoe_suite_fn report;         /* callback that receives each result; may be NULL */
     void *user;                  /* first argument of report */
-    aoe_suite_result average;    /* sums over the sets; divided by their number at the end */
-    char name[64];               /* name of the subset whose result is reported */
+    aoe_suite_result average;    /* sum of the results of all sets; divided by the number of sets at the end */
+    char name[64];               /* name of the subset that is being reported */
 } run;
 
 const char *aoe_setting_name(aoe_setting s) {
@@ -53,7 +53,7 @@ const char *aoe_setting_name(aoe_setting s) {
 
 /* ----------------------------------------------------------------- reading */
 
-/* Moves the pairs of the subsets that belong to the suite from the folder to the set. */
+/* Moves the pairs of the subsets that suite_sets.c lists from `folder` to the set s. */
 static int move_parts(set *s, aoei_senteval *folder, aoe_error *err) {
     s->ignored = folder->n + folder->without_input;
     for (size_t i = 0; i < s->info->n; i++) {
@@ -141,7 +141,7 @@ static void report_row(const run *r, const aoe_suite_result *result) {
         r->report(r->user, result);
 }
 
-/* Evaluates part k of a set. first: index of its first pair in r->cosine and r->gold. */
+/* Evaluates part k of a set. first: index in r->cosine and r->gold of the first pair of the part. */
 static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_result *result, aoe_error *err) {
     const aoe_pairs *p = s->part[k];
     const size_t n = aoe_pairs_count(p);
@@ -168,7 +168,7 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
     return rc;
 }
 
-/* Adds the results of a part to the sums from which AOE_SETTING_MEAN and AOE_SETTING_WMEAN are computed. */
+/* Adds the results of a part to the sums in *total. AOE_SETTING_MEAN and AOE_SETTING_WMEAN are computed from these sums. */
 static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
     const double n = (double)part->pairs;
     total->parts++;

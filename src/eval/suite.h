@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Evaluation of the STS suite of SentEval with any model (eval_model.h). The public function aoe_eval_suite is declared in
+ * Evaluates the STS test sets of SentEval with any model (eval_model.h). The public function aoe_eval_suite is declared in
  * aoe_eval.h.
  */
 #ifndef AOEI_EVAL_SUITE_H

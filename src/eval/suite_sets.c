@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The table of STS test sets, and the readers of STS-B (no header line, at least seven columns) and SICK-R (with a header
- * line, relatedness from 1 to 5).
+ * Defines the table of STS test sets, and reads the files of STS-B and SICK-R. The file of STS-B has no header line, and at
+ * least seven columns. The file of SICK-R has a header line; its relatedness scores are from 1 to 5.
  */
 #include "eval/suite_sets.h"
 
@@ -44,8 +44,9 @@ const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
     {"SICK-R", "SICK/SICK_test_annotated.txt", AOEI_SUITE_SICK, 0, 4927, {{NULL, 0}}},
 };
 
-/* Returns the path "dir/" + before + path if it exists, owned by the caller. Returns NULL if it does not exist or if memory
- * runs out; in the second case *rc is set. folder: 1 if the path must be a folder, 0 if it must be a file. */
+/* Returns the path dir + "/" + before + path if it exists; the caller frees it. folder: 1 if the path
+ * must be a folder, 0 if it must be a file. Returns NULL if the path does not exist. If out of memory, returns NULL and sets
+ * *rc to the error. */
 static char *try_path(const char *dir, const char *before, const char *path, int folder, int *rc, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s", dir, before, path);
@@ -58,7 +59,8 @@ static char *try_path(const char *dir, const char *before, const char *path, int
 }
 
 int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err) {
-    /* Users may give any of these folders of the SentEval data. The subfolder "senteval/" is common for single files. */
+    /* Prefixes for the path of a set. Users may name any of these folders of the SentEval data. Single files are often stored
+     * in a subfolder "senteval/". */
     static const char *const before[] = {
         "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
     const char *slash = strrchr(set->path, '/');
@@ -75,7 +77,7 @@ int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *d
     return 0;
 }
 
-/* Splits a line at TABs into at most `most` fields and returns their number. Later fields are ignored. */
+/* Splits a line at TABs. Stores up to `most` fields and returns their number. Further fields are ignored. */
 static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
     const char *at = line->data, *end = line->data + line->len;
     for (size_t n = 0; n < most; n++) {
@@ -88,14 +90,14 @@ static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
     return most;
 }
 
-/* The columns of a single file. */
+/* The columns of a set that is a single file. */
 typedef struct file_layout {
-    size_t score, text1, text2; /* indices of the columns, counted from 0 */
-    size_t columns;             /* minimum number of columns of a line */
+    size_t score, text1, text2; /* index of each column, counted from 0 */
+    size_t columns;             /* minimum number of columns in a line */
     int header;                 /* 1: the first line is a header */
 } file_layout;
 
-/* Adds the pair of one line. Returns 0, AOEI_BAD_ROW or an error. */
+/* Adds the pair of one line to p. Returns 0, AOEI_BAD_ROW or an error. */
 static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const file_layout *at, aoe_error *err) {
     enum { COLUMNS = 7 };
     aoe_text field[COLUMNS];
@@ -124,7 +126,7 @@ static int read_lines(aoe_pairs *p, aoei_lines *from, const file_layout *at, int
         if (rc == 1)
             rc = (line.number == 1 && at->header) || !line.len ? 0 : add_line(p, from, &line, at, err);
         if (rc == AOEI_BAD_ROW && !skip_bad_rows)
-            return AOE_EFORMAT; /* err contains the message */
+            return AOE_EFORMAT; /* err already contains the message */
         if (rc < 0)
             return rc;
         *bad += rc == AOEI_BAD_ROW;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Triplet evaluation: the fraction of triplets whose positive has a higher cosine with the query than the negative. Triplet i
- * is evaluated as the pairs 2i (query, positive) and 2i + 1 (query, negative). The query is embedded once.
+ * Evaluates triplets: computes the fraction of triplets in which the cosine of query and positive is higher than the cosine of
+ * query and negative. Triplet i is evaluated as two pairs: pair 2i (query, positive) and pair 2i + 1 (query, negative). The
+ * query is embedded once.
  */
 #include "eval/triplets.h"
 
@@ -14,10 +15,10 @@
 #include "table/examples.h"
 #include "eval/cosines.h"
 
-/* A table to evaluate. */
+/* A table that is evaluated. */
 typedef struct input {
     char *name;             /* name of the table in results; owned */
-    aoei_examples examples; /* triplets: three texts per example; owned */
+    aoei_examples examples; /* triplets of the table, with three texts per example; owned */
 } input;
 
 static aoe_text pair_text(const void *source, size_t pair, size_t side) {

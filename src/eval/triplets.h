@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Evaluation of triplets with any model (eval_model.h). The public function aoe_eval_triplets is declared in aoe_eval.h.
+ * Evaluates triplets with any model (eval_model.h). The public function aoe_eval_triplets is declared in aoe_eval.h.
  */
 #ifndef AOEI_EVAL_TRIPLETS_H
 #define AOEI_EVAL_TRIPLETS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_compare: tests the differences between configurations with a paired t test over the seeds and with bootstrap intervals
- * over pairs and seeds.
+ * Implements aoe_compare, which tests the differences between configurations. It computes a paired t test over the seeds, and
+ * bootstrap intervals that resample pairs and seeds.
  */
 #include <math.h>
 #include <string.h>
@@ -15,9 +15,10 @@
 /* State of aoe_compare. */
 typedef struct comparison {
     const aoe_compare_options *o; /* options; borrowed */
-    const aoei_experiment *e;     /* finished trials; borrowed */
-    double *x, *y;                /* [n_seeds] scores of the two compared configurations, in the order of `seed_index`; owned */
-    size_t *seed_index;           /* [n_seeds] indices of the seeds for which both configurations have a score; owned */
+    const aoei_experiment *e;     /* experiment with finished trials; borrowed */
+    double *x, *y;      /* [n_seeds] scores of the first and of the second configuration of a comparison, in the order of
+                           `seed_index`; owned */
+    size_t *seed_index; /* [n_seeds] indices of the seeds for which both configurations of a comparison have a score; owned */
 } comparison;
 
 void aoe_compare_options_defaults(aoe_compare_options *o) {
@@ -48,8 +49,8 @@ static double score_of(const comparison *c, size_t configuration, size_t s, size
     return aoei_trial_score(&c->o->experiment, aoei_experiment_trial(c->e, configuration, s), file);
 }
 
-/* Finds the seeds for which both configurations, a and b, have a score. Stores the scores of a in c->x, the scores of b in
- * c->y, and the indices of the seeds in c->seed_index. If a equals b, stores 0 in c->y. Returns the number of these seeds. */
+/* Finds the seeds for which both configurations, a and b, have a score. Stores the indices of these seeds in c->seed_index, the
+ * scores of a in c->x, and the scores of b in c->y. If a equals b, stores 0 in c->y. Returns the number of seeds found. */
 static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file) {
     size_t n = 0;
     for (size_t s = 0; s < c->o->experiment.n_seeds; s++) {
@@ -61,8 +62,9 @@ static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file
     return n;
 }
 
-/* Reads the cosines of a configuration on an evaluation file for the first n seeds of c->seed_index, [n, *pairs], and the
- * gold scores of the file, [*pairs]. The caller frees both arrays (aoei_free), even if the function fails. */
+/* Reads the cosines of a configuration on an evaluation file for the first n seeds of c->seed_index. *cosines is set to an
+ * array [n, *pairs], and *gold to the gold scores of the file, [*pairs]. The caller frees both arrays with aoei_free, even if
+ * this function fails. */
 static int load_cosines(const comparison *c, size_t configuration, size_t file, size_t n, double **cosines, double **gold,
                         size_t *pairs, aoe_error *err) {
     int code = 0;
@@ -95,8 +97,9 @@ static int load_cosines(const comparison *c, size_t configuration, size_t file, 
     return code;
 }
 
-/* Computes a bootstrap interval from the first n seeds of c->seed_index. If a equals b, it is the interval of the mean score
- * of configuration a. Otherwise, it is the interval of the mean score of a minus the mean score of b. */
+/* Computes a bootstrap interval from the first n seeds of c->seed_index. If a and b are different, this is the interval of the
+ * mean score of configuration a minus the mean score of configuration b. If a equals b, it is the interval of the mean score of
+ * a. */
 static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t n, aoe_interval *interval, aoe_error *err) {
     const aoe_configuration *configuration = c->o->experiment.configurations;
     double *x = NULL, *y = NULL, *gold = NULL, *again = NULL;
@@ -119,7 +122,8 @@ static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t
     return code;
 }
 
-/* Returns the verdict for a row. A difference is better or worse only if the t test and the bootstrap interval agree. */
+/* Returns the verdict for a row. A configuration is better or worse only if both the t test and the bootstrap interval show
+ * it. */
 static aoe_verdict verdict_of(const aoe_compare_row *r) {
     if (!(r->difference.p < 0.05))
         return AOE_VERDICT_INCONCLUSIVE;

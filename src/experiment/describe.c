@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON descriptions of training options: a table of option fields, and the training files.
+ * Describes training options as JSON. A table lists the option fields that a description contains; the training files are
+ * added.
  */
 #include "experiment/describe.h"
 
@@ -11,13 +12,13 @@
 #include "base/json.h"
 #include "base/options.h"
 
-/* Type of an option field. TEXT: string; COUNT: size_t; INTEGER: int or an enum; REAL: double. */
+/* Type of an option field. TEXT is a string, COUNT a size_t, INTEGER an int or an enum, and REAL a double. */
 typedef enum kind { TEXT, COUNT, INTEGER, REAL } kind;
 
-/* An option that a description contains. */
+/* An option field that a description contains. */
 typedef struct field {
-    const char *name; /* name of the option, a key of the description */
-    kind kind;        /* type */
+    const char *name; /* key of the option in the description */
+    kind kind;        /* type of the field */
     size_t offset;    /* offset of the field in aoe_train_options */
 } field;
 
@@ -72,7 +73,7 @@ static const field fields[] = {
     FIELD("lora.load_8bit", INTEGER, lora.load_8bit),
 };
 
-/* These functions return the JSON value of an option. The value is "auto" if the option is AOE_AUTO. */
+/* These functions return the JSON value of an option: "auto" if the option is AOE_AUTO, otherwise a number. */
 static json_t *integer(json_int_t x) {
     return x == AOE_AUTO ? json_string("auto") : json_integer(x);
 }
@@ -96,7 +97,7 @@ static json_t *field_value(const field *f, const aoe_train_options *o) {
     return NULL;
 }
 
-/* Adds the table options that differ from their defaults. Returns non-zero if memory runs out. */
+/* Adds the table options that differ from their defaults to o. Returns a nonzero value if out of memory. */
 static int add_table(json_t *o, const aoe_table_options *t) {
     int bad = 0;
     if (t->columns)

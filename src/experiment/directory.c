@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The lock, the settings and the results of an experiment directory.
+ * Manages the lock, the settings (experiment.json) and the results (results.jsonl) of an experiment directory.
  */
 #include "experiment/directory.h"
 
@@ -44,8 +44,8 @@ static json_t *describe_files(const aoe_experiment_options *o) {
     return NULL;
 }
 
-/* Returns the names of the options that a grid varies, which are the keys of the values of its first configuration; an empty
- * array if there are none. NULL if memory runs out. */
+/* Returns the names of the options that a grid varies, as a JSON array. They are the keys of the first configuration's values.
+ * If there are no values, the array is empty. Returns NULL if out of memory. */
 static json_t *describe_varied(const aoe_experiment_options *o) {
     const char *values = o->configurations[0].values, *name;
     json_error_t error;
@@ -121,8 +121,8 @@ static int is_empty_dir(const char *dir) {
     return n == 0;
 }
 
-/* If experiment.json exists, compares its settings with the settings of this call. Otherwise, writes the settings of this
- * call to experiment.json. path: path of experiment.json. */
+/* If experiment.json exists, compares its settings with the current options. Otherwise, writes the current options to it. path:
+ * path of experiment.json. */
 static int open_settings(const char *path, const char *kind, const aoe_experiment_options *o, aoe_error *err) {
     json_t *before = NULL, *now = settings_of(kind, o);
     int code = now ? 0 : aoei_fail_nomem(err, 0);

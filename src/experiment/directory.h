@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The directory of an experiment:
- *
+ * Manages the directory of an experiment, which contains:
  *   OUTPUT/experiment.json  settings that all runs share; later calls must use equal settings
- *   OUTPUT/results.jsonl    results of the finished trials, one object per line, in the order of the trials
+ *   OUTPUT/results.jsonl    results of the finished trials, one JSON object per line, in the order of the trials
  *   OUTPUT/runs/            one directory per trial (trial.h)
  */
 #ifndef AOEI_EXPERIMENT_DIRECTORY_H
@@ -12,14 +11,16 @@
 #include "base/lock.h"
 #include "experiment/trial.h"
 
-/* Creates the directory if necessary, locks it, and compares the settings that it contains with the settings of this call.
- * kind: "grid" or "compare". If another process holds the lock, calls waiting(user) and waits up to 10 s. Child processes
- * inherit the lock, so it is released only when the last of them has ended. Errors: AOE_EEXIST (the directory is in use, or
- * is not the directory of an experiment), AOE_EARG (other settings), AOE_EFORMAT, I/O. */
+/* Creates and locks the directory of an experiment. If the directory already contains settings, they must be equal to the
+ * current options. kind: "grid" or "compare". If another process holds the lock, the function calls waiting(user) and waits up
+ * to 10 s. Child processes inherit the lock, so it is released when this process and all its children have ended. Errors:
+ * - AOE_EEXIST if another process uses the directory, or the directory does not belong to an experiment
+ * - AOE_EARG if the settings differ
+ * - AOE_EFORMAT, and errors of reading and writing files */
 int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_options *o, void (*waiting)(void *user),
                         void *user, aoe_error *err);
 
-/* Writes results.jsonl from the records of the finished trials among trial[n]. */
+/* Writes results.jsonl. It contains the records of those trials in trial[n] that are finished. */
 int aoei_directory_write_results(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
 
 #endif

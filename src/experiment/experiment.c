@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Runs the trials of an experiment.
+ * Runs the trials of an experiment: creates and checks them, starts processes for them, and collects their results.
  */
 #include "experiment/experiment.h"
 
@@ -25,13 +25,14 @@ struct aoei_experiment {
     const char *kind;                /* "grid" or "compare"; borrowed */
     aoei_trial *trial;               /* [n] trials; owned */
     size_t *first;                   /* [n_configurations] index of the first trial of each configuration; owned */
-    size_t n, finished, failed; /* numbers of all trials, of trials with a record, and of trials that failed in this call */
-    size_t best;                /* index of the trial with the highest score whose model is on disk; n: none */
-    size_t memory;              /* maximum bytes of all running trials; 0: no limit */
-    aoei_inputs inputs;         /* hashes of the input files */
-    aoei_plans *plans;          /* memory plans of the trials; owned */
-    aoei_lock lock;             /* lock of the directory */
-    int is_open;                /* 1: the directory is open, and the existing records were read */
+    size_t n, finished,
+        failed;    /* number of trials, number of trials with a record, and number of trials that failed in this call */
+    size_t best;   /* index of the trial with the highest score among the trials whose models are on disk; n if there is none */
+    size_t memory; /* maximum memory of all running trials in bytes; 0: no limit */
+    aoei_inputs inputs; /* hashes of the input files; owned */
+    aoei_plans *plans;  /* memory plans of the trials; owned */
+    aoei_lock lock;     /* lock of the experiment directory */
+    int is_open;        /* 1: the directory is open, and the records of earlier calls were read */
 };
 
 void aoe_experiment_options_defaults(aoe_experiment_options *o) {
@@ -172,7 +173,7 @@ const aoei_trial *aoei_experiment_best(const aoei_experiment *e) {
 
 /* ---- events */
 
-/* Returns the number of threads of each trial: the threads of the experiment divided by the number of jobs, but at least 1. */
+/* Returns the number of threads for each trial: options.threads divided by options.jobs, but at least 1. */
 static size_t threads_per_trial(const aoei_experiment *e) {
     const size_t threads = e->o->threads == AOE_AUTO ? aoei_pool_default_threads() : e->o->threads;
     return threads > e->o->jobs ? threads / e->o->jobs : 1;
@@ -188,7 +189,7 @@ static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_e
                                   .threads = threads_per_trial(e)};
 }
 
-/* Calls the event callback. Returns its result; non-zero stops the experiment. */
+/* Calls the event callback and returns its result. A nonzero result stops the experiment. */
 static int send_event(const aoei_experiment *e, const aoe_experiment_event *event) {
     return e->o->event ? e->o->event(e->o->event_user, event) : 0;
 }
@@ -225,8 +226,8 @@ static int add_files(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
     return code;
 }
 
-/* Hashes the input files and computes the memory of every trial. The memory is computed once per configuration, because it
- * does not depend on the seed. */
+/* Hashes the input files and computes the memory that each trial needs. The trials of a configuration need equal memory,
+ * because it does not depend on the seed; it is computed once. */
 static int check_trials(aoei_experiment *e, aoe_error *err) {
     int code = 0;
     for (size_t i = 0; i < e->n && !code; i++) {
@@ -247,7 +248,7 @@ static int check_trials(aoei_experiment *e, aoe_error *err) {
     return code;
 }
 
-/* Returns MemAvailable of /proc/meminfo in bytes; 0 if it is unknown. */
+/* Returns the available memory in bytes (MemAvailable in /proc/meminfo), or 0 if it is unknown. */
 static size_t free_memory(void) {
     FILE *f = fopen("/proc/meminfo", "r");
     char line[256];
@@ -260,7 +261,8 @@ static size_t free_memory(void) {
     return (size_t)kib << 10;
 }
 
-/* Sets the memory limit. Fails if a single trial exceeds options.memory. */
+/* Sets e->memory to options.memory, or to the available memory if the option is AOE_AUTO. Fails if options.memory is set and a
+ * trial needs more. */
 static int check_memory(aoei_experiment *e, aoe_error *err) {
     const int limited = e->o->memory != AOE_AUTO;
     e->memory = limited ? e->o->memory : free_memory();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe_grid: ranks configurations by their mean score over the seeds.
+ * Implements aoe_grid, which ranks configurations by their mean score over the seeds.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "base/options.h"
 #include "experiment/experiment.h"
 
-/* Memory of a result. */
+/* Memory that an aoe_grid_result points to. */
 typedef struct memory {
-    double *score;       /* [n_configurations, n_seeds] scores; owned */
-    char *label, *model; /* label and model directory of the best run; owned */
+    double *score;       /* [n_configurations, n_seeds] score of each run; owned */
+    char *label, *model; /* label and model directory of the best run; both owned */
 } memory;
 
 void aoe_grid_options_defaults(aoe_grid_options *o) {
@@ -39,8 +39,8 @@ void aoe_grid_result_free(aoe_grid_result *r) {
     *r = (aoe_grid_result){0};
 }
 
-/* Compares rows by descending mean; rows without a score are last; rows with equal means keep the order of the
- * configurations. */
+/* Comparison function for qsort: sorts rows by descending mean. Rows without a score are last. Rows with equal means are in the
+ * order of their configurations. */
 static int compare_rows(const void *a, const void *b) {
     const aoe_grid_row *x = a, *y = b;
     const int x_missing = isnan(x->statistics.mean), y_missing = isnan(y->statistics.mean);
@@ -51,7 +51,7 @@ static int compare_rows(const void *a, const void *b) {
     return (x->configuration > y->configuration) - (x->configuration < y->configuration);
 }
 
-/* Computes the statistics of a row from those of its n scores that are not NaN. defined: [n] workspace. */
+/* Computes the statistics of a row from its n scores. Scores that are NaN are ignored. defined: [n] workspace. */
 static void compute_statistics(aoe_grid_row *row, size_t n, double *defined) {
     size_t count = 0;
     for (size_t s = 0; s < n; s++)

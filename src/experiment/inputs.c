@@ -17,7 +17,7 @@
 #include "base/path.h"
 #include "experiment/describe.h"
 
-#define END_BYTES ((size_t)64 << 20) /* bytes that are hashed at each end of a large file */
+#define END_BYTES ((size_t)64 << 20) /* bytes that are hashed at the beginning and at the end of a large file */
 
 int aoei_inputs_create(aoei_inputs *in, aoe_error *err) {
     aoei_json_init();
@@ -54,7 +54,7 @@ static int hash_file(const char *path, uint64_t *h, aoe_error *err) {
 
 static int hash_directory(const char *dir, int depth, uint64_t *h, aoe_error *err);
 
-/* Hashes the name and the contents of a directory entry. Entries that are neither files nor directories are ignored. */
+/* Hashes the name and the contents of a directory entry. An entry that is neither a file nor a directory is ignored. */
 static int hash_entry(const char *path, const char *name, int depth, uint64_t *h, aoe_error *err) {
     struct stat st;
     if (stat(path, &st) || !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && depth)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Chooses the best trial and removes other models.
+ * Finds the best trial and removes the models that are not kept.
  */
 #include "experiment/keep.h"
 
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/path.h"
 
-/* Returns 1 if trial i is better than the best trial so far. */
+/* Returns 1 if trial i is better than the trial `best`. If best is n, there is no best trial yet. */
 static int is_best(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t best) {
     const double x = aoei_trial_score(o, &trial[i], 0);
     if (isnan(x) || best == n)

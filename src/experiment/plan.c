@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes the memory that runs are expected to use.
+ * Estimates the memory that a run uses.
  */
 #include "experiment/plan.h"
 
@@ -10,20 +10,21 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-#define PROCESS_BYTES ((size_t)32 << 20) /* bytes that a process needs in addition to the plan */
+#define PROCESS_BYTES ((size_t)32 << 20) /* memory of a process in addition to its model, activations and data */
 
-/* A computed plan. */
+/* A memory estimate that was computed before. */
 typedef struct entry {
-    char *key;    /* all options that the memory depends on, as text; owned */
-    size_t bytes; /* memory of the process */
+    char *key;    /* text that contains all options on which the memory depends; owned */
+    size_t bytes; /* estimated memory of the process in bytes */
 } entry;
 
 struct aoei_plans {
-    entry *entry;       /* [n] computed plans; owned */
-    size_t n, capacity; /* number of plans; number of elements allocated */
-    char *texts_key; /* model, maximum length, prompt and training files for which the next two fields were computed; owned */
-    size_t longest;  /* number of tokens of the longest text */
-    size_t texts_per_example; /* texts per example, 2 or 3 */
+    entry *entry;       /* [n] estimates computed before; owned */
+    size_t n, capacity; /* used and allocated elements of `entry` */
+    char *texts_key;    /* model, maximum length, prompt and training files for which `longest` and `texts_per_example` were
+                           computed; owned */
+    size_t longest;     /* maximum number of tokens of a text in the training files */
+    size_t texts_per_example; /* maximum number of texts of a training example, 2 or 3 */
 };
 
 int aoei_plans_create(aoei_plans **p, aoe_error *err) {
@@ -41,7 +42,8 @@ void aoei_plans_free(aoei_plans *p) {
     aoei_free(p);
 }
 
-/* Returns the number of tokens of the longest text in a file of pairs; 0 if it is a file of another kind. */
+/* Returns the maximum number of tokens of a text in a file of labeled pairs, or 0 if the file cannot be read as labeled
+ * pairs. */
 static size_t longest_text(const aoe_train_data *d, const aoe_tokenizer *t, const aoe_encode_options *o) {
     aoe_pairs *p = NULL;
     aoe_ids ids = {0};
@@ -65,7 +67,7 @@ static void append_paths(aoei_buffer *key, const aoe_train_options *o) {
         aoei_buffer_printf(key, "|%s", o->data[i].path);
 }
 
-/* Sets longest and texts_per_example for the training files, unless they are already set for these files. */
+/* Sets p->longest and p->texts_per_example for the training files, unless they were already computed for these files. */
 static int measure_texts(aoei_plans *p, const aoe_train_options *o, const aoe_model *m, aoe_error *err) {
     aoe_model_info info;
     aoei_buffer key = {0};
@@ -135,7 +137,8 @@ static int plan_model(aoei_plans *p, const aoe_train_options *o, const aoe_model
     return 0;
 }
 
-/* Computes the memory. The model is opened with one thread, so that no other threads exist when the runs are forked. */
+/* Opens the model and estimates the memory of a run. The model is opened with one thread, so that no other threads exist when
+ * processes are forked later. */
 static int make_plan(aoei_plans *p, const aoe_train_options *o, int has_dev, int evaluates_only, size_t *bytes,
                      aoe_error *err) {
     aoe_context_options one;

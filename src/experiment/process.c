@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Child processes. Each child has a pipe to the parent, through which it reports its progress and its error. The end of file
- * tells the parent that the child has ended. Messages are shorter than PIPE_BUF, so each is written atomically.
+ * Runs jobs in child processes. Each child writes its progress and its error to a pipe that the parent reads. When the child
+ * ends, the parent reads the end of file. A message is shorter than PIPE_BUF, so each write is atomic.
  */
 #include "experiment/process.h"
 
@@ -19,17 +19,17 @@
 #include "base/error.h"
 
 #define TICK_MILLISECONDS 200
-#define REPORT_SECONDS    0.1 /* minimum seconds between two reports of progress */
+#define REPORT_SECONDS    0.1 /* minimum time between two progress reports in seconds */
 
 /* A message from a child to the parent. */
 typedef struct report {
-    double done;     /* finished fraction of the job */
-    aoe_error error; /* error of the job; code 0: none */
+    double done;     /* finished fraction of the job, from 0 to 1 */
+    aoe_error error; /* error of the job; its code is 0 if there is none */
 } report;
 
 struct aoei_child {
     int fd;          /* write end of the pipe */
-    double reported; /* time of the newest report, in seconds */
+    double reported; /* time of the latest report in seconds */
 };
 
 /* A running child. */
@@ -37,8 +37,8 @@ typedef struct process {
     pid_t pid;         /* process id */
     int fd;            /* read end of the pipe */
     size_t job;        /* index of the job */
-    double started_at; /* time when it was started, in seconds */
-    report newest;     /* newest report received */
+    double started_at; /* start time of the process in seconds */
+    report newest;     /* latest message from the child */
 } process;
 
 /* State of aoei_processes_run. */
@@ -47,11 +47,11 @@ typedef struct scheduler {
     process *running;        /* [n_running] running children; owned */
     struct pollfd *fds;      /* [n_running] arguments of poll; owned */
     size_t n_running;        /* number of running children */
-    size_t memory;           /* bytes that the running jobs are expected to use */
+    size_t memory;           /* estimated memory of the running jobs in bytes */
     size_t next;             /* index of the next job to start */
-    int stop;                /* 1: no further job is started, and the running jobs were asked to stop */
+    int stop;                /* 1: no further jobs are started, and the running jobs were asked to stop */
     int code;                /* code of the first error; 0: none */
-    aoe_error *error;        /* the caller's error; borrowed */
+    aoe_error *error;        /* error that the caller of aoei_processes_run passed; borrowed */
 } scheduler;
 
 /* ---- functions for the child */
@@ -60,7 +60,7 @@ static volatile sig_atomic_t stop_requested;
 
 static void on_stop(int signal_number) {
     stop_requested = 1;
-    signal(signal_number, SIG_DFL); /* a second signal ends the process immediately */
+    signal(signal_number, SIG_DFL); /* restores the default action, so that a second signal ends the process immediately */
 }
 
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -86,7 +86,7 @@ void aoei_child_progress(aoei_child *c, double done) {
     if (now - c->reported < REPORT_SECONDS)
         return;
     c->reported = now;
-    if (write(c->fd, &r, sizeof r) < 0) /* the pipe is full or the parent has ended; a lost progress report does no harm */
+    if (write(c->fd, &r, sizeof r) < 0) /* if the pipe is full or the parent has ended, the report is lost; this is harmless */
         return;
 }
 
@@ -100,7 +100,7 @@ static int redirect(const char *log) {
     return in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0;
 }
 
-/* Runs job i in the child and ends the process. fd: write end of the pipe. before: signal mask to restore. */
+/* Runs job i in the child process, and then ends the process. fd: write end of the pipe. before: signal mask to restore. */
 static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const sigset_t *before) {
     const aoei_job *job = &s->p->job[i];
     aoei_child child = {.fd = fd};
@@ -123,7 +123,7 @@ static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const 
     } else {
         last.error = (aoe_error){0};
     }
-    fcntl(fd, F_SETFL, 0); /* makes write wait until the pipe has space for the last report */
+    fcntl(fd, F_SETFL, 0); /* makes the pipe blocking, so that write waits until there is space for the last message */
     if (write(fd, &last, sizeof last) < 0)
         code = AOE_EIO;
     _exit(code != 0);
@@ -138,7 +138,7 @@ static int fail(scheduler *s, const char *what) {
     return s->code;
 }
 
-/* Starts job i. Signals are blocked until the child has its own handlers, so that no signal sent to the child is lost. */
+/* Starts job i. Signals are blocked until the child has installed its handlers, so that no signal to the child is lost. */
 static int start_job(scheduler *s, size_t i) {
     const pid_t parent = getpid();
     sigset_t blocked, before;
@@ -160,13 +160,14 @@ static int start_job(scheduler *s, size_t i) {
         close(ends[0]);
         return fail(s, "fork");
     }
-    setpgid(pid, pid); /* called by parent and child, because either may run first */
+    setpgid(pid, pid); /* both parent and child call this, because either of them may run first */
     s->running[s->n_running++] = (process){.pid = pid, .fd = ends[0], .job = i, .started_at = aoei_now()};
     s->memory += s->p->job[i].memory;
     return 0;
 }
 
-/* Starts jobs while the limits allow it. Jobs keep their order: a job that does not fit delays all later jobs. */
+/* Starts jobs while the limits allow it. Jobs are started in order. If the next job exceeds the memory limit, it waits, and so
+ * do all later jobs. */
 static int start_jobs(scheduler *s) {
     const aoei_processes *p = s->p;
     while (!s->stop && s->n_running < p->at_once && s->next < p->n) {
@@ -193,7 +194,7 @@ static void stop_jobs(scheduler *s) {
         kill(s->running[k].pid, SIGTERM);
 }
 
-/* Reads the reports of a child. Returns 1 at the end of file, which means that the child has ended. */
+/* Reads the messages of a child. Returns 1 at the end of file, which means that the child has ended. */
 static int read_reports(process *c) {
     report r;
     for (;;) {
@@ -207,7 +208,8 @@ static int read_reports(process *c) {
     }
 }
 
-/* Sets *err for a child that ended without reporting an error. */
+/* Sets *err to an error that describes the exit status of a child. It is called for a child that ended without reporting an
+ * error. */
 static void set_status_error(int status, const char *log, aoe_error *err) {
     if (WIFSIGNALED(status))
         aoei_fail(err, AOE_EIO, "the process was ended by signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
@@ -234,7 +236,7 @@ static void remove_process(scheduler *s, size_t k) {
     p->ended(p->user, c.job, &end);
 }
 
-/* Waits for reports, the end of a child, or the next tick. Returns 1 if a child has ended. */
+/* Waits until a child reports or ends, or until the next call of tick is due. Returns 1 if a child has ended. */
 static int wait_for_reports(scheduler *s) {
     int ended = 0;
     for (size_t k = 0; k < s->n_running; k++)

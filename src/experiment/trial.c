@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Trials and their files.
+ * Implements trials: their creation, their records, and the files with the cosines of scored pairs.
  */
 #include "experiment/trial.h"
 
@@ -19,12 +19,13 @@
 #include "base/path.h"
 #include "experiment/describe.h"
 
-enum { NAME_LENGTH = 100 /* maximum bytes of a directory name without the hash */ };
+enum { NAME_LENGTH = 100 /* maximum length of a directory name in bytes, without the hash */ };
 
 /* ---- create */
 
-/* Returns a directory name that every file system accepts, owned by the caller. Other characters are replaced by '_'. If
- * characters were replaced or cut, a hash is appended, so that names remain distinct. */
+/* Returns a directory name for `text` that every file system accepts; the caller frees it. Characters that are not safe are
+ * replaced by '_', and a long name is truncated. In both cases a hash is appended, so that different texts have different
+ * names. */
 static char *directory_name(const char *text) {
     aoei_buffer name = {0};
     const size_t length = strlen(text);
@@ -228,7 +229,7 @@ int aoei_trial_write_pairs(const aoe_experiment_options *o, const aoei_trial *t,
     return code;
 }
 
-/* Reads a line "cosine TAB gold". Returns the start of the next line, or NULL if the line is malformed. */
+/* Parses a line "cosine TAB gold". Returns the start of the next line, or NULL if the line is malformed. */
 static const char *read_pair(const char *line, double *cosine, double *gold) {
     char *end;
     *cosine = strtod(line, &end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Trains and evaluates the model of a trial, in the child process.
+ * Trains and evaluates the model of a trial. This code runs in a child process.
  */
 #include "experiment/work.h"
 
@@ -18,16 +18,16 @@
 /* State of aoei_trial_work. */
 typedef struct work {
     const aoe_experiment_options *o; /* options; borrowed */
-    const aoei_trial *t;             /* trial; borrowed */
+    const aoei_trial *t;             /* trial that is run; borrowed */
     aoei_child *child;               /* connection to the parent; borrowed */
-    aoe_context *ctx;                /* threads and log of the child; owned */
-    aoe_dev_set *dev;                /* dev set; NULL: none; owned */
-    FILE *log;                       /* train.jsonl; NULL: it cannot be written; owned */
+    aoe_context *ctx;                /* context of the child (threads and log); owned */
+    aoe_dev_set *dev;                /* dev set, or NULL; owned */
+    FILE *log;                       /* open file train.jsonl, or NULL if it cannot be written; owned */
     double *score;                   /* [aoei_trial_scores(o)] scores; owned */
     double dev_score;                /* best score on the dev set; NaN if there is no dev set */
-    size_t file;                     /* index of the evaluation file in progress */
-    int write_code;                  /* error code of writing the scored pairs; 0: none */
-    aoe_error *error;                /* error of the caller; borrowed */
+    size_t file;                     /* index of the evaluation file that is being processed */
+    int write_code;                  /* error code of writing scores-N.tsv; 0 if there was no error */
+    aoe_error *error;                /* error that the caller of aoei_trial_work passed; borrowed */
 } work;
 
 static void on_log(void *user, aoe_log_level level, const char *message) {
@@ -43,8 +43,8 @@ static json_t *real_or_null(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-/* Appends an evaluation, or the end of the training, to train.jsonl. Errors of writing are ignored, because the file is only
- * informative. */
+/* Appends an event to train.jsonl: an evaluation, or the end of training. Write errors are ignored, because no other code
+ * depends on this file. */
 static void log_event(const work *w, const aoe_train_event *e) {
     const int done = e->kind == AOE_TRAIN_DONE;
     json_t *o = json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", done ? "done" : "eval", "step", (json_int_t)e->step,
@@ -73,8 +73,7 @@ static int on_event(void *user, const aoe_train_event *e) {
     return aoei_child_stopped();
 }
 
-/* Returns 1 if there is a checkpoint in OUTPUT/checkpoints from which an interrupted training can be resumed. output:
- * OUTPUT. */
+/* Returns 1 if the directory output/checkpoints contains a checkpoint from which an interrupted training run can be resumed. */
 static int has_checkpoint(const char *output) {
     char *dir = aoei_path_join(output, "checkpoints"), **names;
     size_t n;
@@ -117,7 +116,8 @@ static int train(work *w, const char *output, aoe_error *err) {
 
 /* ---- evaluation */
 
-/* Stores the correlation of a whole file or folder, and writes its scored pairs. */
+/* Callback that receives the results of an evaluation. For the result of a whole file or folder, it stores the score and writes
+ * scores-N.tsv. */
 static void on_result(void *user, const aoe_sts_result *r) {
     work *w = user;
     if ((r->row != AOE_STS_FILE && r->row != AOE_STS_FOLDER) || w->write_code)
@@ -126,12 +126,14 @@ static void on_result(void *user, const aoe_sts_result *r) {
     w->write_code = aoei_trial_write_pairs(w->o, w->t, w->file, r->cosine, r->gold, r->pairs, w->error);
 }
 
-/* Evaluates the trained model or, for an untrained configuration, the initial model with its options. */
+/* Evaluates the trained model. For an untrained configuration, evaluates the initial model with the options of the
+ * configuration. */
 static int evaluate_files(work *w, const char *output, aoe_error *err) {
     const aoe_configuration *c = w->t->configuration;
     aoe_embedder_options options;
     aoe_sts_options sts;
-    aoe_model_options stored; /* options for a trained model; its other options are stored in its directory */
+    aoe_model_options stored; /* options for a trained model: only the data type is set, because the model directory contains
+                                 the other settings */
     aoe_model *m = NULL;
     aoe_embedder *e = NULL;
     aoe_model_options_defaults(&stored);
@@ -168,7 +170,7 @@ static int run(work *w, const char *output, size_t threads, aoe_error *err) {
     if (!code && !w->t->configuration->untrained)
         code = train(w, output, err);
     if (!code && w->o->n_files) {
-        aoei_child_stop_at_once(); /* the model is saved, and an evaluation has no state to save */
+        aoei_child_stop_at_once(); /* the model is saved, and the following evaluation has no state to save */
         code = evaluate_files(w, output, err);
     } else if (!code) {
         w->score[0] = w->dev_score;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * AdamW in portable C. Every operation is rounded separately, so results are bit-identical on all instruction sets.
+ * AdamW, portable C. Every operation is rounded separately, so all instruction sets give identical bits.
  */
 #include <math.h>
 

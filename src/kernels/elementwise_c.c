@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Elementwise addition and multiplication in portable C.
+ * Addition and multiplication, portable C.
  */
 #include "kernels/kernels.h"
 

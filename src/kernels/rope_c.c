@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rotary position embeddings (RoPE) in portable C. Every operation is rounded separately, so results are bit-identical on all
- * instruction sets.
+ * Rotary positions, portable C. Every operation is rounded separately, so all instruction sets give identical bits.
  */
 #include "kernels/kernels.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_model_close and the functions that return properties of an open model.
+ * Functions that return properties of an open model, and aoe_model_close.
  */
 #include "model/model.h"
 

@@ -6,8 +6,7 @@
 
 #include "model/model.h"
 
-/* Writes rows [first, first + n) of the weight in `slot` to to[n, cols]. If the weight has an adapter, the adapter is
- * merged. */
+/* Writes rows [first, first + n) of the weight in `slot`, with its adapter merged, to to[n, cols]. */
 void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, size_t n);
 
 #endif

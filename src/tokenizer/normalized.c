@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Appends bytes to text buffers. A buffer that is full doubles its capacity, so the total time is linear in the length of the
- * text.
+ * Appends to text buffers. The capacity doubles, so the total time is linear in the length of the text.
  */
 #include "tokenizer/normalized.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Allocates and frees the memory of token lists.
+ * Grows and frees token lists.
  */
 #include "tokenizer/token_list.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adds keys to byte tries and searches for whole keys. The hash table of edges is at most half full, so the search for an edge
- * that does not exist is short.
+ * Construction and exact lookup of the byte trie. The table is at most half full, so the search for a missing edge is short.
  */
 #include "tokenizer/trie.h"
 

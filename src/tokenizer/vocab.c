@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads and stores vocabularies. Every id and every token is validated when it is added, so the models do not need to check
- * them.
+ * Vocabularies read from files. Every id and token is validated here, so the models do not need to check them.
  */
 #include "tokenizer/vocab.h"
 

@@ -152,8 +152,7 @@ static void interrupted_resumes(void **state) {
     aoe_grid_options_defaults(&o);
     create(&x, "whole", &o.experiment);
     for (size_t i = 0; i < 2; i++)
-        /* with 40 epochs, the four runs together take longer than the interval between two events */
-        x.configuration[i].train.args.epochs = 40;
+        x.configuration[i].train.args.epochs = 200; /* a run takes longer than the interval between two events */
     assert_int_equal(aoe_grid(&o, &whole, &err), 0);
     free(x.output);
     x.output = test_path(test_dir, "interrupted");

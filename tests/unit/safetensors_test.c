@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests reading and writing safetensors files. The bytes of a written file and the values of read tensors are compared with
- * expected ones. Files with invalid headers, invalid tensors, or an invalid index of shards must be rejected with a message.
+ * Tests reading and writing safetensors files: the exact bytes of a written file, the tensors that are read, and the messages
+ * for invalid headers, tensors and indexes of shards.
  */
 #include "../support/model_dir.h"
 #include "../support/support.h"
@@ -15,8 +15,7 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-/* Returns the contents of a safetensors file: the length of the header, the header, and `data` zero bytes. The caller frees the
- * result. */
+/* Returns a safetensors file in memory: the header length, the header and `data` zero bytes. The caller frees it. */
 static char *make_file(const char *header, size_t data, size_t *size) {
     uint64_t n = strlen(header);
     char *file = calloc(1, 8 + n + data);
@@ -27,8 +26,7 @@ static char *make_file(const char *header, size_t data, size_t *size) {
     return file;
 }
 
-/* Asserts that a file with this header and `data` bytes of data is rejected with the error `code` and a message that contains
- * `fragment`. */
+/* Asserts that a file with this header and `data` bytes of data is rejected with this code and part of the message. */
 static void expect_rejected(const char *header, size_t data, int code, const char *fragment) {
     aoei_safetensors *s;
     aoe_error err;
@@ -170,8 +168,7 @@ static void converts_half_precision(void **state) {
 static void rejects_invalid_lengths(void **state) {
     (void)state;
     static const char huge[] = "\xff\xff\xff\xff\xff\xff\xff\x7f{}", longer[] = "\x03\0\0\0\0\0\0\0{}",
-                      /* the header length is 100,000,001 bytes, which is above the maximum */
-        over[] = "\x01\xe1\xf5\x05\0\0\0\0{}";
+                      over[] = "\x01\xe1\xf5\x05\0\0\0\0{}"; /* a length of 100,000,001 bytes */
     aoei_safetensors *s;
     aoe_error err;
     assert_int_equal(aoei_safetensors_open_memory(&s, huge, 0, "x", &err), AOE_EFORMAT);
@@ -248,8 +245,7 @@ static void rejects_invalid_tensors(void **state) {
                     "tensor 'evil?name'");
 }
 
-/* Writes a file with two tensors that have one element each. Their names are `tensor` and "both", and both elements are
- * `value`. */
+/* Writes a file with two tensors of one element, `tensor` and "both", which are equal to value. */
 static void write_shard(const char *dir, const char *name, const char *tensor, float value) {
     const aoei_st_entry entries[] = {{tensor, AOEI_ST_F32, 1, {1}}, {"both", AOEI_ST_F32, 1, {1}}};
     char *path = test_path(dir, name);
