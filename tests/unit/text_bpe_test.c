@@ -126,7 +126,8 @@ static void test_byte_level(void **state) {
     assert_int_equal(kind[4], AOEI_TOKEN_WORD);
     assert_int_equal(kind[7], AOEI_TOKEN_CONTINUATION);
     aoe_tokenizer_close(t);
-    /* If a byte-level letter is missing in the vocabulary, byte fallback gives the tokens of the UTF-8 bytes of this letter. */
+    /* Byte-level pre-tokenization maps each byte to a letter. If this letter is not in the vocabulary, byte fallback gives the
+     * tokens of the UTF-8 bytes of the letter. */
     expect(
         "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false,\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
         "\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0xC4>\":1,\"<0xA0>\":2},\"merges\":[]}}",
@@ -144,8 +145,8 @@ static void test_byte_level(void **state) {
 }
 
 #define U "\xe2\x96\x81"
-/* A tokenizer like that of LLaMA 2: the normalizer prepends U+2581 and replaces each space with it; there is no
- * pre-tokenizer. */
+/* A tokenizer like the tokenizer of LLaMA 2. The normalizer prepends U+2581 to the text and replaces each space with U+2581.
+ * There is no pre-tokenizer. */
 #define LLAMA(merges)                                                                                                                \
     "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" U                                 \
     "\"},{\"type\":\"Replace\","                                                                                                     \
@@ -163,11 +164,12 @@ static void test_metaspace(void **state) {
     expect(plain, "ab ab", "<s> " U "ab " U "ab");
     expect(plain, "a  b\nxyb", "<s> " U "a " U U " b <0x0A> <unk> b");
     expect(plain, "ba</s>a", "<s> " U " b a </s> " U "a");
-    expect(plain, "a<s>b", "<s> " U "a <unk> b"); /* the normalized <s> begins with U+2581, so it does not match */
+    /* the normalized form of the added token <s> begins with U+2581, so it does not match after "a" */
+    expect(plain, "a<s>b", "<s> " U "a <unk> b");
     expect(plain, "<s>a", "<s> <s> a");
     expect(plain, "a <s>", "<s> " U "a <s>");
     expect(plain, "", "<s>");
-    /* with a merge across U+2581, the text is not split into words at that character */
+    /* a merge may join U+2581 with the letter before it, so the text must not be split into words at U+2581 */
     expect(LLAMA("\"b " U "\",\"" U " a\""), "ab ab", "<s> " U "a b" U " a b");
     aoe_tokenizer *t = test_tokenizer_of(plain);
     uint8_t kind[12];
@@ -189,9 +191,10 @@ static void test_metaspace(void **state) {
 
 /* A BPE model over a few letters with random merges. */
 typedef struct model {
-    char token[200][24];                    /* tokens by id */
-    int n;                                  /* number of tokens */
-    int left[160], right[160], merged[160]; /* by rank of the merge: ids of its two parts and of the merged token */
+    char token[200][24]; /* tokens by id */
+    int n;               /* number of tokens */
+    /* indexed by the rank of a merge: ids of its left part, its right part and the merged token */
+    int left[160], right[160], merged[160];
     int n_merges;
 } model;
 
@@ -238,7 +241,7 @@ static char *model_json(const model *m) {
     return json;
 }
 
-/* Encodes s by the definition of BPE: as long as there is a pair with a rank, merges the leftmost pair of the lowest rank.
+/* Encodes s by the definition of BPE: merges the leftmost of the pairs with the lowest rank, until no adjacent pair has a rank.
  * Writes the token ids to id and returns their number. */
 static size_t encode_by_definition(const model *m, const char *s, int *id) {
     size_t n = strlen(s);
@@ -276,7 +279,8 @@ static void test_against_definition(void **state) {
         for (int k = 0; k < 60; k++) {
             char text[160];
             int want[160];
-            size_t n = 1 + aoei_rng_below(&r, k % 2 ? 30 : 150); /* short words are merged in place, long words with a heap */
+            /* the library merges short words in place and uses a heap for long words; both must be tested */
+            size_t n = 1 + aoei_rng_below(&r, k % 2 ? 30 : 150);
             const uint32_t letters = 2 + aoei_rng_below(&r, 2);
             for (size_t i = 0; i < n; i++)
                 text[i] = (char)('a' + aoei_rng_below(&r, letters));
@@ -298,7 +302,7 @@ static void test_against_definition(void **state) {
     }
 }
 
-/* Encodes 1 MiB without a space within a time limit. */
+/* Tests that a text of 1 MiB without a space is encoded within a time limit. */
 static void test_long_line(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests tokenizer files: tokenizer.json and the older files (vocab.txt, or vocab.json with merges.txt). Options and unusual
- * files must be read as Hugging Face reads them. Unsupported files must be rejected with a message that names the file. Saving
- * must copy the files.
+ * files must have the meaning that they have in Hugging Face Tokenizers. Unsupported files must be rejected with a message that
+ * names the file. Saving a tokenizer must copy its files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +36,9 @@ static void test_vocab_lines(void **state) {
     (void)state;
     aoe_tokenizer *t = open_vocab("[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\nlast", NULL, NULL, NULL);
     assert_int_equal(aoei_tokenizer_id(t, "b", 1), 7);
-    assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* a repeated token has the id of its last line */
+    assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* the id of a token that occurs twice is the number of its last line */
     assert_null(aoe_tokenizer_token(t, 5).data);
-    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line has an id, but no token */
+    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line uses up an id, but is not a token */
     assert_int_equal(aoei_tokenizer_id(t, "last", 4), 9);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 10);
     aoe_tokenizer_close(t);
@@ -60,7 +60,7 @@ static void test_config(void **state) {
         "\"lstrip\":false},\"mask_token\":\"<none>\",\"model_max_length\":1000000000000000019884624838656,"
         "\"never_split\":[\"x\"],\"do_basic_tokenize\":true}",
         "a b</s>", "<s> a <u> </s> </s>");
-    expect("a\nb\n[UNK]\n", NULL, "a b c", "a b [UNK]"); /* a vocabulary without [CLS] and [SEP], as in static models */
+    expect("a\nb\n[UNK]\n", NULL, "a b c", "a b [UNK]"); /* static models may have a vocabulary without [CLS] and [SEP] */
 }
 
 static void test_more_tokens(void **state) {
@@ -78,8 +78,8 @@ static void test_more_tokens(void **state) {
     assert_int_equal(aoei_tokenizer_id(t, "[Y]", 3), 8);
     assert_int_equal(aoei_tokenizer_id(t, "[Z]", 3), 9);
     aoe_tokenizer_close(t);
-    /* In older files, special_tokens_map.json overrides tokenizer_config.json. The ids of added_tokens.json follow those of the
-     * vocabulary. */
+    /* Without "added_tokens_decoder", special_tokens_map.json overrides tokenizer_config.json, and the tokens of
+     * added_tokens.json get the ids after the last id of the vocabulary. */
     t = open_vocab(text, "{\"unk_token\": \"[UNK]\"}", "{\"unk_token\": {\"content\": \"b\"}}", "{\"Two\": 8, \"One\": 7}");
     assert_string_equal(test_tokens(t, "a zz oneTWO", NULL), "[CLS] a b One Two [SEP]");
     assert_int_equal(aoei_tokenizer_id(t, "Two", 3), 8);
@@ -146,8 +146,8 @@ static void test_other_components(void **state) {
         .words = "a", .post_processor = "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]}"});
     assert_string_equal(test_tokens(t, "a", NULL), "[CLS] a [SEP]");
     aoe_tokenizer_close(t);
-    /* In a sequence of post-processors, each one adds its tokens before and after the result of the previous one. ByteLevel
-     * adds none. */
+    /* In a sequence of post-processors, each post-processor adds its tokens before and after the result of the previous
+     * post-processor. ByteLevel adds no tokens. */
     t = test_tokenizer(&(test_tokenizer_spec){
         .words = "a",
         .post_processor =
@@ -160,7 +160,7 @@ static void test_other_components(void **state) {
     t = test_tokenizer(&(test_tokenizer_spec){.words = "a A", .post_processor = "null", .normalizer = "null"});
     assert_string_equal(test_tokens(t, "A a", NULL), "A a");
     aoe_tokenizer_close(t);
-    /* this file has neither a type of the model, nor an unknown token, nor a pre-tokenizer */
+    /* a file without the type of the model, without an unknown token and without a pre-tokenizer */
     static const char json[] = "{\"model\":{\"max_input_chars_per_word\":3,\"vocab\":{\"a b\":0,\"##c\":1}}}";
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a b", NULL), "a b");
@@ -169,7 +169,7 @@ static void test_other_components(void **state) {
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("xyz"), NULL, &ids, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "\"xyz\""));
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a bc"), NULL, &ids, &err),
-                     AOE_EFORMAT); /* 4 characters, above max_input_chars_per_word */
+                     AOE_EFORMAT); /* the word "a bc" has 4 characters, more than max_input_chars_per_word */
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
 }
@@ -233,7 +233,7 @@ static void test_merges(void **state) {
     expect_merges(vocab_json, "{\"mask_token\":{\"content\":\"<mask>\"}}", "a <mask>", "<s> a " G " <mask> </s>");
     expect_merges(vocab_json, "{\"cls_token\":\"<pad>\",\"sep_token\":\"b\"}", "a", "<pad> a b");
     expect_merges(vocab_json, "{\"tokenizer_class\":\"GPT2Tokenizer\"}", "ab<mask>",
-                  "ab a"); /* only the letter a of "<mask>" is in the vocabulary */
+                  "ab a"); /* of the characters of "<mask>", only the letter a is in the vocabulary */
     expect_merges(gpt2, NULL, "ab ab<|endoftext|>", "ab " G "a b <|endoftext|>");
     expect_merges(gpt2, "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_bos_token\":true}", "ab", "<|endoftext|> ab");
     expect_merges(gpt2, "{\"tokenizer_class\":\"Qwen2Tokenizer\"}", "ab 11", "ab " G " 1 1");
@@ -290,7 +290,8 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.model", "x"));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_EUNSUPPORTED);
     assert_non_null(strstr(err.message, "tokenizer.model"));
-    /* The files by priority, lowest first: vocab.json with merges.txt, vocab.txt, tokenizer.json. */
+    /* vocab.txt has priority over vocab.json with merges.txt, and tokenizer.json has priority over all other files. The test
+     * adds the files in ascending order of priority. */
     free(test_write_text(dir, "vocab.json", vocab_json));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_ENOENT);
     assert_non_null(strstr(err.message, "merges.txt"));
@@ -307,7 +308,7 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.json", json));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), 0);
     assert_string_equal(test_tokens(t, "json", NULL), "[CLS] json [SEP]");
-    /* Saving writes the files as they were read, even if the directory from which they were read has been deleted. */
+    /* Saving must write the files as they were read, even after the directory from which they were read was deleted. */
     test_dir_remove(dir);
     assert_int_equal(aoei_tokenizer_save(t, copy, &err), 0);
     aoe_tokenizer_close(t);

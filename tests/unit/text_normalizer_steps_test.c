@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the normalizers other than BertNormalizer, alone and in sequence: their results, the origin of each byte, and linear
- * time. Also tests the character map of SentencePiece, with tables that this test builds.
+ * Tests all text normalizers except BertNormalizer, alone and in sequences. The tests cover the results, the origin of each
+ * byte of a result in the text, and linear running time. The character map of SentencePiece ("Precompiled") is tested with
+ * tables that this file builds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "base/utf8.h"
 #include "tokenizer/normalizer.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
@@ -29,8 +30,8 @@ static void open_json(aoei_normalizer *n, const char *json) {
     json_decref(section);
 }
 
-/* Asserts that s[len] is normalized to want[want_len], with and without tracking of origins. Also asserts that every tracked
- * origin is the start of a character of s. */
+/* Asserts that s [len] is normalized to want [want_len], with and without recorded origins. The origin of an output byte is the
+ * offset in s from which the byte comes. Also asserts that every origin is the start of a character of s. */
 static void check(const aoei_normalizer *n, const char *s, size_t len, const char *want, size_t want_len) {
     aoei_normalized out = {0}, tracked = {.track = 1};
     assert_int_equal(aoei_normalize(n, s, len, &out, NULL), 0);
@@ -57,7 +58,7 @@ static void expect(const char *json, const char *s, const char *want) {
 
 static void test_forms(void **state) {
     (void)state;
-    /* e with a dot below and an acute accent: the marks are in any order, composed with e or decomposed */
+    /* spellings of e with a dot below and an acute accent, which differ in the order and in the composition of the marks */
     static const char *const spellings[] = {"\xe1\xba\xb9\xcc\x81", "e\xcc\xa3\xcc\x81", "e\xcc\x81\xcc\xa3",
                                             "\xc3\xa9\xcc\xa3"};
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -65,13 +66,14 @@ static void test_forms(void **state) {
         expect("{\"type\":\"NFD\"}", spellings[i], "e\xcc\xa3\xcc\x81");
     }
     expect("{\"type\":\"NFC\"}", "ab\xc3\xa9 x\xc4\xb0", "ab\xc3\xa9 x\xc4\xb0");
-    expect("{\"type\":\"NFC\"}", "a\xcc\x8a\xe2\x84\xab", "\xc3\xa5\xc3\x85"); /* the Angstrom sign becomes a letter */
+    /* the Angstrom sign becomes the letter A with ring above */
+    expect("{\"type\":\"NFC\"}", "a\xcc\x8a\xe2\x84\xab", "\xc3\xa5\xc3\x85");
     expect("{\"type\":\"NFC\"}", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8",
            "\xea\xb0\x81"); /* jamo are composed into a syllable */
     expect("{\"type\":\"NFC\"}", "\xea\xb0\x80\xe1\x86\xa8", "\xea\xb0\x81");
     expect("{\"type\":\"NFD\"}", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8");
     expect("{\"type\":\"NFC\"}", "\xe0\xa6\x95\xe0\xa7\x87\xe0\xa6\xbe",
-           "\xe0\xa6\x95\xe0\xa7\x8b"); /* two vowel signs compose */
+           "\xe0\xa6\x95\xe0\xa7\x8b"); /* two vowel signs are composed */
     expect("{\"type\":\"NFC\"}", "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa4\x95\xe0\xa4\xbc");
     expect("{\"type\":\"NFC\"}", "\xef\xac\x81\xe2\x91\xa0", "\xef\xac\x81\xe2\x91\xa0");
     expect("{\"type\":\"NFKC\"}", "\xef\xac\x81\xe2\x91\xa0\xc2\xbd\xef\xbc\xa1\xcc\x8a",
@@ -79,9 +81,10 @@ static void test_forms(void **state) {
            "1\xe2\x81\x84"
            "2\xc3\x85");
     expect("{\"type\":\"NFKD\"}", "\xef\xac\x81\xc3\xa9\xc2\xa0", "fie\xcc\x81 ");
-    expect("{\"type\":\"NFKC\"}", "\xe3\x8b\xbf", "\xe3\x8b\xbf"); /* U+32FF was added after Unicode 9 */
+    /* U+32FF was added after Unicode 9, whose tables are used, so it has no mapping */
+    expect("{\"type\":\"NFKC\"}", "\xe3\x8b\xbf", "\xe3\x8b\xbf");
     expect("{\"type\":\"NFC\"}", "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0",
-           "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0"); /* added after Unicode 9 */
+           "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0"); /* this composition was added after Unicode 9, whose tables are used */
     expect("{\"type\":\"NFD\"}", "a\xcc\x81", "a\xcc\x81");
     expect("{\"type\":\"NFC\"}", "", "");
 }
@@ -129,7 +132,7 @@ static void test_small_steps(void **state) {
     expect("{\"type\":\"Strip\",\"strip_left\":false,\"strip_right\":true}", " \xc3\xa9 ", " \xc3\xa9");
     expect("{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true}", "  \t", "");
     expect("{\"type\":\"StripAccents\"}", "e\xcc\x81\xc3\xa9\xe0\xa4\xbe\xe2\x83\x9d",
-           "e\xc3\xa9"); /* removes marks of categories Mn, Mc and Me */
+           "e\xc3\xa9"); /* marks of the categories Mn, Mc and Me are removed */
     expect("{\"type\":\"Nmt\"}",
            "a\x01\x7f"
            "b\tc\n\xe2\x80\x8b\xef\xbb\xbf\xe2\x96\x81"
@@ -164,7 +167,7 @@ static void test_origins(void **state) {
                                     "b",
                                     4, &out, NULL),
                      0);
-    static const size_t want[] = {1, 1, 1, 1, 1, 3, 3}; /* _ _ e acute (2 bytes) x y */
+    static const size_t want[] = {1, 1, 1, 1, 1, 3, 3}; /* for the bytes of: _ _ e, acute accent (2 bytes), x y */
     assert_int_equal(out.len, sizeof want / sizeof *want);
     assert_memory_equal(out.data, "__e\xcc\x81xy", out.len);
     assert_memory_equal(out.origin, want, sizeof want);
@@ -180,7 +183,8 @@ static void test_linear_time(void **state) {
     char *text = malloc(PAIRS * 5 + 1);
     assert_non_null(text);
     text[0] = 'a';
-    for (size_t i = 0; i < PAIRS; i++) /* marks of the classes 230 and 220 alternate, which is the worst case for sorting */
+    /* marks of the combining classes 230 and 220 alternate, which is the worst case for sorting */
+    for (size_t i = 0; i < PAIRS; i++)
         memcpy(text + 1 + i * 4, "\xcc\x81\xcc\xa3", 4);
     for (size_t i = 0; i < 3; i++) {
         aoei_normalizer n;
@@ -198,15 +202,16 @@ static void test_linear_time(void **state) {
     free(text);
 }
 
-/* A double-array trie in SentencePiece's format. A unit stores its label, the offset of its children, and whether the child
- * with label 0 stores a value. The children of each node have a block of 256 units of their own, so their offset is the start
- * of this block. */
+/* A double-array trie in the format of SentencePiece. Each node is a unit. A unit stores its label, the offset of its children,
+ * and a flag that says whether the child with label 0 stores a value. In this simple trie, the children of a node have their
+ * own block of 256 units, and the offset of the children is the start of this block. */
 typedef struct array {
     uint32_t unit[64 * 256];
     size_t blocks; /* number of blocks in use */
 } array;
 
-/* Adds the children of `node` for n sorted keys with a common prefix of `depth` bytes. */
+/* Adds all descendants of `node` to a. key: the n keys below this node, sorted; their first `depth` bytes are equal. value:
+ * value of each key. */
 static void build(array *a, uint32_t node, const char *const *key, const uint32_t *value, size_t n, size_t depth) {
     const uint32_t base = (uint32_t)(256 * a->blocks++);
     a->unit[node] |= (base ^ node) << 10;
@@ -228,7 +233,7 @@ static void build(array *a, uint32_t node, const char *const *key, const uint32_
 }
 
 /* Returns the JSON of a "Precompiled" normalizer that replaces key[i] with to[i]. The keys must be sorted. The result is in
- * static memory. */
+ * static memory and is valid until the next call. */
 static char *charsmap_json(const char *const *key, const char *const *to, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static array a;
@@ -264,7 +269,7 @@ static char *charsmap_json(const char *const *key, const char *const *to, size_t
 
 static void test_charsmap(void **state) {
     (void)state;
-    /* sorted by bytes */
+    /* the keys, sorted by their bytes */
     static const char *const key[] = {"\t",       "\r",       "A\xcc\x8a",    "e\xcc\x81",
                                       "\xc2\xad", "\xc3\x89", "\xef\xac\x81", "\xef\xbc\xa1"};
     static const char *const to[] = {" ", " ", "\xc3\x85", "\xc3\xa9", "", "E!", "fi", "A"};
@@ -276,8 +281,9 @@ static void test_charsmap(void **state) {
            "A\xcc\x8a e",
            "\xc3\xa9\xc3\x85 e"); /* a grapheme cluster is replaced as a whole */
     expect(json, "x\xc2\xady", "xy");
-    expect(json, "\r\n", " ");                 /* the shortest key that is a prefix of a cluster replaces all of it */
-    expect(json, "\xef\xbc\xa1\xcc\x81", "A"); /* a cluster of 5 bytes is replaced as a whole */
+    /* if a key is a prefix of a short grapheme cluster, the value of the shortest such key replaces the whole cluster */
+    expect(json, "\r\n", " ");
+    expect(json, "\xef\xbc\xa1\xcc\x81", "A"); /* a cluster of 5 bytes is short enough to be replaced as a whole */
     /* a longer cluster is replaced character by character */
     expect(json, "\xef\xbc\xa1\xcc\x81\xcc\x81", "A\xcc\x81\xcc\x81");
     expect(json, "\xc3\x89", "E!");
@@ -316,9 +322,9 @@ static void test_rejected(void **state) {
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAA\"}", AOE_EFORMAT, "base64");
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"A*AA\"}", AOE_EFORMAT, "base64");
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}", AOE_EFORMAT,
-                    "base64"); /* 3 bytes: too short */
+                    "base64"); /* the data has only 3 bytes */
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAA==\"}", AOE_EFORMAT,
-                    "base64"); /* the 4 bytes of the array are missing */
+                    "base64"); /* the header announces 4 bytes for the array, but the data ends */
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAAD/\"}", AOE_EFORMAT, "UTF-8");
 #define SEQUENCE(x) "{\"type\":\"Sequence\",\"normalizers\":[" x "]}"
     expect_rejected(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(""))))))))),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests BertNormalizer: each option, the canonical order of the remaining marks, the origin of each output byte, and linear
- * time on long sequences of combining marks.
+ * Tests BertNormalizer: each option, the canonical order of the combining marks that remain, the origin of each output byte,
+ * and linear running time on long sequences of combining marks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,12 @@
 #include "base/clock.h"
 #include "tokenizer/normalizer.h"
 
-/* Asserts that text[len] is normalized to `want`, and that every tracked origin is the start of a character. switches: four
- * characters, '0' or '1', for clean_text, handle_chinese_chars, strip_accents and lowercase, in this order. */
+/* Asserts that text [len] is normalized to `want`, and that every recorded origin is the start of a character of text.
+ * switches consists of four characters, each '0' or '1':
+ * - switches[0]: clean_text
+ * - switches[1]: handle_chinese_chars
+ * - switches[2]: strip_accents
+ * - switches[3]: lowercase */
 static void check(const char *switches, const char *text, size_t len, const char *want) {
     aoei_normalizer n = {0};
     aoei_normalized out = {0}, tracked = {.track = 1};
@@ -27,7 +31,7 @@ static void check(const char *switches, const char *text, size_t len, const char
     assert_memory_equal(tracked.data, out.data, out.len);
     for (size_t i = 0; i < tracked.len; i++) {
         assert_true(tracked.origin[i] < len);
-        assert_true(((unsigned char)text[tracked.origin[i]] & 0xC0) != 0x80); /* the start of a character */
+        assert_true(((unsigned char)text[tracked.origin[i]] & 0xC0) != 0x80); /* the origin is not a continuation byte */
     }
     aoei_normalized_free(&out);
     aoei_normalized_free(&tracked);
@@ -56,20 +60,20 @@ static void test_switches(void **state) {
          "e\xe2\x80\xa8"
          "f",
          "a b c d e f"},
-        {"1000", "\xcd\xb8", "\xcd\xb8"}, /* U+0378 is unassigned and kept */
+        {"1000", "\xcd\xb8", "\xcd\xb8"}, /* U+0378, which is unassigned, is kept */
         {"0100", "a中b", "a 中 b"},
         {"0100", "あ一", "あ 一 "},
-        /* spaces are added around a compatibility ideograph, and then it is decomposed */
+        /* first, spaces are added around a compatibility ideograph; then the ideograph is decomposed */
         {"0110", "\xef\xa4\x80", " \xe8\xb1\x88 "},
         {"0010", "éÅİ", "eAI"},
-        {"0010", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"}, /* decomposed into three jamo */
+        {"0010", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"}, /* the syllable is decomposed into three jamo */
         {"0001", "ÀÉİΣẞǅ",
          "àé"
          "i\xcc\x87"
          "σßǆ"},
-        {"0011", "İΑΣ", "iασ"}, /* a final sigma is lowercased like any other sigma */
+        {"0011", "İΑΣ", "iασ"}, /* a capital sigma at the end of a word becomes the ordinary small sigma */
         {"1101", "Ünïcode", "ünïcode"},
-        {"0001", "\xe2\x84\xaa", "k"}, /* the Kelvin sign */
+        {"0001", "\xe2\x84\xaa", "k"}, /* the Kelvin sign becomes the letter k */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check(cases[i].switches, cases[i].text, strlen(cases[i].text), cases[i].want);
@@ -79,14 +83,14 @@ static void test_switches(void **state) {
 
 static void test_canonical_order(void **state) {
     (void)state;
-    /* Spacing marks with a combining class are kept and sorted by their class: U+302E has class 224, and U+1D165 has class
-     * 216. */
+    /* Spacing marks are not removed. If they have a combining class, they are sorted by this class: U+302E has class 224, and
+     * U+1D165 has class 216. */
     check("0010", "a\xe3\x80\xae\xf0\x9d\x85\xa5", 8, "a\xf0\x9d\x85\xa5\xe3\x80\xae");
     /* a removed nonspacing mark of class 0 (U+0941) between two marks prevents sorting */
     check("0010", "a\xe3\x80\xae\xe0\xa5\x81\xf0\x9d\x85\xa5", 11, "a\xe3\x80\xae\xf0\x9d\x85\xa5");
     /* a removed mark of another class (U+0301) does not prevent sorting */
     check("0010", "a\xe3\x80\xae\xcc\x81\xf0\x9d\x85\xa5", 10, "a\xf0\x9d\x85\xa5\xe3\x80\xae");
-    /* a control character removed by clean_text does not prevent sorting; a space and a letter do */
+    /* a control character that clean_text removes does not prevent sorting, whereas a space and a letter prevent it */
     check("1010", "\xe3\x80\xae\x01\xf0\x9d\x85\xa5", 8, "\xf0\x9d\x85\xa5\xe3\x80\xae");
     check("1010", "\xe3\x80\xae \xf0\x9d\x85\xa5", 8, "\xe3\x80\xae \xf0\x9d\x85\xa5");
     check("1010", "\xe3\x80\xae\xc2\xa0\xf0\x9d\x85\xa5", 9, "\xe3\x80\xae \xf0\x9d\x85\xa5");
@@ -103,7 +107,7 @@ static void test_origins(void **state) {
                                     "É中x",
                                     7, &out, NULL),
                      0);
-    static const size_t want[] = {1, 3, 3, 3, 3, 3, 6}; /* e, space, 3 bytes of the ideograph, space, x */
+    static const size_t want[] = {1, 3, 3, 3, 3, 3, 6}; /* for the bytes of: e, space, ideograph (3 bytes), space, x */
     assert_int_equal(out.len, sizeof want / sizeof *want);
     for (size_t i = 0; i < out.len; i++)
         assert_int_equal(out.origin[i], want[i]);
@@ -124,7 +128,7 @@ static void test_none(void **state) {
     aoei_normalized_free(&out);
 }
 
-/* Normalizes 1 MB of combining marks, in the worst order for sorting, within a time limit. */
+/* Tests that 1 MB of combining marks, in the worst order for sorting, is normalized within a time limit. */
 static void test_linear_time(void **state) {
     (void)state;
     enum { PAIRS = 150000 };

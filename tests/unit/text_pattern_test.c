@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests patterns: which spans match, expressions that Oniguruma and PCRE2 interpret differently, and which expressions are
- * rejected.
+ * Tests the regular expressions of tokenizer files. They have the syntax of Oniguruma, and PCRE2 executes them. The tests cover
+ * the matches in a text, expressions that Oniguruma and PCRE2 interpret differently, and expressions that must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "../support/support.h"
 #include "tokenizer/pattern.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/* Returns the matches in s[len], joined with '|', in static memory. */
+/* Returns the matches of p in s [len], joined with '|'. The result is in static memory and is valid until the next call. */
 static const char *matches(const aoei_pattern *p, const char *s, size_t len) {
     static char out[4096];
     aoei_pattern_search search = {0};
@@ -50,20 +50,21 @@ static void test_matches(void **state) {
     expect("\\p{N}{1,3}", "12345", "123|45");
     expect("(?i:'s|'LL)", "'S'll's", "'S|'ll|'s");
     expect("(?i)ab|C", "ABc", "AB|c");
-    expect("x*", "axb", "|x|");          /* there is no empty match directly after a match */
-    expect("", "\xc3\xa9", "|");         /* two empty matches: before and after the character */
-    expect("^b|a$", "a\nb\na", "a|b|a"); /* ^ and $ match at every line */
+    expect("x*", "axb", "|x|");  /* directly after the match "x", there is no empty match */
+    expect("", "\xc3\xa9", "|"); /* an empty expression matches before and after the character, but not between its bytes */
+    expect("^b|a$", "a\nb\na", "a|b|a"); /* ^ and $ match at the start and end of every line */
     expect(".", "a\n\r", "a|\r");
     expect("(?m:.)", "a\n", "a|\n");
     expect("[^\\r\\n\\p{L}\\p{N}]?\\p{L}+", "-ab c1d", "-ab| c|d");
     expect("(?<=a)b(?=c)", "abcb", "b");
-    expect("\\bab\\b", "ab cab ab\xcc\x81 ab", "ab|ab"); /* a combining mark is part of the word */
+    /* a combining mark is a word character, so "ab" with a mark is no match */
+    expect("\\bab\\b", "ab cab ab\xcc\x81 ab", "ab|ab");
     expect("\\Bb", "ab b", "b");
 }
 
 static void test_classes(void **state) {
     (void)state;
-    /* U+180E is not white space; U+0085 and U+3000 are */
+    /* U+0085 and U+3000 are white space, but U+180E is not */
     expect("\\s", "\xe1\xa0\x8e \xc2\x85\xe3\x80\x80", " |\xc2\x85|\xe3\x80\x80");
     expect("[\\s]", "\xe1\xa0\x8e\xc2\xa0", "\xc2\xa0");
     expect("\\S", "\xe1\xa0\x8e ", "\xe1\xa0\x8e");
@@ -77,7 +78,7 @@ static void test_classes(void **state) {
     expect("[a[bc]d]+", "xabcd]", "abcd");
     expect("\\d+", "1\xd9\xa1x", "1\xd9\xa1");
     expect("\\D", "1x", "x");
-    expect("[\\s-x]", "-y x", "-| |x"); /* after a class, the character - is a literal and not a range */
+    expect("[\\s-x]", "-y x", "-| |x"); /* after a class such as \s, the character - is a literal and does not form a range */
     expect("[[:alpha:]]+",
            "a\xc3\xa9"
            "1",
@@ -86,7 +87,7 @@ static void test_classes(void **state) {
     expect("\\p{Letter}+|\\P{L}", "ab1", "ab|1");
     expect("\\p{^L}", "a1", "1");
     expect("\\p{Han}+", "a\xe4\xb8\xad\xe3\x80\x81\xe6\x96\x87",
-           "\xe4\xb8\xad|\xe6\x96\x87"); /* U+3001 has the script Common */
+           "\xe4\xb8\xad|\xe6\x96\x87"); /* U+3001 does not match, because its script is Common */
     expect("\\p{Lu}", "aB", "B");
     expect("[\\u4e00-\\u9fff]", "a\xe4\xb8\xad", "\xe4\xb8\xad");
     expect("\\x{4e2d}|\\x41", "A\xe4\xb8\xad", "A|\xe4\xb8\xad");
@@ -98,7 +99,7 @@ static void test_repetitions(void **state) {
     expect("a{2}", "aaaaa", "aa|aa");
     expect("a{,2}b", "aaab", "aab");
     expect("a{2,}?", "aaaa", "aa|aa");
-    expect("a{1,2}+b", "aaaab", "aaaab"); /* + repeats the group {1,2}; it does not make the repetition possessive */
+    expect("a{1,2}+b", "aaaab", "aaaab"); /* the + repeats a{1,2}; it does not make the repetition possessive */
     expect("(?:ab){1,2}+c", "ababababc", "ababababc");
     expect("[ab]{1,2}+c", "abbac", "abbac");
     expect("a++a", "aaa", "");
@@ -175,8 +176,8 @@ static void test_literal(void **state) {
     aoei_pattern_free(&p);
 }
 
-/* Matching 1 MiB of one repeated character must take linear time. If an expression would backtrack exponentially, matching must
- * end with an error. */
+/* Tests that matching 1 MiB of one repeated character takes linear time, and that matching ends with an error if an expression
+ * would backtrack exponentially. */
 static void test_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests pre-tokenizers and their options, alone and in sequence. Covers the five behaviors of Split, batches of words, and the
- * origin of each byte of a word.
+ * Tests pre-tokenizers, which split a text into words, alone and in sequences. The tests cover all options, the five behaviors
+ * of Split, batches of words, and the origin of each byte of a word in the text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static void open_json(aoei_pretokenizer *p, const char *json) {
     json_decref(section);
 }
 
-/* Returns the words of s[start, len), each in parentheses, in static memory. base: offset in bytes of s in the text to which it
- * belongs. */
+/* Returns the words of s[start, len), each in parentheses. The result is in static memory and is valid until the next call. s
+ * may be a part of a longer text; base is the offset in bytes of s in this text. */
 static const char *words_of(const aoei_pretokenizer *p, const char *s, size_t len, size_t start, size_t base) {
     static char out[8192];
     const aoei_normalizer none = {0};
@@ -85,7 +85,7 @@ static void test_behaviors(void **state) {
 
 static void test_byte_level(void **state) {
     (void)state;
-#define G "\xc4\xa0" /* the byte-level letter of a space */
+#define G "\xc4\xa0" /* the letter to which byte-level pre-tokenization maps a space */
     expect("{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "Hi  you're 12,", "(Hi)(" G ")(" G "you)('re)(" G "12)(,)");
     expect("{\"type\":\"ByteLevel\"}", "Hi", "(" G "Hi)");
     expect("{\"type\":\"ByteLevel\"}", " Hi", "(" G "Hi)");
@@ -95,8 +95,8 @@ static void test_byte_level(void **state) {
     expect("{\"type\":\"Sequence\",\"pretokenizers\":["
            "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\p{N}\"},\"behavior\":\"Isolated\",\"invert\":false},"
            "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":false}]}",
-           "a1 2", "(" G "a)(" G "1)(" G ")(" G "2)"); /* the prefix space is added to each piece */
-    /* byte-level letters can be split again */
+           "a1 2", "(" G "a)(" G "1)(" G ")(" G "2)"); /* add_prefix_space adds a space to each piece of the split */
+    /* the letters to which ByteLevel maps bytes can be split again */
     expect("{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
            "{\"type\":\"Split\",\"pattern\":{\"String\":\"" G "\"},\"behavior\":\"Removed\"}]}",
            "a b", "(a)(b)");
@@ -120,7 +120,8 @@ static void test_metaspace(void **state) {
     open_json(&p, METASPACE(",\"prepend_scheme\":\"first\""));
     assert_true(p.needs_first);
     assert_string_equal(words_of(&p, "a b", 3, 0, 0), "(" U "a)(" U "b)");
-    assert_string_equal(words_of(&p, "a b", 3, 0, 5), "(a)(" U "b)"); /* s is not at the start of the text */
+    /* s is not at the start of the text, so no U+2581 is added before its first word */
+    assert_string_equal(words_of(&p, "a b", 3, 0, 5), "(a)(" U "b)");
     assert_string_equal(words_of(&p, "xa b", 4, 1, 0), "(a)(" U "b)");
     aoei_pretokenizer_free(&p);
 }
@@ -148,7 +149,7 @@ static void test_classes(void **state) {
     expect("{\"type\":\"Whitespace\"}", "   ", "");
 }
 
-/* Tests texts with more words than fit in a batch. In some of them, all words of a batch are removed. */
+/* Tests texts with more words than fit in a batch. In some texts, all words of a batch are removed. */
 static void test_batches(void **state) {
     (void)state;
     char text[2049], want[8192] = "";

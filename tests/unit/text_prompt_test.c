@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests truncation and prompts: which tokens are kept, which are truncated, and which inputs are rejected.
+ * Tests truncation and prompts: which tokens are kept, which tokens are removed by truncation, and which inputs are rejected.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void test_truncation(void **state) {
     expect(t, NULL, "a b c d", 0, "[CLS] a b c d [SEP]");
     expect(t, NULL, "a b c d", 6, "[CLS] a b c d [SEP]");
     expect(t, NULL, "a b c d", 5, "[CLS] a b c [SEP]");
-    expect(t, NULL, "abc d", 4, "[CLS] a ##b [SEP]"); /* truncation can split a word */
+    expect(t, NULL, "abc d", 4, "[CLS] a ##b [SEP]"); /* truncation removes the last piece of the word "abc" */
     expect(t, NULL, "a b", 3, "[CLS] a [SEP]");
     expect(t, NULL, "", 3, "[CLS] [SEP]");
     expect_error(t, NULL, "a", 2, AOE_EARG, "options.max_length is 2, but must be larger than the number of special tokens, 2");
@@ -62,23 +62,23 @@ static void test_prompts(void **state) {
     expect(t, "q: {text}", "a b", 0, "[CLS] q : a b [SEP]");
     expect(t, "{text}", "a b", 0, "[CLS] a b [SEP]");
     expect(t, "q: {text} e", "a b c d", 0, "[CLS] q : a b c d e [SEP]");
-    /* the text is truncated, never the prompt */
+    /* truncation must remove tokens of the text and never tokens of the prompt */
     expect(t, "q: {text} e", "a b c d", 8, "[CLS] q : a b c e [SEP]");
     expect(t, "q: {text} e", "a b c d", 6, "[CLS] q : a e [SEP]");
     expect(t, "q: {text} [MASK]", "a b c d", 6, "[CLS] q : a [MASK] [SEP]");
-    /* The prompt and the text are tokenized together. A token that contains characters of both counts as a token of the
-     * prompt. */
+    /* The prompt and the text are tokenized together. A token that contains characters of the prompt and of the text counts as
+     * a token of the prompt. */
     expect(t, "q{text}", "a b", 0, "[CLS] qa b [SEP]");
     expect(t, "q{text}", "a b c", 4, "[CLS] qa b [SEP]");
-    expect(t, "q {text}c", "a b d b", 6, "[CLS] q a b ##c [SEP]"); /* the last piece belongs to the prompt */
+    expect(t, "q {text}c", "a b d b", 6, "[CLS] q a b ##c [SEP]"); /* the piece ##c belongs to the prompt */
     /* an empty text, and braces that are not {text} */
     expect(t, "q: {text}", "", 0, "[CLS] q : [SEP]");
     expect(t, "q: {text}", "", 4, "[CLS] q : [SEP]");
     expect(t, "{{text}", "a", 0, "[CLS] [UNK] a [SEP]");
-    /* {text} inside the text is not replaced */
+    /* "{text}" in the text must not be replaced */
     expect(t, "q {text}", "{text}", 0, "[CLS] q [UNK] [UNK] [UNK] [SEP]");
-    /* Normalization changes the number of bytes of these characters, but the position of a token refers to the original
-     * text. */
+    /* Normalization changes the number of bytes of these characters. The position of a token must refer to the original text,
+     * so that tokens of the text and of the prompt are still distinguished. */
     expect(t, "q \xc3\x89 {text} \xc3\x89", "\xc3\x89 \xc4\xb0 a b", 7, "[CLS] q e e [UNK] e [SEP]");
     expect(t, "q {text} e", "a [SEP] b [SEP] c", 7, "[CLS] q a [SEP] b e [SEP]");
     aoe_tokenizer_close(t);
@@ -98,7 +98,7 @@ static void test_rejected(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* For every max_length, the result must be the complete encoding without one contiguous range of tokens. */
+/* Tests every max_length. The result must be the complete token list from which one contiguous range of tokens was removed. */
 static void test_every_length(void **state) {
     (void)state;
     static const char *const prompts[] = {"q: {text}", "{text} : q", "q {text} e", "q{text}b"};
@@ -122,7 +122,7 @@ static void test_every_length(void **state) {
                 front++;
             while (back < n && part.id[n - 1 - back] == complete.id[complete.n - 1 - back])
                 back++;
-            assert_true(front + back >= n); /* at most one range is missing */
+            assert_true(front + back >= n); /* only one contiguous range is missing */
         }
         aoe_ids_free(&complete);
         aoe_ids_free(&part);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the trainer of WordPiece vocabularies. An example is worked out by hand, and random texts are compared with a slow
- * trainer that counts all pairs again after every merge. Also tests the files that the trainer writes.
+ * Tests the trainer of WordPiece vocabularies. Small vocabularies are worked out by hand. For random texts, the vocabulary is
+ * compared with the vocabulary of a slow trainer that counts all pairs again after every merge. Also tests the files that the
+ * trainer writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static void expect_vocab(const aoei_wordpiece_trainer *tr, const char *want) {
 
 static void test_by_hand(void **state) {
     (void)state;
-    /* The words and their counts are ab 3, abc 2, b 1. The letters are a b c ##b ##c. The pairs are (a,##b) 5 and (##b,##c) 2;
-     * after ab is merged, (ab,##c) 2. */
+    /* The counts of the words are ab 3, abc 2, b 1. The letters are a b c ##b ##c. The counts of the pairs are (a,##b) 5 and
+     * (##b,##c) 2. After ab is merged, the pair (ab,##c) has the count 2. */
     static const char *const texts[] = {"ab abc AB", "b abc ab"};
     aoei_wordpiece_trainer *tr = train(options(100), texts, 2, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b c ##b ##c ab abc");
@@ -67,15 +68,15 @@ static void test_by_hand(void **state) {
     aoei_wordpiece_options o = options(100);
     o.min_frequency = 3;
     o.lowercase = 0;
-    tr = train(o, texts, 2, 0); /* without lowercasing, the counts are ab 2, abc 2, AB 1, b 1 */
+    tr = train(o, texts, 2, 0); /* without lowercasing, the counts of the words are ab 2, abc 2, AB 1, b 1 */
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] A B a b c ##B ##b ##c ab");
     aoei_wordpiece_trainer_destroy(tr);
-    o = options(9); /* 4 tokens in addition to the special tokens: the most frequent letters are a (5) and b (6) */
+    o = options(9); /* only 4 tokens in addition to the special tokens; the most frequent letters are b (6) and a (5) */
     tr = train(o, texts, 2, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##b ab");
     aoei_wordpiece_trainer_destroy(tr);
     static const char *const repeated[] = {
-        "aaaa aaaa"}; /* pairs that overlap are merged from the left; the counts are (a,##a) 2 and (##a,##a) 4 */
+        "aaaa aaaa"}; /* the counts of the pairs are (a,##a) 2 and (##a,##a) 4; overlapping pairs are merged from the left */
     tr = train(options(100), repeated, 1, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a ##a ##aa aaa aaaa");
     aoei_wordpiece_trainer_destroy(tr);
@@ -83,7 +84,7 @@ static void test_by_hand(void **state) {
 
 enum { MAX_WORDS = 40, MAX_LEN = 12 };
 
-/* Words as sequences of symbols, for the slow trainer. */
+/* The words of the slow trainer. Each word is a sequence of symbols. */
 typedef struct slow_words {
     uint32_t symbol[MAX_WORDS][MAX_LEN];
     size_t len[MAX_WORDS];     /* number of symbols of each word */
@@ -91,8 +92,8 @@ typedef struct slow_words {
     size_t n;                  /* number of words */
 } slow_words;
 
-/* Counts all pairs and finds the most frequent one. If several pairs have the same count, this is the pair with the smallest
- * symbols. Returns 0 if there is no pair. */
+/* Counts all pairs of adjacent symbols and sets *left, *right and *count to the most frequent pair and its count. If several
+ * pairs have equal counts, the pair with the smallest symbols is chosen. Returns 0 if there is no pair. */
 static int slow_best(const slow_words *w, uint32_t n_symbols, uint32_t *left, uint32_t *right, uint64_t *count) {
     uint64_t *table = calloc((size_t)n_symbols * n_symbols, sizeof *table);
     assert_non_null(table);
@@ -157,7 +158,8 @@ static void test_against_recount(void **state) {
     }
 }
 
-/* The directory opens with and without tokenizer.json, with equal results, and no word of the training texts is unknown. */
+/* Tests the files that the trainer writes. The tokenizer must give equal results with and without tokenizer.json, and no word
+ * of the training texts may be unknown. */
 static void test_files(void **state) {
     (void)state;
     for (int lowercase = 0; lowercase < 2; lowercase++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Tests character classes: the number of characters in each class, and characters on which standards, Unicode versions and
- * libraries disagree.
+ * Tests character classes and mappings of characters: the number of characters in each class, and characters that Unicode
+ * versions and libraries classify differently.
  */
 #include "../support/support.h"
 #include "tokenizer/unicode.h"
 
 enum { CODE_POINTS = 0x110000 };
 
-/* Returns the number of code points, except surrogates, in a class. */
+/* Returns the number of code points for which `is` returns true. Surrogates are not counted. */
 static size_t count(int (*is)(uint32_t)) {
     size_t n = 0;
     for (uint32_t cp = 0; cp < CODE_POINTS; cp++)
@@ -19,12 +19,12 @@ static size_t count(int (*is)(uint32_t)) {
 static void test_whole_ranges(void **state) {
     (void)state;
     assert_int_equal(count(aoei_unicode_is_space), 25);
-    /* Unicode 8.0: 717 characters in categories P*, and 9 ASCII symbols */
+    /* 717 characters of the punctuation categories of Unicode 8.0, and 9 ASCII symbols */
     assert_int_equal(count(aoei_unicode_is_punctuation), 717 + 9);
     assert_int_equal(count(aoei_unicode_is_nonspacing), 1567);
-    /* 65 in Cc, 150 in Cf and 137,468 in Co */
+    /* 65 characters of the category Cc, 150 of Cf and 137,468 of Co */
     assert_int_equal(count(aoei_unicode_is_control), 65 + 150 + 137468);
-    /* all code points of eight ranges, assigned or not */
+    /* all code points of eight ranges, including unassigned ones */
     assert_int_equal(count(aoei_unicode_is_cjk), 20992 + 6592 + 42720 + 4160 + 224 + 5520 + 512 + 544);
 }
 
@@ -38,9 +38,9 @@ static void test_single_characters(void **state) {
     assert_true(aoei_unicode_is_punctuation('$') && aoei_unicode_is_punctuation('`') && aoei_unicode_is_punctuation(0x3002));
     assert_false(aoei_unicode_is_punctuation(0x20AC) ||
                  aoei_unicode_is_punctuation(0xD7)); /* symbols outside ASCII are not punctuation */
-    /* in the class in Unicode 15, but not in Unicode 8 */
+    /* these characters were added to their class after Unicode 8 */
     assert_false(aoei_unicode_is_punctuation(0x2E43) || aoei_unicode_is_nonspacing(0x1E944) || aoei_unicode_is_control(0x8E2));
-    /* in the class in Unicode 8, but not in Unicode 15 */
+    /* these characters are in their class in Unicode 8, but no longer in Unicode 15 */
     assert_true(aoei_unicode_is_punctuation(0x166D) && aoei_unicode_is_nonspacing(0x1734));
     assert_true(aoei_unicode_is_word(0x24B6) && aoei_unicode_is_word('_') && aoei_unicode_is_word(0x301));
     assert_true(aoei_unicode_is_word(0x200D) && aoei_unicode_is_word(0x2160) && aoei_unicode_is_word(0x4E00));
@@ -67,10 +67,12 @@ static void test_mappings(void **state) {
     assert_int_equal(parts[2], 0x11A8);
     assert_int_equal(aoei_unicode_decompose(0x1F82, parts), 4);
     assert_int_equal(parts[0], 0x3B1);
-    assert_int_equal(aoei_unicode_decompose(0xFB01, parts), 1);  /* compatibility decompositions are not applied */
-    assert_int_equal(aoei_unicode_decompose(0x11938, parts), 1); /* has a decomposition since Unicode 13 */
+    assert_int_equal(aoei_unicode_decompose(0xFB01, parts), 1); /* compatibility decompositions are not applied */
+    /* the decomposition was added in Unicode 13 and is not applied */
+    assert_int_equal(aoei_unicode_decompose(0x11938, parts), 1);
     assert_int_equal(aoei_unicode_combining_class(0x301), 230);
-    assert_int_equal(aoei_unicode_combining_class(0x16FF0), 0); /* class 6 since Unicode 13 */
+    /* the combining class 6 was added in Unicode 13 and is not used */
+    assert_int_equal(aoei_unicode_combining_class(0x16FF0), 0);
 }
 
 int main(void) {

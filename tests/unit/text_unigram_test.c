@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the Unigram model. Results are compared with an exhaustive search over all segmentations. Other tests cover unknown
- * characters and byte fallback, the complete pipeline of XLM-RoBERTa, a long line, and which files are rejected.
+ * Tests the Unigram model. Scores are compared with an exhaustive search over all segmentations of a text into tokens. Other
+ * tests cover unknown characters and byte fallback, the complete tokenizer of XLM-RoBERTa, a long line, and files that must be
+ * rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
@@ -23,7 +24,7 @@ static double cpu_seconds(void) {
 
 static void expect(const char *json, const char *text, const char *want) {
     aoe_tokenizer *t = test_tokenizer_of(json);
-    for (int twice = 0; twice < 2; twice++) { /* the second pass reads the word cache */
+    for (int twice = 0; twice < 2; twice++) { /* the second pass takes the tokens from the word cache */
         const char *got = test_tokens(t, text, NULL);
         if (strcmp(got, want) != 0)
             fail_msg("%s: \"%s\" gave the tokens \"%s\", expected \"%s\"", json, text, got, want);
@@ -38,25 +39,26 @@ static void test_scores(void **state) {
     expect(UNIGRAM(",\"unk_id\":0", VOCAB), "abc", "a bc");
     expect(UNIGRAM(",\"unk_id\":0", VOCAB), "abab", "ab ab");
     expect(UNIGRAM(",\"unk_id\":0", "[\"<unk>\",0],[\"a\",-1],[\"aa\",-2]"), "aa",
-           "aa"); /* if segmentations have equal scores, the one that is found first is used */
+           "aa"); /* both segmentations, "aa" and "a a", have the score -2; the first one that is found is used */
     expect(UNIGRAM(",\"unk_id\":0", "[\"<unk>\",0],[\"a\",-1],[\"aa\",-2],[\"aaa\",-9]"), "aaa", "a aa");
-    expect("{\"model\":{\"vocab\":[[\"<unk>\",0],[\"a\",-1]],\"unk_id\":0}}", "aa", "a a"); /* the type can be missing */
+    /* the key "type" of the model is optional */
+    expect("{\"model\":{\"vocab\":[[\"<unk>\",0],[\"a\",-1]],\"unk_id\":0}}", "aa", "a a");
 }
 
 static void test_unknown(void **state) {
     (void)state;
-    expect(UNIGRAM(",\"unk_id\":0", VOCAB), "axya", "a <unk> a"); /* adjacent unknown characters give one token */
+    expect(UNIGRAM(",\"unk_id\":0", VOCAB), "axya", "a <unk> a"); /* adjacent unknown characters give a single <unk> */
     expect(UNIGRAM(",\"unk_id\":0", VOCAB),
            "\xc3\xa9"
            "a\xc3\xa9",
            "<unk> a <unk>");
     expect(UNIGRAM(",\"unk_id\":0,\"byte_fallback\":true", VOCAB ",[\"<0xC3>\",-9],[\"<0xA9>\",-9]"), "a\xc3\xa9x",
-           "a <unk>"); /* byte fallback needs tokens for all bytes of the unknown characters */
+           "a <unk>"); /* byte fallback is possible only if all bytes of the adjacent unknown characters have tokens */
     expect(UNIGRAM(",\"unk_id\":0,\"byte_fallback\":true", VOCAB ",[\"<0xC3>\",-9],[\"<0xA9>\",-9]"),
            "a\xc3\xa9\xc3\xa9"
            "b",
            "a <0xC3> <0xA9> <0xC3> <0xA9> b");
-    /* a token that begins with an unknown character */
+    /* "xy" is a token, although the character x alone is unknown */
     expect(UNIGRAM(",\"unk_id\":0", VOCAB ",[\"xy\",-3]"), "xyx", "xy <unk>");
     aoe_tokenizer *t = test_tokenizer_of(UNIGRAM("", VOCAB));
     aoe_ids ids = {0};
@@ -105,8 +107,8 @@ static void test_xlm_roberta(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Returns the best score of all segmentations of s into the n tokens, by exhaustive search. unknown: score of an unknown
- * character. */
+/* Returns the highest score of all segmentations of s into the given n tokens and unknown characters, by exhaustive search.
+ * unknown: score of an unknown character. */
 static double best_score(const char *const *token, const double *score, size_t n, double unknown, const char *s) {
     double found = -1e9;
     int known = 0;

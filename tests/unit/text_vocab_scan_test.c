@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the scanner that reads the vocabulary directly from the bytes of a tokenizer.json: which vocabularies it reads, and
- * which files it leaves to the JSON parser. Both ways of reading must give equal tokenizers.
+ * Tests the scanner, which reads the vocabulary directly from the bytes of a tokenizer.json because this is faster than JSON
+ * parsing. The scanner leaves unusual files to the JSON parser. The tests check which vocabularies the scanner reads. The
+ * tokenizer must be equal, whether the scanner or the parser reads its vocabulary.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static void reads_vocabularies(void **state) {
     aoei_vocab_free(&vocab);
 }
 
-/* The text of a tokenizer.json whose object "model" has these members. */
+/* The text of a tokenizer.json. members: the members of the object "model". */
 #define MODEL(members) "{\"x\":1,\"model\":{" members "}}"
 
 static void leaves_other_files_to_the_parser(void **state) {
@@ -64,11 +65,11 @@ static void leaves_other_files_to_the_parser(void **state) {
         MODEL("\"vocab\":{\"a\" 1}"),
         MODEL("\"vocab\":{\"a\":4194304}"), /* above the maximum id */
         MODEL("\"vocab\":{\"a\":9999999999}"),
-        MODEL("\"vocab\":{\"\\u0061\":1}"), /* numeric escape */
+        MODEL("\"vocab\":{\"\\u0061\":1}"), /* the token is written with a numeric escape */
         MODEL("\"vocab\":{\"\\x\":1}"),
         MODEL("\"vocab\":{\"a\n\":1}"),
         MODEL("\"vocab\":{\"\xff\":1}"),
-        MODEL("\"vocab\":{\"a\":1,\"a\":2}"), /* a repeated token */
+        MODEL("\"vocab\":{\"a\":1,\"a\":2}"), /* the token "a" occurs twice */
         MODEL("\"vocab\":{\"\":1,\"\":2}"),
         MODEL("\"vocab\":{\"a\":1},\"vocab\":{\"b\":1}"),
         MODEL("\"vocab\":{\"a\":1},\"voc\\u0061b\":{\"b\":1}"),
@@ -87,8 +88,8 @@ static void leaves_other_files_to_the_parser(void **state) {
     aoei_vocab_free(&vocab);
 }
 
-/* Returns a copy of a tokenizer.json whose key "model" contains an escape, so that the scanner leaves it to the parser. The
- * caller frees it. */
+/* Returns a copy of a tokenizer.json in which the key "model" contains an escape, so that the scanner leaves the vocabulary to
+ * the JSON parser. The caller frees it. */
 static char *with_escaped_key(const char *json) {
     const char *at = strstr(json, "\"model\"");
     assert_non_null(at);
@@ -133,8 +134,8 @@ static void both_ways_give_equal_tokenizers(void **state) {
     free(path);
 }
 
-/* Line numbers in error messages must count from the start of the file, even if the error is after a vocabulary that the
- * scanner has read. */
+/* Tests that line numbers in error messages are counted from the start of the file, even if the error is after a vocabulary
+ * that the scanner has read. */
 static void errors_have_line_numbers_of_the_file(void **state) {
     (void)state;
     const char *json = "{\"model\":{\"vocab\":{\"a\":1,\n\"b\":2}},\n\n\"c\": oops}";

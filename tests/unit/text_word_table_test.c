@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the table of short words. It must return the id of a stored word, and never an id for another word. The trie must find
- * the words that the table leaves out.
+ * Tests the hash table that maps short words of a WordPiece vocabulary to their ids. For a word in the table, the table must
+ * return the id of this word. For any other word, it must return no id. The tokenizer must find words that do not fit in the
+ * table in its trie (prefix tree).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,19 +39,21 @@ static void test_lengths(void **state) {
         assert_int_equal(find(&t, letters, len), len <= AOEI_WORD_TABLE_LONGEST ? (int32_t)len : -1);
     assert_int_equal(find(&t, "a\0", 2), 30);
     assert_int_equal(find(&t, "a\0\0", 3), -1);
-    assert_int_equal(find(&t, "##a", 3), -1); /* a continuation piece */
+    assert_int_equal(find(&t, "##a", 3), -1); /* continuation pieces are not in the table */
     assert_int_equal(find(&t, "#", 1), 32);
     assert_int_equal(find(&t, "b", 1), -1);
     aoei_word_table_free(&t);
     assert_int_equal(aoei_word_table_build(&t, &v, 3, aoe_text_of(""), NULL), 0);
     assert_int_equal(find(&t, letters, 3), 3);
-    assert_int_equal(find(&t, letters, 4), -1); /* above the maximum length of 3 */
-    assert_int_equal(find(&t, "##a", 3), 31);   /* if the prefix of continuation pieces is empty, this is an ordinary word */
+    assert_int_equal(find(&t, letters, 4), -1); /* the word is longer than the given maximum length, 3 */
+    /* here the prefix of continuation pieces is empty, so "##a" is an ordinary word */
+    assert_int_equal(find(&t, "##a", 3), 31);
     aoei_word_table_free(&t);
     aoei_vocab_free(&v);
 }
 
-/* More than 95% of many random words are found, each with its id; other words are not found. */
+/* Tests random words. More than 95% of the words of the vocabulary must be found, each with its own id. Words that are not in
+ * the vocabulary must not be found. */
 static void test_random(void **state) {
     (void)state;
     enum { N = 30000 };
@@ -70,7 +73,7 @@ static void test_random(void **state) {
     for (int32_t id = 0; id < N; id++) {
         const aoe_text token = aoei_vocab_token(&v, id);
         if (!token.len)
-            continue; /* the word was added again with a later id */
+            continue; /* the word was added again with a higher id */
         const int32_t got = find(&t, token.data, token.len);
         assert_true(got == id || got == -1);
         held += got == id;
@@ -84,14 +87,14 @@ static void test_random(void **state) {
     aoei_vocab_free(&v);
 }
 
-/* If all words hash to one slot, the table keeps only AOEI_WORD_TABLE_PROBES of them and leaves out the others. The model must
+/* Tests words that all hash to one slot. The table stores only AOEI_WORD_TABLE_PROBES of these words. The WordPiece model must
  * nevertheless find all words. */
 static void test_crowded(void **state) {
     (void)state;
     enum { WANTED = 40 };
     aoei_wordpiece w = {0};
     aoei_word_slot first[1 << 6];
-    const aoei_word_table like = {.slot = first, .shift = 64 - 6}; /* has the size of a table of WANTED words */
+    const aoei_word_table like = {.slot = first, .shift = 64 - 6}; /* a table of WANTED words has this size */
     int32_t n = 0;
     char word[WANTED][16];
     for (unsigned k = 0; n < WANTED; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the WordPiece model, its vocabulary and its trie: each rule, and a comparison with a plain greedy search on random
- * vocabularies.
+ * Tests the WordPiece model, its vocabulary and its trie (prefix tree). Each rule is tested, and for random vocabularies the
+ * result is compared with a simple greedy search.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@ static void test_rules(void **state) {
     assert_string_equal(test_tokens(t, "UNAFF", NULL), "[CLS] un ##aff [SEP]");
     assert_string_equal(test_tokens(t, "un,affable!!", NULL), "[CLS] un , affable ! ! [SEP]");
     assert_string_equal(test_tokens(t, "unx un", NULL),
-                        /* the piece after the known beginning is unknown, so the whole word is unknown */
+                        /* "un" is known, but no piece matches "x", so the whole word is unknown */
                         "[CLS] [UNK] un [SEP]");
     assert_string_equal(test_tokens(t, "x", NULL), "[CLS] [UNK] [SEP]");
-    /* the longest first piece is always used; other segmentations are not tried */
+    /* the longest first piece is always chosen, even if no piece then matches the end of the word */
     assert_string_equal(test_tokens(t, "unaf", NULL), "[CLS] [UNK] [SEP]");
     assert_string_equal(test_tokens(t, "", NULL), "[CLS] [SEP]");
     assert_string_equal(test_tokens(t, " \t\n ", NULL), "[CLS] [SEP]");
@@ -38,7 +38,7 @@ static void test_rules(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* A word of more than 100 characters is unknown. The limit counts characters, not bytes. */
+/* Tests that a word of more than 100 characters is unknown. The limit is a number of characters, not of bytes. */
 static void test_long_words(void **state) {
     (void)state;
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
@@ -73,8 +73,8 @@ static int find(const word_list *l, const char *s, size_t len) {
     return -1;
 }
 
-/* Encodes a word by the definition of WordPiece: tries every end from the right. Writes the ids to out and returns their
- * number. */
+/* Encodes a word by the definition of WordPiece: each piece is the longest token of the vocabulary that matches at the current
+ * position. Writes the ids to out and returns their number. */
 static size_t encode_by_definition(const word_list *l, const char *word, int32_t *out) {
     size_t len = strlen(word), n = 0;
     char buffer[64];
@@ -97,7 +97,8 @@ static size_t encode_by_definition(const word_list *l, const char *word, int32_t
     return n;
 }
 
-/* Encodes a batch of random words with every limit on the number of tokens and compares the ids with the definition. */
+/* Encodes a batch of random words with every possible limit on the number of tokens. Asserts that the ids are equal to the ids
+ * by definition. */
 static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r) {
     enum { MAX_WORDS = 6, MAX_LEN = 24 };
     char text[MAX_WORDS * MAX_LEN + AOEI_WORD_TABLE_READ] = "";
@@ -121,7 +122,7 @@ static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r
         assert_int_equal(aoei_wordpiece_encode(w, text, &words, stop, &list, NULL), 0);
         while (stop > tokens_up_to[i])
             i++;
-        /* encoding stops after the word that reaches the limit, so complete words are encoded */
+        /* encoding stops after the word with which the number of tokens reaches the limit; this word is encoded completely */
         assert_int_equal(ids.n, stop ? tokens_up_to[i] : 0);
         if (ids.n)
             assert_memory_equal(ids.id, want, ids.n * sizeof *want);
@@ -160,7 +161,8 @@ static void test_vocabulary(void **state) {
     aoe_error err = {0};
     assert_int_equal(aoei_vocab_add(&v, "one", 3, 4, &err), 0);
     assert_int_equal(aoei_vocab_add(&v, "two", 3, 9, &err), 0);
-    assert_int_equal(aoei_vocab_add(&v, "one", 3, 7, &err), 0); /* the later id is used; the earlier one has no token */
+    /* the last id of "one" is used, and its first id, 4, then has no token */
+    assert_int_equal(aoei_vocab_add(&v, "one", 3, 7, &err), 0);
     assert_int_equal(aoei_vocab_id(&v, "one", 3), 7);
     assert_null(aoei_vocab_token(&v, 4).data);
     assert_int_equal(aoei_vocab_token(&v, 7).len, 3);
@@ -174,7 +176,7 @@ static void test_vocabulary(void **state) {
     assert_int_equal(aoei_vocab_id(&v, "one", 3), -1);
 }
 
-/* The trie finds 10,000 random keys, some of them prefixes of others, and no other key. */
+/* Tests that the trie finds 10,000 random keys and no other keys. Some keys are prefixes of other keys. */
 static void test_trie(void **state) {
     (void)state;
     enum { N = 10000 };
@@ -193,13 +195,13 @@ static void test_trie(void **state) {
     for (int i = 0; i < N; i++) {
         int32_t found = aoei_trie_find(&t, key[i], strlen(key[i]));
         assert_true(found >= 0 && found <= i);
-        assert_string_equal(key[found], key[i]); /* the first of equal keys was kept */
+        assert_string_equal(key[found], key[i]); /* if a key was added twice, its first value was kept */
     }
     for (int i = 0; i < N; i++) {
         char other[13];
         size_t n = strlen(key[i]);
         memcpy(other, key[i], n);
-        other[n] = '\0'; /* a byte that no key contains */
+        other[n] = '\0'; /* no key contains the byte 0 */
         assert_int_equal(aoei_trie_find(&t, other, n + 1), -1);
     }
     aoei_trie_free(&t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests BertPreTokenizer: a comparison with its definition, character by character, on random texts, and texts whose words
- * end near the end of a batch.
+ * Tests BertPreTokenizer, which returns the words of a text in batches. For random texts, the words are compared with the words
+ * by definition, which are found character by character. Other tests use texts with about as many words as fit in a batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tokenizer/unicode.h"
 #include "tokenizer/words_bert.h"
 
-/* Asserts that the words of s[from, len) are those of the definition; returns their number. */
+/* Asserts that the words of s[from, len) are the words by definition. Returns the number of words. */
 static size_t check(const char *s, size_t from, size_t len) {
     aoei_words words = {.n = 0};
     size_t pos = from, i = from, total = 0, at = 0;
@@ -28,7 +28,7 @@ static size_t check(const char *s, size_t from, size_t len) {
             i += bytes;
         }
         if (at == words.n) {
-            assert_true(words.n == 0 || words.n == AOEI_WORDS); /* every batch except the last one is full */
+            assert_true(words.n == 0 || words.n == AOEI_WORDS); /* every batch except the last must be full */
             assert_true(aoei_words_bert(s, len, &pos, &words) > 0);
             assert_true(words.n <= AOEI_WORDS && pos <= len);
             at = 0;
@@ -81,7 +81,7 @@ static void test_random(void **state) {
     assert_true(total > 100000);
 }
 
-/* Texts with about as many words as a batch, with and without a suffix. */
+/* Tests texts with about as many words as fit in a batch. Some texts end with additional characters (`suffix`). */
 static void test_batches(void **state) {
     (void)state;
     static const char *const word[] = {"a ", "!", "ab, ", "\xc3\xa9 "};

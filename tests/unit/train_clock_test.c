@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests training runs with a time limit (max_minutes): when they end, the learning rate as a function of the elapsed time, and
- * resuming. The duration of a step is unknown, so every bound is chosen to hold on a machine of any speed.
+ * resuming. The duration of a step is unknown, so every assertion must hold on a machine of any speed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,26 +15,28 @@
 #define SECONDS (60 * MINUTES)
 #define PEAK    1e-3
 
-/* Times and values that the events of one process reported. Times are in seconds since the start of this process. */
+/* Values from the events of a run since it was started or resumed. Times are in seconds since this start. */
 typedef struct observer {
-    double before[2];  /* lower and upper bound of the time that the process before this one took for the run */
-    double earlier;    /* time of the step event before the most recent one */
-    double newer;      /* time of the most recent step event */
+    double before[2];  /* lower and upper bound of the time that the run took before it was resumed */
+    double earlier;    /* time of the second to last step event */
+    double newer;      /* time of the last step event */
     double stop;       /* the run is cancelled at the first step event after this time */
     double first_rate; /* learning rate of the first step event; negative before that event */
     size_t step;       /* step of the last event */
-    size_t steps;      /* total number of steps according to the last event */
+    size_t steps;      /* total number of steps that the last event reported */
     double seconds;    /* time of the last event */
     int done;          /* 1 after the event AOE_TRAIN_DONE */
 } observer;
 
-/* Returns the learning rate at a time: it rises during the first tenth of the run, then falls to 0. */
+/* Returns the learning rate `seconds` after the start of the run. It rises linearly during the first tenth of the time limit
+ * and then falls to 0. */
 static double schedule(double seconds) {
     const double fraction = fmin(seconds / SECONDS, 1);
     return PEAK * (fraction < 0.1 ? fraction / 0.1 : (1 - fraction) / 0.9);
 }
 
-/* Asserts that the learning rate of step k was chosen for a time between the events of the steps k - 2 and k - 1. */
+/* Asserts that `rate`, the learning rate of step k, is the scheduled rate at a time between the events of the steps k - 2 and k
+ * - 1. */
 static void check_rate(const observer *w, double rate) {
     const double from = w->before[0] + w->earlier, to = w->before[1] + w->newer;
     const int peak = from <= 0.1 * SECONDS && to >= 0.1 * SECONDS;
@@ -64,7 +66,7 @@ static void create_with_time_limit(train_run *r, observer *w) {
     train_run_create(r);
     r->o.args.max_minutes = MINUTES;
     r->o.args.lr = PEAK;
-    r->o.args.epochs = 1; /* ignored, because a time limit is set */
+    r->o.args.epochs = 1; /* has no effect, because a time limit is set */
     r->o.args.save_every = r->o.args.eval_every = 1 << 30;
     r->o.args.event = on_event;
     r->o.args.event_user = w;
@@ -80,7 +82,7 @@ static void test_end(void **state) {
     assert_true(w.done);
     assert_true(w.seconds >= SECONDS);
     assert_int_equal(w.step, w.steps);
-    assert_int_equal(r.evaluations, 1); /* after the last step */
+    assert_int_equal(r.evaluations, 1); /* the only evaluation is after the last step */
     assert_true(w.first_rate == 0);
     char *settings = train_run_read(&r, "aoe.json", NULL);
     assert_non_null(strstr(settings, "\"max_minutes\": 0.01"));
@@ -95,7 +97,7 @@ static void test_resume(void **state) {
     create_with_time_limit(&r, &w);
     w.stop = 0.2 * SECONDS;
     const int code = train_run_go(&r, 1, NULL);
-    if (code == AOE_OK) { /* the first process finished, because a single step took all of the time */
+    if (code == AOE_OK) { /* the run finished before it could be stopped, because a single step exceeded the time limit */
         train_run_destroy(&r);
         return;
     }

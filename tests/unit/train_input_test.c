@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests inputs that training rejects. It must reject them before it writes anything, with a one-line message that states what
- * is wrong, where, and what to do. Also tests output directories that contain files or are in use.
+ * Tests inputs that training must reject. Training must reject them before it writes a file. The error message must be one line
+ * that states what is wrong, where, and what to do. Also tests output directories that contain files or are in use.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include "base/lock.h"
 #include "base/path.h"
 
-/* Asserts that training returns this code with a one-line message that contains `part`, that it returns this code without an
- * aoe_error, too, and that nothing is written. */
+/* Asserts that training returns the error `code` with a one-line message that contains `part`, and that no file is written.
+ * Also asserts that training returns this error if the aoe_error argument is NULL. */
 static void expect_rejected(train_run *r, int code, const char *part) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
@@ -92,7 +92,7 @@ static void test_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* Writes a training table and asserts that it is rejected. */
+/* Writes text to the training table and asserts that training rejects the table. */
 static void expect_table_rejected(train_run *r, const char *text, size_t size, int code, const char *part) {
     free(test_write(r->dir, "train.tsv", text, size));
     expect_rejected(r, code, part);
@@ -111,9 +111,9 @@ static void test_data(void **state) {
     BAD("text1\ttext2\tlabel\na\tb\t1\na\tb\xff\t2\n", AOE_EFORMAT, "UTF-8");
     BAD("text1\ttext2\tlabel\na\tb\t2\nc\td\t2\n", AOE_EFORMAT, "every label is 2");
 #undef BAD
-    r.o.objective.w_cosine = 0; /* the angle objective alone also needs different labels */
+    r.o.objective.w_cosine = 0; /* the angle loss alone also needs pairs with different labels */
     expect_rejected(&r, AOE_EFORMAT, "every label is 2");
-    r.o.objective.w_angle = 0; /* in-batch negatives do not need different labels */
+    r.o.objective.w_angle = 0; /* the loss with in-batch negatives does not need different labels */
     train_run_ok(&r, 1);
     assert_true(r.events[0].ibn_threshold == 2);
     train_run_output(&r, "again");
@@ -155,7 +155,7 @@ static void test_odd_hidden_size(void **state) {
     train_run_destroy(&r);
 }
 
-/* If the weights overflow float32, the message names the step, and no model is saved. */
+/* Tests training whose weights overflow float32. The message must name the step, and no model may be saved. */
 static void test_not_finite(void **state) {
     (void)state;
     train_run r;
@@ -193,7 +193,7 @@ static void test_existing_output(void **state) {
     assert_memory_equal(first, still, size);
     free(still);
     r.o.args.force = 1;
-    r.o.args.epochs = 1; /* checkpoint step-12 of the first run must be deleted */
+    r.o.args.epochs = 1; /* this run has only 6 steps, so the checkpoint step-12 of the first run must be deleted */
     train_run_ok(&r, 1);
     char *second = train_run_read(&r, "model.safetensors", NULL), *notes = train_run_read(&r, "notes.txt", NULL);
     assert_true(memcmp(first, second, size) != 0);
@@ -209,7 +209,8 @@ static void test_existing_output(void **state) {
     train_run_destroy(&r);
 }
 
-/* An output directory with checkpoints is rejected, even if it contains no model. A directory with other files is accepted. */
+/* Tests that an output directory with checkpoints is rejected, even if it contains no model. A directory with other files must
+ * be accepted. */
 static void test_existing_checkpoints(void **state) {
     (void)state;
     train_run r;
@@ -225,7 +226,7 @@ static void test_existing_checkpoints(void **state) {
     train_run_destroy(&r);
 }
 
-/* A run that fails before it writes removes the directories that it created, and only these. */
+/* Tests that a run that fails before it writes a file removes the directories that it created, and no other directories. */
 static void test_created_output(void **state) {
     (void)state;
     train_run r;
@@ -261,7 +262,7 @@ static void test_unwritable_output(void **state) {
     train_run_destroy(&r);
 }
 
-/* File names that are not UTF-8 are accepted; aoe.json replaces their invalid bytes with '?'. */
+/* Tests that file names that are not valid UTF-8 are accepted. In aoe.json, their invalid bytes must be replaced with '?'. */
 static void test_names(void **state) {
     (void)state;
     train_run r;
@@ -278,7 +279,8 @@ static void test_names(void **state) {
     train_run_destroy(&r);
 }
 
-/* An event callback that starts a second run with the first run's output directory and asserts that it is rejected. */
+/* An event callback that starts a second run with the output directory of the current run and asserts that the second run is
+ * rejected. */
 static int start_second_run(void *user, const aoe_train_event *e) {
     train_run *r = user;
     aoe_error err = {0};
@@ -301,14 +303,14 @@ static void test_output_in_use(void **state) {
     train_run_create(&r);
     r.o.args.event = start_second_run;
     train_run_ok(&r, 1);
-    assert_int_equal(r.n, 4); /* the start and three evaluations */
+    assert_int_equal(r.n, 4); /* the callback was called for the start event and three evaluation events */
     r.o.args.event = NULL;
     r.o.args.force = 1;
-    train_run_ok(&r, 1); /* the lock was released at the end */
+    train_run_ok(&r, 1); /* the first run released its lock when it ended */
     train_run_destroy(&r);
 }
 
-/* If the caller's evaluation function fails, the run ends and returns the same error. */
+/* An evaluation function that fails. The run must then end and return the error of this function. */
 static int failing_evaluation(void *user, aoe_embedder *e, double *score, aoe_error *err) {
     (void)user;
     (void)e;
@@ -331,7 +333,7 @@ static void test_failing_evaluation(void **state) {
     train_run_destroy(&r);
 }
 
-/* Files and folders in checkpoints/ that training did not create are kept, whether options.force is set or not. */
+/* Tests that files and folders in checkpoints/ that training did not create are kept, with and without options.force. */
 static void test_foreign_checkpoints(void **state) {
     (void)state;
     train_run r;
@@ -348,7 +350,8 @@ static void test_foreign_checkpoints(void **state) {
     train_run_destroy(&r);
 }
 
-/* If the last update makes the weights infinite, no checkpoint and no model is saved, although every loss was finite. */
+/* Tests a last update that makes the weights infinite, although every loss was finite. No checkpoint and no model may be
+ * saved. */
 static void test_overflow_at_the_end(void **state) {
     (void)state;
     train_run r;
@@ -366,7 +369,7 @@ static void test_overflow_at_the_end(void **state) {
     train_run_destroy(&r);
 }
 
-/* An output directory that is locked is rejected; after the lock is released, training works. */
+/* Tests that a locked output directory is rejected, and that training succeeds after the lock is released. */
 static void test_locked_output(void **state) {
     (void)state;
     train_run r;
@@ -377,7 +380,8 @@ static void test_locked_output(void **state) {
     assert_int_equal(aoei_lock_dir(&lock, r.output, NULL), 0);
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run is writing to this directory"));
-    r.source.path = "missing.tsv"; /* the directory is locked before any input is read */
+    /* training locks the directory before it reads any input, so the error must still be about the lock */
+    r.source.path = "missing.tsv";
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     r.source.path = r.data;
     aoei_unlock(&lock);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests resuming. A run that was cancelled, or killed at any moment, and was then resumed must write the same bytes and an
- * equivalent log as an uninterrupted run. Changed options must be rejected by name. To repeat the random moments of a failed
- * test, set AOE_TEST_SEED.
+ * Tests resuming. A run is cancelled, or killed at any moment, and then resumed. Its files must be bit-identical to the files
+ * of an uninterrupted run, except for the log, whose lines may differ in times and checkpoints. If an option has changed,
+ * resuming must be rejected with a message that names the option. To repeat the random moments of a failed test, set
+ * AOE_TEST_SEED.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,10 +25,10 @@
 #include "base/json.h"
 #include "base/random.h"
 
-/* Files of the uninterrupted run. */
+/* Contents of the files of the uninterrupted run. */
 typedef struct expected {
     char *weights, *settings, *log; /* owned */
-    size_t size;                    /* of weights, in bytes */
+    size_t size;                    /* number of bytes of weights */
 } expected;
 
 static expected run_whole(train_run *r) {
@@ -46,7 +47,7 @@ static void expected_free(expected e) {
     free(e.log);
 }
 
-/* Parses a line of the log and removes the fields that depend on time. Returns a new reference. */
+/* Parses a line of the log and removes the fields that depend on time. Returns a new reference, which the caller releases. */
 static json_t *read_line(const char *line, size_t len) {
     int no_memory;
     json_error_t error;
@@ -57,15 +58,15 @@ static json_t *read_line(const char *line, size_t len) {
     return o;
 }
 
-/* Asserts that two logs have equal lines, except for start and checkpoint lines. A stopped run has an additional checkpoint
- * line, and a killed run can lack one. */
+/* Asserts that two logs have equal lines, except for start and checkpoint lines. The log of a stopped run has an additional
+ * checkpoint line. In the log of a killed run, a checkpoint line may be missing. */
 static void check_logs(const char *want, const char *got) {
     for (;;) {
         json_t *a = NULL, *b = NULL;
         for (const char **s = &want; s; s = s == &want ? &got : NULL)
             while (**s) {
                 const size_t len = strcspn(*s, "\n");
-                assert_true((*s)[len] == '\n'); /* no incomplete line */
+                assert_true((*s)[len] == '\n'); /* the last line must be complete */
                 json_t *o = read_line(*s, len);
                 *s += len + 1;
                 if (strcmp(json_string_value(json_object_get(o, "event")), "checkpoint") == 0 ||
@@ -86,7 +87,7 @@ static void check_logs(const char *want, const char *got) {
     }
 }
 
-/* Asserts that the output of r equals the files of the uninterrupted run. */
+/* Asserts that the files in the output directory of r equal the files of the uninterrupted run, e. */
 static void check_result(const train_run *r, const expected *e) {
     train_run_assert_output(r, e->weights, e->size, e->settings);
     char *log = train_run_read(r, "train-log.jsonl", NULL);
@@ -97,7 +98,8 @@ static void check_result(const train_run *r, const expected *e) {
     free(checkpoints);
 }
 
-/* Stops a run at an event of a step, resumes it with another number of threads, and compares the result with e. */
+/* Stops a run at the event `kind` of step `step` and resumes it with another number of threads. Asserts that the files equal
+ * the files of the uninterrupted run, e. */
 static void stop_and_resume(train_run *r, const expected *e, aoe_train_event_kind kind, size_t step) {
     char name[32];
     aoe_error err = {0};
@@ -115,7 +117,7 @@ static void stop_and_resume(train_run *r, const expected *e, aoe_train_event_kin
     r->stop_kind = -1;
     r->o.args.resume = 1;
     train_run_ok(r, 2);
-    assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), 12); /* no step is repeated */
+    assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), 12); /* a run has 12 steps, so no step was repeated */
     check_result(r, e);
 }
 
@@ -128,7 +130,8 @@ static void test_cancel(void **state) {
         stop_and_resume(&r, &e, AOE_TRAIN_STEP, step);
     free(test_write_text(r.model, "LICENSE", "terms\n"));
     stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 4);
-    char *license = train_run_read(&r, "LICENSE", NULL); /* kept although the checkpoint of the stop was removed */
+    /* a copy of this file must remain, although the checkpoint that was written at the stop is removed */
+    char *license = train_run_read(&r, "LICENSE", NULL);
     assert_non_null(license);
     assert_string_equal(license, "terms\n");
     free(license);
@@ -140,7 +143,8 @@ static void test_cancel(void **state) {
     train_run_destroy(&r);
 }
 
-/* Stops the run after every step. Repeats this with gradient accumulation, without evaluation, and with two checkpoints. */
+/* Tests a run that is stopped and resumed after every step. The run accumulates gradients, has no evaluation, and keeps two
+ * checkpoints. */
 static void test_cancel_every_step(void **state) {
     (void)state;
     train_run r;
@@ -164,8 +168,8 @@ static void test_cancel_every_step(void **state) {
     train_run_destroy(&r);
 }
 
-/* In bf16, the packed weights are computed again from the checkpoint's weights. Recomputation can be switched on or off when a
- * run is resumed, because it does not change the result. */
+/* Tests bf16, for which the packed weights are computed again from the weights in the checkpoint. Recomputation of activations
+ * does not change the result, so it can be switched on or off when a run is resumed. */
 static void test_cancel_bf16(void **state) {
     (void)state;
     train_run r;
@@ -183,7 +187,7 @@ static void test_cancel_bf16(void **state) {
     train_run_destroy(&r);
 }
 
-/* Resuming a finished run takes no step and gives the files of the run. */
+/* Tests that resuming a finished run takes no step and does not change the files. */
 static void test_resume_finished(void **state) {
     (void)state;
     train_run r;
@@ -199,8 +203,8 @@ static void test_resume_finished(void **state) {
     train_run_destroy(&r);
 }
 
-/* A resumed run must keep the best score and the number of evaluations without improvement. scores[i]: score that evaluation i
- * returns. */
+/* Tests that a resumed run keeps the best score and the number of evaluations without improvement. scores[i] is the score that
+ * evaluation i returns. */
 static void test_patience(void **state) {
     (void)state;
     static const double scores[] = {0.1, 0.5, (double)NAN, 0.3, 0.6, 0.2};
@@ -276,7 +280,7 @@ static void test_changed_options(void **state) {
     CHANGED(args.model_options.dtype, AOE_DTYPE_BF16, "dtype");
     CHANGED(cache_chunk, 2, "cache_chunk");
 #undef CHANGED
-    r.o = good; /* options that do not affect the result can change */
+    r.o = good; /* options that do not affect the result may change */
     r.o.args.save_every = 2;
     r.o.args.keep_checkpoints = 3;
     r.o.args.batch_tokens = 50;
@@ -285,8 +289,8 @@ static void test_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* If an option was set and no longer is, it counts as changed. For example, a run with a time limit cannot be resumed without
- * one, and the reverse. */
+/* Tests options that are set only before or only after the interruption. A run with a time limit must not be resumed without a
+ * time limit, and a run without a time limit must not be resumed with one. */
 static void test_removed_option(void **state) {
     (void)state;
     train_run r;
@@ -310,7 +314,8 @@ static void test_removed_option(void **state) {
     train_run_destroy(&r);
 }
 
-/* A checkpoint of an earlier version, which lacks keys of options that were not set, is resumed. */
+/* Tests that a checkpoint of an earlier version can be resumed. In such a checkpoint, the keys of options that were not set are
+ * missing. */
 static void test_missing_key(void **state) {
     (void)state;
     train_run r;
@@ -347,7 +352,8 @@ static void test_changed_data(void **state) {
     train_run_destroy(&r);
 }
 
-/* If there is no checkpoint, resuming starts the training from the beginning, unless there is a model; then it is rejected. */
+/* Tests resuming without a checkpoint. If the output directory contains no model, training starts from the beginning. If it
+ * contains a model, resuming must be rejected. */
 static void test_nothing_to_resume(void **state) {
     (void)state;
     train_run r;
@@ -381,8 +387,8 @@ static void *kill_at_step(void *arg) {
     return NULL;
 }
 
-/* Trains in a child process, which is killed at kill_step or by the event callback of r. The parent must not have other
- * threads. */
+/* Trains in a child process, which is killed at kill_step or by the event callback of r. The parent process must have only one
+ * thread. */
 static void run_child(train_run *r) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
@@ -403,12 +409,11 @@ static uint64_t test_seed(void) {
     const char *given = getenv("AOE_TEST_SEED");
     const uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 1000 + (uint64_t)getpid();
     printf("AOE_TEST_SEED=%" PRIu64 "\n", seed);
-    fflush(stdout); /* otherwise each child would print the buffer again */
+    fflush(stdout); /* without this, each child process would print the buffered text again */
     return seed;
 }
 
-/* Kills the run up to three times, either at a random I/O operation (staging, renaming, pruning) or between steps. Then resumes
- * it. */
+/* Tests a run that is killed up to three times, either at a random I/O operation or at an event, and then resumed. */
 static void test_kill(void **state) {
     (void)state;
     enum { TRIALS = 14 };
@@ -429,14 +434,14 @@ static void test_kill(void **state) {
         for (int kills = 0; kills < 1 + trial % 3; kills++) {
             kill_step = 0;
             r.stop_kind = -1;
-            if (trial % 4 == 3) { /* at an event, not at an I/O operation */
+            if (trial % 4 == 3) { /* the event callback kills the process */
                 r.stop_kind = aoei_rng_below(&rng, 2) ? AOE_TRAIN_STEP : AOE_TRAIN_CHECKPOINT;
                 r.stop_step = 1 + aoei_rng_below(&rng, 12);
             } else {
                 kill_step = 1 + aoei_rng_below(&rng, steps);
             }
             char *model = train_run_read(&r, "model.safetensors", NULL);
-            if (!model) /* otherwise the run has finished */
+            if (!model) /* if there is a model, the run has finished */
                 run_child(&r);
             free(model);
             r.o.args.resume = 1;
@@ -452,7 +457,7 @@ static void test_kill(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kill), /* first, because fork needs a process without other threads */
+        cmocka_unit_test(test_kill), /* must run first, because fork needs a process with only one thread */
         cmocka_unit_test(test_cancel),         cmocka_unit_test(test_cancel_every_step),
         cmocka_unit_test(test_cancel_bf16),    cmocka_unit_test(test_resume_finished),
         cmocka_unit_test(test_patience),       cmocka_unit_test(test_changed_options),

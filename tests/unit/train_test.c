@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests complete training runs: events, schedules, accumulation, and the files in the output directory. Results must not depend
- * on the number of threads, on chunks, or on recomputation. train_input_test.c tests rejected inputs; train_resume_test.c tests
- * resuming.
+ * Tests complete training runs: events, learning rate schedules, gradient accumulation, and the files in the output directory.
+ * Results must not depend on the number of threads, on the chunks of a batch, or on recomputation of activations.
+ * train_input_test.c tests rejected inputs, and train_resume_test.c tests resuming.
  */
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void test_threads(void **state) {
     train_run_destroy(&r);
 }
 
-/* Asserts the data type and the chunk size in aoe.json. */
+/* Asserts that aoe.json contains the data type `dtype` and the chunk size of the run. */
 static void check_recorded(const train_run *r, const char *dtype) {
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
@@ -60,8 +60,8 @@ static void check_recorded(const train_run *r, const char *dtype) {
     aoe_context_destroy(ctx);
 }
 
-/* For both data types and on every CPU tier, the files must depend neither on the number of threads nor on recomputation.
- * AOE_DTYPE_AUTO selects one of the two types. */
+/* Tests float32, bf16 and AOE_DTYPE_AUTO, which selects one of the two, with every instruction set. The files must depend
+ * neither on the number of threads nor on recomputation of activations. */
 static void test_types(void **state) {
     (void)state;
     static const char *const names[] = {"auto", "f32", "bf16"};
@@ -109,8 +109,8 @@ static void test_types(void **state) {
     train_run_destroy(&r);
 }
 
-/* In float32, a run with chunks of any size must give the weights of a run without chunks, even with dropout and accumulation.
- * In bf16, the weights must not depend on the number of threads. */
+/* Tests runs that divide each batch into chunks. In float32, chunks of any size must give the weights of a run without chunks,
+ * even with dropout and gradient accumulation. In bf16, the weights must not depend on the number of threads. */
 static void test_chunks(void **state) {
     (void)state;
     static const size_t chunks[] = {1, 3, 4, 100};
@@ -182,7 +182,7 @@ static void test_events(void **state) {
     size_t at = 0;
     const aoe_train_event *e = next(&r, &at, AOE_TRAIN_START, 0);
     assert_int_equal(e->pairs, TRAIN_PAIRS);
-    assert_true(fabs(e->ibn_threshold - 4) < 1e-12); /* labels 0 to 5 */
+    assert_true(fabs(e->ibn_threshold - 4) < 1e-12); /* the default for labels from 0 to 5 */
     assert_true(isnan(e->best_score));
     double best = -2;
     size_t best_step = 0, positive[2] = {0, 0};
@@ -205,14 +205,15 @@ static void test_events(void **state) {
     e = next(&r, &at, AOE_TRAIN_DONE, 12);
     assert_true(e->score == best && e->best_score == best && e->best_step == best_step);
     assert_int_equal(at, r.n);
-    /* An epoch uses every pair exactly once, including those in the short last batch. The labels cycle from 0 to 5, so 6 of the
-     * 22 labels are 4 or 5. */
+    /* Counts the positive pairs of each epoch. An epoch uses every pair exactly once, including the pairs in the last batch,
+     * which is smaller. The labels cycle from 0 to 5, so 6 of the 22 labels are 4 or 5. */
     assert_int_equal(positive[0], 6);
     assert_int_equal(positive[1], 6);
     train_run_destroy(&r);
 }
 
-/* Asserts the learning rate of each of 12 steps. expected_warmup: in steps. */
+/* Trains with the warmup `warmup` and asserts the learning rate of each of 12 steps. expected_warmup: expected number of warmup
+ * steps. */
 static void check_rates(train_run *r, const char *name, double warmup, double expected_warmup) {
     train_run_output(r, name);
     r->o.args.warmup = warmup;
@@ -261,9 +262,9 @@ static void test_step_counts(void **state) {
     r.o.evaluate = NULL;
     r.o.args.save_every = 0;
     check_steps(&r, "plain", 12, 2);
-    assert_int_equal(train_run_count(&r, AOE_TRAIN_CHECKPOINT), 2); /* at the end of each epoch */
+    assert_int_equal(train_run_count(&r, AOE_TRAIN_CHECKPOINT), 2); /* one at the end of each epoch */
     r.o.accumulate = 2;
-    check_steps(&r, "accumulate", 6, 2); /* 22 pairs: 8 + 8 + 6 */
+    check_steps(&r, "accumulate", 6, 2); /* an epoch has 22 pairs in 3 steps of 8, 8 and 6 pairs */
     size_t positive = 0;
     for (size_t i = 0; i < r.n; i++)
         positive += r.events[i].loss.positive_pairs;
@@ -282,8 +283,9 @@ static void test_step_counts(void **state) {
     train_run_destroy(&r);
 }
 
-/* The loss of a step with two batches must be the mean of their losses. The learning rate is 0, so the weights do not change,
- * and the two losses are those of the first two steps of a run without accumulation. */
+/* Tests that the loss of a step with two batches is the mean of the losses of the two batches. The learning rate is 0, so the
+ * weights do not change. The losses of the two batches are therefore the losses of the first two steps of a run without
+ * accumulation. */
 static void test_accumulated_loss(void **state) {
     (void)state;
     train_run r;
@@ -304,8 +306,8 @@ static void test_accumulated_loss(void **state) {
     train_run_destroy(&r);
 }
 
-/* Every epoch must have another order of the pairs, and every batch other dropout masks. The learning rate is 0, so the weights
- * do not change. */
+/* Tests that every epoch has a different order of the pairs, and that every batch has different dropout masks. The learning
+ * rate is 0, so the weights do not change. */
 static void test_order_and_masks(void **state) {
     (void)state;
     train_run r;
@@ -319,14 +321,14 @@ static void test_order_and_masks(void **state) {
     for (size_t step = 1; step <= 6; step++)
         n_equal += r.events[step].loss.total == r.events[step + 6].loss.total;
     assert_int_equal(n_equal, 0);
-    /* all pairs are equal, so that only the masks differ */
+    /* all pairs are equal, so that batches differ only in their dropout masks */
     char table[2048] = "text1\ttext2\tlabel\n";
     for (size_t i = 0; i < TRAIN_PAIRS; i++)
         strcat(table, "the old cat\ta dog runs\t1\n");
     free(test_write_text(r.dir, "train.tsv", table));
     r.o.objective.w_cosine = r.o.objective.w_angle = 0;
     r.o.batch_size = TRAIN_PAIRS / 2;
-    double loss[2][2]; /* [without or with dropout][step] */
+    double loss[2][2]; /* first index: 0 without, 1 with dropout; second index: step */
     for (int k = 0; k < 2; k++) {
         train_run_output(&r, k ? "masked" : "plain");
         r.o.args.dropout = k ? 0.1 : 0;
@@ -337,7 +339,7 @@ static void test_order_and_masks(void **state) {
     }
     assert_true(loss[0][0] == loss[0][1]);
     assert_true(loss[1][0] != loss[1][1]);
-    /* the second batch of a step has other masks than the first */
+    /* the two batches of a step must have different masks, so the loss of this step differs from the loss of the first batch */
     train_run_output(&r, "accumulated");
     r.o.accumulate = 2;
     r.n = 0;
@@ -346,7 +348,7 @@ static void test_order_and_masks(void **state) {
     train_run_destroy(&r);
 }
 
-/* With learning rate 0, the weights do not change. */
+/* Tests that the weights do not change if the learning rate is 0. */
 static void test_rate_zero(void **state) {
     (void)state;
     train_run r;
@@ -396,7 +398,8 @@ static void test_loss_falls(void **state) {
     check_loss_falls(AOE_DTYPE_BF16);
 }
 
-/* Trains with this max_grad_norm. Returns the gradient norm of the first step and the weights, which the caller frees. */
+/* Trains with max_grad_norm set to max_norm. Returns the gradient norm of the first step. *weights is set to the contents of
+ * the weights file, which the caller frees. */
 static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size) {
     train_run_output(r, name);
     r->o.args.max_grad_norm = max_norm;
@@ -407,7 +410,8 @@ static double first_norm(train_run *r, const char *name, double max_norm, char *
     return r->events[1].grad_norm;
 }
 
-/* The reported norm must be that of the gradient before clipping. A bound that is never reached must not change the weights. */
+/* Tests gradient clipping. The reported norm must be the norm of the gradient before clipping. A maximum norm that is never
+ * reached must not change the weights. */
 static void test_clipping(void **state) {
     (void)state;
     train_run r;
@@ -455,7 +459,7 @@ static void test_output_directory(void **state) {
     assert_true(json_is_real(json_object_get(m->files.record, "dev_score")));
     aoe_model_close(m);
     aoe_context_destroy(ctx);
-    /* one checkpoint remains, and no staging directory */
+    /* one checkpoint must remain, but no staging directory */
     char *checkpoints = test_path(r.output, "checkpoints"), *last = test_path(checkpoints, "step-12");
     assert_int_equal(test_count_entries(checkpoints), 1);
     assert_int_equal(aoei_is_model_dir(last), 1);
@@ -470,8 +474,8 @@ static void test_output_directory(void **state) {
     train_run_destroy(&r);
 }
 
-/* The saved model must be the one with the best score, not the last one. The test compares its vector with the vector at the
- * evaluation with the best score. */
+/* Tests that the saved model is the model with the best score and not the last model. The embedding of a text must equal its
+ * embedding during the evaluation with the best score. */
 static void test_best_model(void **state) {
     (void)state;
     static const double scores[][3] = {{0.5, 0.9, 0.2},
@@ -521,12 +525,13 @@ static void test_patience(void **state) {
     assert_int_equal(done->step, 8);
     assert_int_equal(done->best_step, 4);
     assert_true(done->score == 0.5);
-    assert_int_equal(r.events[r.n - 2].kind, AOE_TRAIN_CHECKPOINT); /* written at the end, although none was due */
+    /* a checkpoint must be written at the end, although save_every does not require one at this step */
+    assert_int_equal(r.events[r.n - 2].kind, AOE_TRAIN_CHECKPOINT);
     assert_int_equal(r.events[r.n - 2].step, 8);
     train_run_destroy(&r);
 }
 
-/* The output directory may be that of the base model, which is then replaced. */
+/* Tests that the output directory may be the directory of the base model, which is then replaced. */
 static void test_in_place(void **state) {
     (void)state;
     train_run r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests that aoe_verify fails on wrong input: a flipped bit, a NaN, a missing tensor, malformed cases, or no cases. The
- * tests in tests/golden check the cases themselves.
+ * Tests aoe_verify, which compares the library's results with stored golden cases. It must fail if a bit of a file is flipped,
+ * if a value is NaN, if a tensor is missing, if the cases are malformed, or if there are no cases. The tests in tests/golden
+ * run the golden cases themselves.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@
 #define GOLDEN "tests/golden/data/bert"
 
 static aoe_context *ctx;
-static char *dir;              /* temporary directory; dir/bert is a copy of the cases */
-static size_t lines, failures; /* number of results of the last verification, and how many of them failed */
+static char *dir; /* temporary directory; dir/bert is a copy of the golden cases */
+/* lines: number of results that the last verification reported. failures: number of these results that failed. */
+static size_t lines, failures;
 
 static void copy(const char *to, const char *name) {
     size_t size;
@@ -61,7 +63,7 @@ static void on_result(void *user, const aoe_verify_result *r) {
     assert_int_equal(r->passed, r->checks > 0 && r->error <= r->tolerance);
 }
 
-/* Asserts that aoe_verify of dir/name returns this code and a message that contains `part`. */
+/* Asserts that aoe_verify of dir/name returns `code` and a message that contains `part`. */
 static void verify(const char *name, int code, const char *part) {
     aoe_error err = {0};
     char *path = test_path(dir, name);
@@ -74,7 +76,7 @@ static void verify(const char *name, int code, const char *part) {
     free(path);
 }
 
-/* Returns the offset of a tensor's data in the bytes of a safetensors file. */
+/* Returns the offset of the data of the tensor `name` in the contents of a safetensors file. */
 static size_t tensor_at(const char *data, size_t size, const char *name) {
     aoei_safetensors *s;
     assert_int_equal(aoei_safetensors_open_memory(&s, data, size, "memory", NULL), 0);
@@ -85,7 +87,8 @@ static size_t tensor_at(const char *data, size_t size, const char *name) {
     return at;
 }
 
-/* Replaces the 4 bytes of an element of a tensor in a file of dir/bert, verifies the cases, and restores the bytes. */
+/* Replaces the 4 bytes of one element of a tensor in a file of dir/bert. Asserts the result of the verification as in verify().
+ * Then restores the bytes. */
 static void with_bytes(const char *file, const char *tensor, size_t element, const void *bytes, int code, const char *part) {
     char name[64];
     snprintf(name, sizeof name, "bert/%s", file);
@@ -127,7 +130,7 @@ static void test_flipped_bit(void **state) {
         with_bytes("model.safetensors", tensors[k], 17, &bits, AOE_EMISMATCH, "checks failed");
         assert_true(failures > 0 && failures <= lines);
     }
-    verify("bert/", AOE_OK, ""); /* a slash at the end is accepted */
+    verify("bert/", AOE_OK, ""); /* a slash at the end of the path is accepted */
     assert_int_equal(lines, 20);
     assert_int_equal(failures, 0);
 }
@@ -144,7 +147,7 @@ static void test_not_a_number(void **state) {
                "encoder.layer.0.output.dense.bias");
 }
 
-/* A tensor with another name and a truncated file must give errors that name the tensor or the file. */
+/* Tests a renamed tensor and a truncated file. The error messages must name the tensor or the file. */
 static void test_missing_tensor(void **state) {
     (void)state;
     char *path = test_path(dir, "bert/expected.safetensors");
@@ -167,7 +170,8 @@ static void test_missing_tensor(void **state) {
     free(path);
 }
 
-/* Verifies with the value of one key of cases.json replaced by `value`, a JSON text. If value is NULL, the key is deleted. */
+/* Replaces the value of the key in cases.json with `value`, a JSON text. If value is NULL, deletes the key. Asserts the result
+ * of the verification as in verify(). */
 static void with_case(const char *key, const char *value, int code, const char *part) {
     json_t *cases, *other;
     json_error_t error;
@@ -218,9 +222,10 @@ static void test_objectives(void **state) {
     char *good = test_read("tests/golden/data/objectives.json", &size);
     assert_non_null(good);
     free(test_write(dir, "objectives.json", good, size));
-    verify("", AOE_OK, ""); /* the parent directory contains bert and objectives.json */
+    verify("", AOE_OK, ""); /* verifies dir, which contains bert and objectives.json */
     assert_int_equal(lines, 20 + 6);
-    free(test_write_text(dir, "objectives.json", "nonsense")); /* this check fails, although the other checks pass */
+    /* the checks of objectives.json must fail, although all other checks pass */
+    free(test_write_text(dir, "objectives.json", "nonsense"));
     verify("", AOE_EFORMAT, "objectives.json");
     char *path = test_path(dir, "objectives.json"), *alone = test_path(dir, "alone");
     assert_int_equal(remove(path), 0);
@@ -269,8 +274,8 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     warnings += level == AOE_LOG_WARNING && strstr(message, "skipped") != NULL;
 }
 
-/* If the architecture of the cases is unsupported, aoe_verify must fail for these cases. If it verifies their parent directory,
- * it must skip them with a warning. */
+/* Tests golden cases with an unsupported architecture. If aoe_verify is called for the directory of these cases, it must fail.
+ * If it is called for the parent directory, it must skip these cases with a warning. */
 static void test_unknown_architecture(void **state) {
     (void)state;
     char *other = test_path(dir, "other");
@@ -288,7 +293,7 @@ static void test_unknown_architecture(void **state) {
     free(other);
 }
 
-/* A NaN and a wrong weight also exceed the tolerances of bf16. */
+/* Tests that a NaN and a wrong weight also exceed the tolerances of bf16. */
 static void test_bf16(void **state) {
     (void)state;
     lines = failures = 0;
@@ -315,7 +320,7 @@ static void test_bf16(void **state) {
     }
     free(test_write(dir, "bert/expected.safetensors", data, size));
     free(data);
-    /* halve a weight of layer normalization */
+    /* halves a weight of layer normalization */
     char *model = test_path(dir, "bert/model.safetensors");
     data = test_read(model, &size);
     const size_t at = tensor_at(data, size, "encoder.layer.0.attention.output.LayerNorm.weight");
@@ -334,8 +339,8 @@ static void test_bf16(void **state) {
     free(path);
 }
 
-/* The error of joined tensors is relative to the norm of all tensors joined so far. If a value is NaN, the error is NaN and
- * stays so. */
+/* Tests a check of several joined tensors. Its error is relative to the norm of all tensors that have been joined so far. If a
+ * value is NaN, the error is NaN, and later tensors do not change it. */
 static void test_joined(void **state) {
     (void)state;
     aoei_check c;
@@ -344,7 +349,7 @@ static void test_joined(void **state) {
     c.joined = 1;
     aoei_check_values(&c, off, small, 2);
     assert_true(fabs(c.worst - 1) < 1e-12);
-    aoei_check_values(&c, large, large, 2); /* the small tensor's error is small relative to the norm of both */
+    aoei_check_values(&c, large, large, 2); /* the error of the small tensor is small relative to the norm of both tensors */
     assert_true(fabs(c.worst - 1e-3 / 50) < 1e-9 && c.compared == 2);
     aoei_check_values(&c, bad, small, 2);
     assert_true(isnan(c.worst));
@@ -352,7 +357,8 @@ static void test_joined(void **state) {
     assert_true(isnan(c.worst));
 }
 
-/* The error is relative. If the reference is 0, it is absolute, and if a value is NaN, it is NaN. */
+/* Tests how the error of a check is computed. It is relative to the norm of the reference. If the reference is 0, the error is
+ * absolute. If a value is NaN, the error is NaN. */
 static void test_errors(void **state) {
     (void)state;
     aoei_check c;
@@ -363,11 +369,11 @@ static void test_errors(void **state) {
     assert_true(c.worst == 0 && c.compared == 1);
     aoei_check_values(&c, off, want, 2);
     assert_true(fabs(c.worst - 0.1) < 1e-15);
-    aoei_check_values(&c, small, zero, 2); /* the reference is 0: half of the allowed absolute error */
+    aoei_check_values(&c, small, zero, 2); /* the reference is 0, and the absolute error is half of the allowed error */
     assert_true(fabs(c.worst - 0.1) < 1e-15);
     aoei_check_values(&c, bad, want, 2);
     aoei_check_values(&c, want, want, 2);
-    assert_true(isnan(c.worst)); /* NaN remains */
+    assert_true(isnan(c.worst)); /* later values do not replace NaN */
     aoei_check_begin(&c, "group", "name", 1e-3);
     aoei_check_values(&c, small, zero, 2);
     assert_true(fabs(c.worst - 0.5e-3) < 1e-15);

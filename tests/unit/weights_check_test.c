@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the search for NaN and infinity in stored weights: positions at the edges of blocks, every data type, and the index
- * of the first tensor with such a value.
+ * Tests the search for NaN and infinity in stored weights. The values are placed at the edges of the blocks that the search
+ * reads. Other tests cover every data type, and the reported index of the first tensor with such a value.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Returns the index of the first tensor with a NaN or an infinity; n if there is none. */
+/* Returns the index of the first tensor with a NaN or an infinity, as aoei_weights_check reports it. If there is no such
+ * tensor, the index is n. */
 static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     size_t bad = SIZE_MAX;
     aoe_error err;
@@ -30,13 +31,13 @@ static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     return bad;
 }
 
-/* Asserts that each of the bit patterns bad[n_values] is found at each of the tested positions in a tensor of finite values.
- * Also asserts that none of the patterns finite[...] is found. */
+/* Asserts that each of the n_values bit patterns in `bad` is found at each tested position in a tensor of valid values. Also
+ * asserts that no bit pattern in `finite` is found. */
 static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t *finite, size_t n_values) {
     const size_t size = aoei_st_dtype_size(dtype), block = ((size_t)1 << 20) / size, n = 2 * block + 300;
     const size_t positions[] = {0,    1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256,
                                 n - 1};
-    unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* tensors in a file can be unaligned */
+    unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* the data is not aligned, like tensors in a file */
     assert_non_null(memory);
     const aoei_st_tensor t = {.name = "t", .dtype = dtype, .n_dims = 1, .shape = {n}, .data = data, .bytes = n * size};
     const aoei_st_tensor *const list[] = {&t};
@@ -54,7 +55,8 @@ static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t 
     free(memory);
 }
 
-/* The values to find are infinities and NaN; the finite values include the largest ones, zero and a subnormal. */
+/* Tests every data type. The values to find are infinities and NaN. The valid values include the largest finite values, zero
+ * and a subnormal number. */
 static void every_position_and_type(void **state) {
     (void)state;
     check_type(AOEI_ST_F32, (const uint32_t[]){0x7f800000, 0xff800000, 0x7fc00000, 0xff800001, 0x7fffffff},
@@ -62,7 +64,7 @@ static void every_position_and_type(void **state) {
     check_type(AOEI_ST_F16, (const uint32_t[]){0x7c00, 0xfc00, 0x7e00, 0xfc01, 0x7fff},
                (const uint32_t[]){0x7bff, 0xfbff, 0x8000, 0x83ff, 0x3c00}, 5);
     check_type(AOEI_ST_I8, (const uint32_t[]){0x80, 0x80}, (const uint32_t[]){0x7f, 0x81},
-               2); /* -128 is invalid; 127 and -127 are valid */
+               2); /* in int8, -128 is invalid, whereas 127 and -127 are valid */
     check_type(AOEI_ST_BF16, (const uint32_t[]){0x7f80, 0xff80, 0x7fc0, 0xff81, 0x7fff},
                (const uint32_t[]){0x7f7f, 0xff7f, 0x8000, 0x807f, 0x3f80}, 5);
 }

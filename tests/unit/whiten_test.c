@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests whitening. For the texts on which it was fitted, the vectors must have mean 0 and covariance 1, and the layer must
- * agree with an independent computation. Other tests cover every pooling, fewer components, other architectures and adapters,
- * rejected options, several threads, and failed allocations.
+ * Tests whitening. Whitening adds a dense layer to a model. For the texts on which the layer was fitted, the embeddings must
+ * have mean 0, and their covariance must be the identity matrix. The layer must agree with an independent computation. Other
+ * tests cover every pooling, fewer components, other architectures and adapters, rejected options, several threads, and failed
+ * allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ enum { TEXTS = 90, D = 16 };
 
 static char *dir, *bert, *texts, *out;
 static aoe_text text[TEXTS];
-static char *words; /* owned; contains the texts */
+static char *words; /* buffer to which the elements of text point; owned */
 
 static int set_up(void **state) {
     (void)state;
@@ -72,7 +73,7 @@ static void whiten(const char *from, const aoe_whiten_options *o, aoe_whiten_res
     aoe_context_destroy(ctx);
 }
 
-/* Computes the vectors of the texts, v[TEXTS, dims]. Returns dims. */
+/* Computes the embeddings of the texts and stores them in v [TEXTS, dims]. Returns dims. */
 static size_t embed(const char *model, const aoe_model_options *options, float *v) {
     aoe_context *ctx = tiny_context(1);
     aoe_model_options o;
@@ -94,7 +95,7 @@ static size_t embed(const char *model, const aoe_model_options *options, float *
     return dims;
 }
 
-/* Computes the mean and the covariance of v[TEXTS, dims]. */
+/* Computes the mean and the covariance matrix of the rows of v [TEXTS, dims]. */
 static void moments(const float *v, size_t dims, double mean[D], double cov[D][D]) {
     memset(mean, 0, D * sizeof *mean);
     memset(cov, 0, D * D * sizeof **cov);
@@ -107,8 +108,9 @@ static void moments(const float *v, size_t dims, double mean[D], double cov[D][D
                 cov[k][j] += ((double)v[i * dims + k] - mean[k]) * ((double)v[i * dims + j] - mean[j]) / TEXTS;
 }
 
-/* Checks the whitened model in `out`. Its vectors must have mean 0 and covariance 1. The rows of its dense layer must be scaled
- * eigenvectors of the covariance of the vectors of the model `from`, in descending order of the eigenvalues. */
+/* Checks the whitened model in `out`. Its embeddings must have mean 0, and their covariance must be the identity matrix. The
+ * rows of its dense layer must be scaled eigenvectors of the covariance of the embeddings of the model `from`, in descending
+ * order of the eigenvalues. */
 static void check(const char *from, const aoe_model_options *options, const aoe_whiten_result *r) {
     static float before[TEXTS * D], after[TEXTS * D];
     double mean[D], cov[D][D], own_mean[D], own[D][D];
@@ -122,7 +124,7 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         for (size_t j = 0; j < dims; j++)
             assert_true(fabs(cov[k][j] - (k == j)) < 5e-3);
     }
-    /* r->kept is the sum of the kept eigenvalues divided by the sum of all eigenvalues */
+    /* the loop below also sums the kept eigenvalues: r->kept must be their sum divided by the sum of all eigenvalues */
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     assert_int_equal(aoei_model_open_trainable(&m, ctx, out, NULL, NULL), 0);
@@ -133,7 +135,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         double squares = 0, off = 0;
         for (size_t j = 0; j < D; j++)
             squares += (double)w[k * D + j] * (double)w[k * D + j];
-        /* the eigenvalue: the row is u / sqrt(value), where u has length 1, so the sum of its squares is 1 / value */
+        /* The row is u / sqrt(value), where u is a unit eigenvector and `value` its eigenvalue. The sum of the squares of the
+         * row is therefore 1 / value. */
         const double value = 1 / squares;
         for (size_t i = 0; i < D; i++) {
             double product = 0;
@@ -153,8 +156,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
     aoe_context_destroy(ctx);
 }
 
-/* Tests every pooling, with all components and with 3. The output must store the pooling and the prompt, and must still
- * normalize vectors. */
+/* Tests every pooling, with all components and with 3 components. The output model must store the pooling and the prompt, and
+ * must still normalize embeddings. */
 static void whitens(void **state) {
     (void)state;
     for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
@@ -167,7 +170,8 @@ static void whitens(void **state) {
             whiten(bert, &o, &r, 2);
             assert_int_equal(r.texts, TEXTS);
             assert_int_equal(r.dims, some ? 3 : r.rank);
-            assert_true(r.rank >= 14); /* the output of layer normalization does not have full rank */
+            /* the rank may be smaller than D, because the output of layer normalization does not have full rank */
+            assert_true(r.rank >= 14);
             check(bert, &o.model_options, &r);
         }
     static float v[TEXTS * D];
@@ -212,7 +216,8 @@ static void independent_of_threads(void **state) {
     free(want);
 }
 
-/* The texts can be in several files and in tables; the layer must not depend on this. aoe.json records the files. */
+/* Tests texts in several files and in tables. The dense layer must not depend on how the texts are divided into files. aoe.json
+ * must record the files. */
 static void texts_of_any_file(void **state) {
     (void)state;
     char *half = malloc(TEXTS * 256), *pairs = malloc(TEXTS * 256);
@@ -232,7 +237,7 @@ static void texts_of_any_file(void **state) {
     whiten(bert, &o, NULL, 1);
     char *got = bytes_of("2_Dense/model.safetensors", &n), *record = bytes_of("aoe.json", NULL);
     assert_true(n == size);
-    assert_memory_equal(got, want, size); /* sums are accumulated text by text, independent of the files */
+    assert_memory_equal(got, want, size); /* sums are accumulated text by text, so the division into files has no effect */
     assert_non_null(strstr(record, "\"whitening\""));
     assert_non_null(strstr(record, "half.txt"));
     assert_non_null(strstr(record, "\"texts\": 90"));
@@ -245,7 +250,8 @@ static void texts_of_any_file(void **state) {
     free(record);
 }
 
-/* Whitens a static model, a RAN and a model with adapters, then converts a whitened model to int8. */
+/* Tests whitening of a static model, of a RAN (recurrent additive network) and of a model with adapters. Also converts a
+ * whitened model to int8. */
 static void other_models(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the word cache. A lookup must return the tokens that were added for a word. A word may be left out only if no slot is
- * free. Many threads must be able to fill and read the cache of one tokenizer at the same time.
+ * Tests the word cache, which stores the tokens of words that a tokenizer has encoded. A lookup must return the tokens that
+ * were added for the word. A word may be missing only because no slot was free. Many threads must be able to fill and read the
+ * cache of one tokenizer at the same time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,16 +38,16 @@ static void test_words(void **state) {
         }
         assert_true(pass == 1 || found == 0);
     }
-    assert_true(found > 20000 && found < N); /* the capacity is limited */
+    assert_true(found > 20000 && found < N); /* the cache is full, so some words are missing */
     aoei_word_cache_free(&c);
 }
 
 typedef struct job {
     const aoe_tokenizer *t;
-    int wrong[64]; /* by index of the task: 1 if it found an error */
+    int wrong[64]; /* wrong[i]: 1 if task i found an error */
 } job;
 
-/* Encodes words in which every letter is a token, so that the expected ids are known. */
+/* A task that encodes texts with a tokenizer for which every letter is a token, so that the expected ids are known. */
 static void encode(void *arg, size_t index, size_t worker) {
     job *j = arg;
     aoe_ids ids = {0};

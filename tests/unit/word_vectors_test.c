@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests static models from text files of word vectors: the file formats, how texts are split into words, the mean of the
- * vectors of known words, every storage type, rejected files, and failed allocations.
+ * Tests static models that are created from text files of word vectors. The tests cover the file formats, the splitting of
+ * texts into words, the mean of the vectors of known words, every storage type, rejected files, and failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,8 +31,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Converts the file dir/name to the model `out`. text: contents that are first written to the file; if it is NULL, the file
- * must exist. o: options; if it is NULL, default options that replace an existing model. */
+/* Converts the file dir/name to the model `out`. If text is not NULL, first writes text to the file. If o is NULL, uses default
+ * options, except that an existing model is replaced. Returns 0 or an error code. */
 static int convert(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r,
                    aoe_error *err) {
     aoe_word_vectors_options options = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1};
@@ -50,7 +50,7 @@ static void convert_ok(const char *name, const char *text, const aoe_word_vector
         fail_msg("%s", err.message);
 }
 
-/* Computes the vector of a text with the model in `out`. */
+/* Sets v to the embedding of the text, computed with the model in `out`. */
 static void embed(const char *text, float v[3]) {
     const aoe_text t = aoe_text_of(text);
     aoe_context *ctx = tiny_context(1);
@@ -68,7 +68,7 @@ static void embed(const char *text, float v[3]) {
     aoe_context_destroy(ctx);
 }
 
-/* Asserts that the vector of the text is (x, y, z) / n. */
+/* Asserts that the embedding of the text is (x, y, z) / n. */
 static void check(const char *text, double x, double y, double z, double n) {
     float v[3];
     embed(text, v);
@@ -86,12 +86,12 @@ static void means(void **state) {
     (void)state;
     aoe_word_vectors_result r;
     convert_ok("v.txt", vectors, NULL, &r);
-    assert_int_equal(r.words, 13); /* the unknown word is not counted */
+    assert_int_equal(r.words, 13); /* the token for unknown words is not counted */
     assert_int_equal(r.dims, 3);
     assert_int_equal(r.skipped, 0);
     check("the cat", 11, 2, 3, 2);
     check("the Cat", 1, 12, 3, 2);
-    check("cat CAT unknown", 10, 0, 0, 1); /* case-sensitive; unknown words are skipped */
+    check("cat CAT unknown", 10, 0, 0, 1); /* case is significant, and unknown words are skipped */
     check("the cat.", 11, 2, 4, 3);
     check("(the cat), the.", 12, 4, 9, 5);
     check("do n't", 4.5, 0.25, -0.1, 2);
@@ -107,12 +107,12 @@ static void means(void **state) {
     const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1, .no_special_tokens = 1};
     assert_int_equal(aoe_tokenizer_open(&t, out, NULL), 0);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("cats catcat the"), &o, &ids, NULL), 0);
-    assert_true(ids.n == 1 && ids.id[0] == 0); /* words are not split into pieces */
+    assert_true(ids.n == 1 && ids.id[0] == 0); /* "cats" and "catcat" are unknown, because words are not split into pieces */
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
 }
 
-/* A word that contains punctuation is matched as a whole, unless it is adjacent to a letter. */
+/* Tests words that contain punctuation. Such a word is matched as a whole, unless a letter is adjacent to it in the text. */
 static void words_with_punctuation(void **state) {
     (void)state;
     static const char text[] = "u.s. 1 0 0\nu.s 0 1 0\n. 0 0 1\nmr. 2 0 0\nmr 0 2 0\ndon't 4 0 0\ndo 0 4 0\nn't 0 0 4\n"
@@ -131,11 +131,11 @@ static void words_with_punctuation(void **state) {
     convert_ok("p.txt", text, &lower, NULL);
     check("U.S. He", 9, 8, 8, 2);
     check("Don't Mr.", 6, 0, 0, 2);
-    check("Abc.", 0, 64, 1, 2); /* the text is lowercased, so it never matches a word with capital letters */
+    check("Abc.", 0, 64, 1, 2); /* the text is lowercased, so it does not match the word "Abc." with a capital letter */
 }
 
-/* A file may have a header line of two counts, CRLF line ends, an empty line, and gzip compression. Words that contain spaces
- * and repeated words are skipped. Every storage type must work. */
+/* Tests a file with a header line of two counts, CRLF line ends, an empty line, and gzip compression. Words that contain spaces
+ * and repeated words must be skipped. The model is stored with every storage type. */
 static void file_formats(void **state) {
     (void)state;
     static const char text[] = "6 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
@@ -178,7 +178,7 @@ static void rejected_files(void **state) {
     expect_rejected("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
-    assert_false(aoei_exists(out)); /* no output remains */
+    assert_false(aoei_exists(out)); /* a rejected file leaves no output */
     convert_ok("v.txt", vectors, NULL, NULL);
     const aoe_word_vectors_options keep = {.struct_size = sizeof(aoe_word_vectors_options), .force = 0};
     aoe_error err = {0};
