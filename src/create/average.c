@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * aoe_average: writes a model whose weights are the mean of the weights of several models ("model soups", Wortsman et al.,
- * ICML 2022). Each row is read and averaged when it is written, so the models may be larger than memory. The configuration,
- * settings and tokenizer are those of the first model. The training record names all models.
+ * Implements aoe_average, which writes a model whose weights are the mean of the weights of several models ("model soups",
+ * Wortsman et al., ICML 2022). Each row is read and averaged when it is written, so the models may be larger than memory. The
+ * configuration, the settings and the tokenizer are copied from the first model. The training record contains the names of all
+ * models.
  */
 #include <string.h>
 
@@ -26,9 +27,9 @@ typedef struct averaging {
     aoei_weight_reader source; /* base type; must be the first field, because mean_rows casts its address to averaging */
     aoe_model **models;        /* [n] models to average; array and elements owned */
     size_t n;
-    const char *license_dir; /* directory of the LICENSE file that is copied, borrowed; NULL: no model has one */
-    float *row;              /* [longest row of all weights] one row of one model, owned */
-    double *sum;             /* [longest row of all weights] sum of this row over all models, owned */
+    const char *license_dir; /* directory of the LICENSE file that is copied, borrowed; NULL if no model has a LICENSE file */
+    float *row;              /* [largest row length of all weights] current row of one model, owned */
+    double *sum;             /* [largest row length of all weights] sum of the current row over all models, owned */
 } averaging;
 
 /* The callback of aoei_weight_reader: writes the mean of rows [first, first + n) to to[n, cols]. */
@@ -48,7 +49,7 @@ static void mean_rows(aoei_weight_reader *source, float *to, size_t slot, size_t
     }
 }
 
-/* Keys of config.json that do not affect the computed embeddings. The models may have different values for them. */
+/* Keys of config.json that do not affect the computed embeddings. Their values may differ between the models. */
 static const char *const ignored_keys[] = {
     "_name_or_path", "architectures",      "torch_dtype",         "transformers_version",
     "dtype",         "initializer_range",  "hidden_dropout_prob", "attention_probs_dropout_prob",
@@ -62,7 +63,7 @@ static json_t *copy_relevant_config(const aoe_model *m) {
     return copy;
 }
 
-/* Fails unless models a and b have equal configurations and equal vocabularies. */
+/* Returns an error if the models a and b have different configurations or different vocabularies. */
 static int check_compatible(const aoe_model *a, const aoe_model *b, aoe_error *err) {
     json_t *config_a = copy_relevant_config(a), *config_b = copy_relevant_config(b);
     const int copied = config_a && config_b, equal = copied && json_equal(config_a, config_b);
@@ -91,8 +92,8 @@ static int check_compatible(const aoe_model *a, const aoe_model *b, aoe_error *e
     return 0;
 }
 
-/* Returns the training record of the output, with the names and the training records of the models, or NULL if an allocation
- * fails. */
+/* Returns the training record of the output. It contains the names and the training records of all models. Returns NULL if an
+ * allocation fails. */
 static json_t *make_record(const averaging *a, const char *const *from) {
     json_t *record = json_object(), *names = json_array(), *records = json_array();
     int bad = !record || !names || !records;
@@ -115,7 +116,8 @@ static json_t *make_record(const averaging *a, const char *const *from) {
     return NULL;
 }
 
-/* Chooses the LICENSE file of the first model that has one. Logs a warning for each later model with a different LICENSE. */
+/* Sets a->license_dir to the first model directory that contains a LICENSE file. Logs a warning for each further model with a
+ * different LICENSE file. */
 static int choose_license(averaging *a, const char *const *from, const char *to, aoe_error *err) {
     char *first = NULL;
     size_t size = 0;
@@ -180,7 +182,7 @@ static int open_models(averaging *a, aoe_context *ctx, const char *const *from, 
     return a->row && a->sum ? 0 : aoei_fail_nomem(err, longest * sizeof *a->sum);
 }
 
-/* Writes the output. Each row of its weights is computed by mean_rows. */
+/* Writes the output model to the directory `to`. mean_rows computes the rows of its weights. */
 static int write_mean(averaging *a, const char *const *from, const char *to, aoe_storage storage, aoe_convert_result *result,
                       aoe_error *err) {
     aoei_model_contents contents;
@@ -196,7 +198,8 @@ static int write_mean(averaging *a, const char *const *from, const char *to, aoe
     return rc;
 }
 
-/* Fails if from[k] is the same directory as an earlier element of `from`: its weights would be counted twice. */
+/* Returns an error if from[k] and an earlier element of `from` are the same directory, because the weights of this model would
+ * be counted twice. */
 static int check_distinct(const char *const *from, size_t k, aoe_error *err) {
     for (size_t i = 0; i < k; i++)
         if (aoei_same_path(from[i], from[k]))

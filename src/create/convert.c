@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_convert: writes a copy of a model whose weights are stored as another type. Settings, prompts, tokenizer and training
- * record are copied. If the input is a directory of adapters, they are merged into the weights of the base model.
+ * Implements aoe_convert, which writes a copy of a model and stores the weights as another data type. Settings, prompts,
+ * tokenizer and training record are copied. If the input is a directory of adapters, the adapters are merged into the weights
+ * of the base model.
  */
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
@@ -51,7 +52,8 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
     return aoei_check_new_model(to, o->storage, o->force, err);
 }
 
-/* Sets *r to the storage types and sizes of the input m and of an output with the storage type `storage`. */
+/* Sets *r to the storage types and the sizes of the input model m and of the output model. `storage` is the storage type of the
+ * output model. */
 static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage storage) {
     *r = (aoe_convert_result){.from = m->files.storage,
                               .to = aoei_storage_name(storage),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Creates a model directory with a trained or copied vocabulary and randomly initialized weights. Weights are generated when
- * they are written, so the model may be larger than memory.
- * A slot is the index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h).
+ * Creates a model directory with randomly initialized weights. The vocabulary is either trained on texts or copied from another
+ * model. Weights are generated when they are written, so the model may be larger than memory. A slot is the index of a weight
+ * tensor in the list of all weights of the model (encoder/slot_layout.h).
  */
 #include "create/init.h"
 #include "create/convert.h"
@@ -29,13 +29,15 @@
 #include "modeldir/model_writer.h"
 #include "modeldir/publish.h"
 
-#define MIN_POSITIONS ((size_t)3)        /* [CLS], one token, [SEP] */
-#define BUFFER_FLOATS ((size_t)64 << 20) /* size of the buffer of generated weights, unless one weight is larger */
+#define MIN_POSITIONS ((size_t)3) /* positions for [CLS], one token and [SEP] */
+/* size of the buffer for generated weights, in floats; larger if one weight is larger */
+#define BUFFER_FLOATS ((size_t)64 << 20)
 
-/* Replaces the file name in error messages about the configuration, because this configuration is not read from a file. */
+/* Error messages about the configuration contain this text instead of a file name, because the configuration is not read from a
+ * file. */
 static const char *const config_source = "shape";
 
-/* Checks that there is exactly one source of the tokenizer, and the output directory. */
+/* Checks the output directory, and checks that the options specify exactly one source of the tokenizer. */
 static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error *err) {
     if (!(o->dropout >= 0 && o->dropout < 1))
         return aoei_fail(err, AOE_EARG, "options.dropout must be at least 0 and below 1");
@@ -50,14 +52,14 @@ static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error
     return aoei_check_new_model(dir, o->storage, o->force, err);
 }
 
-/* Returns the maximum sequence length of the new model in tokens: the positions in the options, or fewer if the architecture
- * does not support as many. */
+/* Returns the maximum sequence length of the new model in tokens. This is the number of positions in the options, or the
+ * maximum of the architecture if that is smaller. */
 static size_t max_sequence_length(const aoei_encoder_config *c, const aoe_init_options *o) {
     const size_t supported = c->arch->max_length(c);
     return o->shape.positions < supported ? o->shape.positions : supported;
 }
 
-/* Checks the number of positions of the configuration c, which is made from the options. */
+/* Checks the number of positions in the options. c is the configuration that was created from the options. */
 static int check_positions(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
     const size_t n = o->shape.positions, min = c->position_offset + MIN_POSITIONS;
     if (n < min)
@@ -66,7 +68,7 @@ static int check_positions(const aoei_encoder_config *c, const aoe_init_options 
     return n <= max ? 0 : aoei_fail(err, AOE_EARG, "%zu positions exceed the maximum of %zu; use fewer", n, max);
 }
 
-/* A new model before it is written. */
+/* The parts of a new model, before the model is written. */
 typedef struct new_model {
     aoe_context *ctx; /* borrowed */
     const char *dir;  /* output directory, borrowed */
@@ -76,8 +78,8 @@ typedef struct new_model {
     aoei_settings settings;   /* pooling, maximum length and prompt; owned */
 } new_model;
 
-/* Creates m->config_json from the shape in the options, and parses it into m->config, as opening the new model will.
- * vocab: vocabulary size, used if the size in the shape is 0. */
+/* Creates m->config_json from the shape in the options. Then parses m->config_json into m->config, in the same way as when the
+ * new model is opened. vocab: vocabulary size, used if o->shape.vocab is 0. */
 static int make_config(new_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
     aoei_encoder_config c;
     int rc = aoei_shape_config(&c, &o->shape, err);
@@ -100,8 +102,8 @@ static int make_config(new_model *m, const aoe_init_options *o, size_t vocab, ao
     return rc;
 }
 
-/* Trains a vocabulary on the texts that `feed` passes to the trainer. The tokenizer files are written to a temporary
- * directory (the staging directory of m->dir), opened from there and removed. */
+/* Trains a vocabulary on the texts that `feed` passes to the trainer. The tokenizer files are written to a temporary directory,
+ * the staging directory of m->dir. m->tokenizer is opened from this directory, which is then removed. */
 static int train_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     aoei_wordpiece_trainer *trainer = NULL;
     aoei_wordpiece_options w;
@@ -127,13 +129,14 @@ done:
     return rc;
 }
 
-/* Generates random weights. The buffer contains several weights at a time, so the model may be larger than memory. */
+/* Generates random weights. The buffer contains only some of the weights at a time, so the model may be larger than memory. */
 typedef struct weight_generator {
-    aoei_weight_reader source; /* base type; must be the first field, because generated_rows casts its address */
+    /* base type; must be the first field, because generated_rows casts its address to weight_generator */
+    aoei_weight_reader source;
     uint64_t seed;
     const new_model *m; /* borrowed */
-    size_t begin, end;  /* slots [begin, end) are in `buffer` */
-    size_t *offset;     /* [slots of the model] offset in `buffer` of each slot in [begin, end), in floats; owned */
+    size_t begin, end;  /* `buffer` contains the weights of the slots [begin, end) */
+    size_t *offset;     /* [slots of the model] offset in `buffer`, in floats, of each slot in [begin, end); owned */
     float *buffer;      /* [size] generated weights, owned */
     size_t size;        /* capacity of `buffer` in floats; at least the size of the largest weight */
 } weight_generator;
@@ -145,7 +148,7 @@ static size_t slot_size(const new_model *m, size_t slot) {
     return d.absent ? 0 : d.rows * d.cols;
 }
 
-/* Generates the weight of slot g->begin + task. */
+/* Generates the weight in the slot g->begin + task. `arg` is the weight_generator g. */
 static void generate_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const weight_generator *g = arg;
@@ -154,7 +157,7 @@ static void generate_task(void *arg, size_t task, size_t worker) {
         aoei_init_weight(g->buffer + g->offset[slot], &g->m->config, slot, g->seed);
 }
 
-/* Generates the weights of `slot` and of as many following slots as fit into the buffer. */
+/* Generates the weight in `slot`, and the weights in as many following slots as fit into the buffer. */
 static void generate_from(weight_generator *g, size_t slot) {
     const size_t slots = aoei_slot_count(&g->m->config);
     size_t used = 0;
@@ -166,7 +169,7 @@ static void generate_from(weight_generator *g, size_t slot) {
     aoei_parallel_for(g->m->ctx->pool, g->end - g->begin, generate_task, g);
 }
 
-/* The callback of aoei_weight_reader. */
+/* The callback `rows` of aoei_weight_reader, which copies rows of a generated weight. */
 static void generated_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     weight_generator *g = (weight_generator *)source;
     aoei_slot d;
@@ -189,7 +192,7 @@ static int create_generator(weight_generator *g, const new_model *m, uint64_t se
     return g->offset && g->buffer ? 0 : aoei_fail_nomem(err, g->size * sizeof *g->buffer);
 }
 
-/* Sets the settings that are stored with the model: pooling, maximum length and an empty prompt. */
+/* Sets the settings that are stored with the model: the pooling, the maximum sequence length, and an empty prompt. */
 static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err) {
     m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
     m->settings.pooling_from = m->settings.max_length_from = "default";
@@ -232,7 +235,8 @@ int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o,
         return rc;
     new_model m = {.ctx = ctx, .dir = dir};
     weight_generator g = {.size = 0};
-    /* make_config is called first, with vocabulary size 1, so that invalid sizes fail before a vocabulary is trained */
+    /* make_config is first called with a vocabulary size of 1, so that invalid sizes are reported before a vocabulary is
+     * trained */
     if (!(rc = make_config(&m, o, 1, err)) && !(rc = make_tokenizer(&m, o, feed, user, err)) &&
         !(rc = create_generator(&g, &m, o->seed, err)) && !(rc = make_settings(&m, o, err)))
         rc = write_model(&m, &g, o->storage, err);

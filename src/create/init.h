@@ -9,11 +9,11 @@
 #include "encoder/config.h"
 #include "tokenizer/wordpiece_trainer.h"
 
-/* Callback that passes every training text to aoei_wordpiece_trainer_add. Returns 0 or an error code. */
+/* A callback that passes every text for training the vocabulary to aoei_wordpiece_trainer_add. Returns 0 or an error code. */
 typedef int (*aoei_feed_fn)(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err);
 
-/* Like aoe_init, but feed(user, ...) provides the texts instead of the files in o->texts. `feed` is called once if
- * o->tokenizer_from is NULL; o->n_texts must then be positive. */
+/* Creates a model as aoe_init does, except that feed(user, ...) provides the texts instead of the files in o->texts. If
+ * o->tokenizer_from is NULL, `feed` is called once, and o->n_texts must be positive. */
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err);
 

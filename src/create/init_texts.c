@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_init: trains the vocabulary on the texts of data files. In a table, every column with a recognized name for texts is
- * read.
+ * Implements aoe_init, which trains the vocabulary on the texts of data files. If a file is a table, the texts of all columns
+ * with a recognized name, such as "text1", are used.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "table/texts.h"
 #include "create/init.h"
 
-/* Passes the texts of the n selected columns of a row to the trainer. */
+/* Passes the texts in the n selected columns of a row to the trainer. */
 static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wordpiece_trainer *trainer, aoe_error *err) {
     char column[AOEI_EXCERPT];
     for (size_t i = 0; i < n; i++) {
@@ -45,7 +45,8 @@ static int feed_file(const char *path, aoei_wordpiece_trainer *trainer, aoe_erro
     return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
 }
 
-/* The callback of aoei_init_with: passes all texts of the files in the options `user` to the trainer. */
+/* The callback of aoei_init_with, which passes the texts of all files to the trainer. `user` points to the options
+ * (aoe_init_options), which contain the paths of the files. */
 static int feed_files(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err) {
     const aoe_init_options *o = user;
     int rc = 0;

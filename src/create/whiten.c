@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Whitening (Su et al. 2021, "BERT-whitening"): computes the mean m and the covariance C = U S U^T of the embeddings x of many
- * texts, and adds the linear layer y = S^(-1/2) U^T (x - m) after the pooling. Only the components with the largest
- * eigenvalues are kept. Sums are in double precision. The embeddings are processed in batches and not stored.
+ * Implements whitening ("BERT-whitening", Su et al. 2021). Computes the mean m and the covariance C = U S U^T of the embeddings
+ * x of many texts. Then adds the linear layer y = S^(-1/2) U^T (x - m) after the pooling. Only the components with the largest
+ * eigenvalues are kept. Sums are computed in double precision. The embeddings are processed in batches and not stored.
  */
 #include <math.h>
 #include <string.h>
@@ -24,24 +24,26 @@
 #include "model/save.h"
 #include "table/texts.h"
 
-enum { BATCH = 4096 /* texts embedded at a time */ };
-#define LOG_INTERVAL   10.0 /* seconds between progress messages */
-#define MIN_EIGENVALUE 1e-9 /* relative to the largest eigenvalue; smaller eigenvalues are rounding errors of float32 */
+enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
+#define LOG_INTERVAL 10.0 /* seconds between progress messages */
+/* relative to the largest eigenvalue; smaller eigenvalues are treated as rounding errors of float32 */
+#define MIN_EIGENVALUE 1e-9
 
-/* Sums over embeddings. The first embedding is subtracted from each one, which avoids cancellation if the mean is large. */
+/* The sums over embeddings from which mean and covariance are computed. The first embedding is subtracted from each embedding,
+ * because this avoids cancellation if the mean is large. */
 typedef struct moments {
     size_t D;      /* number of components of an embedding */
     size_t n;      /* number of embeddings added so far */
     double *shift; /* [D] first embedding, owned */
-    double *sum;   /* [D] sum of the shifted embeddings, which moments_finish replaces by the mean of the embeddings; owned */
-    /* [D, D] sums of the products of components (lower triangle only). moments_finish replaces the sums by the covariance, and
-     * aoei_eigen_symmetric replaces the covariance by its eigenvectors as rows; owned */
+    double *sum;   /* [D] sum of the shifted embeddings; moments_finish replaces the sum by the mean of the embeddings; owned */
+    /* [D, D] sums of the products of two components (lower triangle only); owned. moments_finish replaces the sums by the
+     * covariance. Then aoei_eigen_symmetric replaces the covariance by the eigenvectors; each row is an eigenvector. */
     double *covariance;
     double *batch; /* [BATCH, D] shifted embeddings of one batch, owned */
-    size_t rows;   /* number of rows used in `batch` */
+    size_t rows;   /* number of embeddings in `batch` */
 } moments;
 
-/* State of one call of aoe_whiten. */
+/* The state of one call of aoe_whiten. */
 typedef struct whitening {
     aoe_context *ctx;            /* borrowed */
     const aoe_whiten_options *o; /* borrowed */
@@ -84,7 +86,8 @@ static void moments_free(moments *s) {
     aoei_free(s->batch);
 }
 
-/* Adds the products of component i with components 0 to i of all embeddings in the batch. */
+/* Adds to row i of the covariance the products of component i with the components 0 to i, for all embeddings in the batch.
+ * `arg` is the struct moments. */
 static void add_products_task(void *arg, size_t i, size_t worker) {
     const moments *s = arg;
     double *row = s->covariance + i * s->D;
@@ -96,7 +99,7 @@ static void add_products_task(void *arg, size_t i, size_t worker) {
     }
 }
 
-/* Adds the embeddings v[n, D], except those of texts without tokens, which are zero vectors. */
+/* Adds the embeddings v[n, D] to the sums. Embeddings of texts without tokens are zero vectors and are not added. */
 static void moments_add(moments *s, const float *v, const aoe_text_info *info, size_t n, aoei_pool *pool) {
     s->rows = 0;
     for (size_t r = 0; r < n; r++) {
@@ -157,7 +160,7 @@ static int add_file(whitening *w, const char *path, aoe_error *err) {
     return rc;
 }
 
-/* Computes mean and covariance of the embeddings of all files, without normalization. */
+/* Computes the mean and the covariance of the embeddings of all files. The embeddings are not normalized to unit length. */
 static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     aoe_model *m;
     aoe_model_options options = w->o->model_options;
@@ -195,7 +198,7 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
 
 /* ------------------------------------------------------------------ layer */
 
-/* Computes the rank of the covariance and the number of components to keep. Fills *r, which is zeroed on entry. */
+/* Computes the rank of the covariance and the number of components to keep, and stores them in *r. The caller zeroes *r. */
 static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
     double total = 0, kept = 0;
     for (size_t i = 0; i < w->moments.D; i++) {
@@ -221,12 +224,12 @@ static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
     return 0;
 }
 
-/* Computes the whitening layer: weight[dims, D] = S^(-1/2) U^T, bias[dims] = -weight m. */
+/* Computes the weight and the bias of the whitening layer: weight[dims, D] = S^(-1/2) U^T and bias[dims] = -weight m. */
 static void fill_layer(const whitening *w, size_t dims, float *weight, float *bias) {
     const size_t D = w->moments.D;
     for (size_t i = 0; i < dims; i++) {
         const double *eigenvector = w->moments.covariance + i * D, scale = 1 / sqrt(w->eigenvalue[i]);
-        double product = 0; /* row i of the weight times the mean */
+        double product = 0; /* dot product of row i of the weight and the mean */
         for (size_t k = 0; k < D; k++) {
             weight[i * D + k] = (float)(scale * eigenvector[k]);
             product += scale * eigenvector[k] * w->moments.sum[k];
@@ -235,7 +238,8 @@ static void fill_layer(const whitening *w, size_t dims, float *weight, float *bi
     }
 }
 
-/* Returns the training record of the model with an entry about the whitening, or NULL if an allocation fails. */
+/* Returns a copy of the training record of the model with an additional entry about the whitening. Returns NULL if an
+ * allocation fails. */
 static json_t *make_record(const aoe_model *m, const aoe_whiten_options *o, const aoe_whiten_result *r) {
     json_t *record = m->files.record ? aoei_json_copy(m->files.record) : json_object(), *files = json_array();
     int bad = !record || !files;
@@ -251,7 +255,7 @@ static json_t *make_record(const aoe_model *m, const aoe_whiten_options *o, cons
     return NULL;
 }
 
-/* Writes a copy of the model in `from` with the whitening layer to `to`. */
+/* Writes a copy of the model in `from`, with the whitening layer added, to the directory `to`. */
 static int write_model(const whitening *w, const char *from, const char *to, const aoe_whiten_result *r, aoe_error *err) {
     const size_t D = w->moments.D;
     aoe_model *m;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Converts word vectors in a text file to a static model, whose embedding of a text is the mean of the word vectors; unknown
- * words are skipped. Each line of the file is a word and its components (GloVe); word2vec files have an additional first line
- * with the number of words and the number of components. The tokenizer splits at white space and separates English clitics
- * and the punctuation around words, as the training corpora of such vectors are tokenized. Words of the file that this
- * tokenizer would split ("u.s.", "mr.") become added tokens, which are matched first.
+ * Converts word vectors in a text file to a static model. The embedding of a text is the mean of the vectors of its words;
+ * unknown words are skipped. Each line of the file contains a word and the components of its vector (GloVe). A word2vec file
+ * has an additional first line with the number of words and the number of components.
+ * The tokenizer splits texts at white space. It also separates English clitics and the punctuation around words, because the
+ * corpora for training such vectors are tokenized in this way. If a word of the file, such as "u.s." or "mr.", would be split
+ * by this tokenizer, the word becomes an added token, which is matched before the text is split.
  */
 #include <float.h>
 #include <locale.h>
@@ -33,26 +34,27 @@
 #include "tokenizer/unicode.h"
 #include "tokenizer/vocab.h"
 
-enum { CHUNK_ROWS = 4096 /* vectors per memory chunk */, MAX_DIMS = 65536 };
-/* WordPiece prefix of tokens that continue a word, escaped for JSON. No word in the vocabulary begins with this character, so
- * WordPiece never splits a word into subwords. */
+enum { CHUNK_ROWS = 4096 /* vectors per chunk of memory */, MAX_DIMS = 65536 };
+/* The WordPiece prefix of tokens that continue a word, with a JSON escape sequence. No word in the vocabulary begins with this
+ * character, so WordPiece never splits a word into subwords. */
 #define CONTINUATION_PREFIX "\\u0001"
 #define UNKNOWN             "[UNK]"
 
-/* Regular expression of the pieces that become separate tokens after splitting at white space: clitics (n't, 's ...), two or
- * more dots, and punctuation unless there is a word character on both sides. Escaped for JSON. */
+/* A regular expression, with JSON escape sequences. After texts were split at white space, each match becomes a separate token.
+ * Matches are clitics such as n't and 's, two or more dots, and punctuation that does not have a word character on both
+ * sides. */
 static const char split_pattern[] =
     "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)";
 
 typedef struct reader {
     aoei_weight_reader source; /* base type; must be the first field, because word_rows casts its address to reader */
     size_t dims;               /* number of components per vector; 0 before the first vector is read */
-    size_t n;                  /* words in the vocabulary */
-    aoei_vocab words;          /* vocabulary: the id of a word is the index of its vector */
+    size_t n;                  /* number of words in the vocabulary */
+    aoei_vocab words;          /* vocabulary; the id of a word is the index of its vector */
     float **chunk;             /* [chunks] pointers to [CHUNK_ROWS, dims] vectors; array and elements owned */
     size_t chunks, capacity;   /* used and allocated elements of `chunk` */
-    size_t unknown_added;      /* 1: add_unknown added [UNK], which the file does not contain */
-    size_t skipped;            /* number of skipped lines: their words are duplicates or contain white space, NUL or U+0001 */
+    size_t unknown_added;      /* 1: the file does not contain [UNK], so add_unknown added it */
+    size_t skipped;            /* number of skipped lines, whose word is a duplicate or contains an unsupported character */
     const char *name;          /* file name for messages, borrowed */
     locale_t locale;           /* C locale, for parsing numbers */
     aoei_buffer copy;          /* current line, NUL-terminated */
@@ -64,7 +66,7 @@ static float *row_at(const reader *r, size_t i) {
     return r->chunk[i / CHUNK_ROWS] + i % CHUNK_ROWS * r->dims;
 }
 
-/* Returns the address for the vector of word r->n, or NULL if an allocation fails. */
+/* Returns the memory for the vector of the next word, which has the index r->n. Returns NULL if an allocation fails. */
 static float *next_row(reader *r) {
     if (r->n / CHUNK_ROWS == r->chunks) {
         if (aoei_grow((void **)&r->chunk, &r->capacity, r->chunks, sizeof *r->chunk) ||
@@ -91,13 +93,14 @@ static int is_integer(const char *s, size_t len) {
     return len > 0 && strspn(s, "0123456789") >= len;
 }
 
-/* Returns 1 if s is the first line of a word2vec file: two integers. */
+/* Returns 1 if s is the first line of a word2vec file, which contains two integers. */
 static int is_header(const char *s) {
     const size_t first = strcspn(s, " "), second = s[first] ? strcspn(s + first + 1, " \r") : 0;
     return count_fields(s) == 2 && is_integer(s, first) && is_integer(s + first + 1, second);
 }
 
-/* Returns the start of the last `dims` fields of s, which are the components of the vector; NULL if no text is before them. */
+/* Returns the start of the last `dims` fields of s[len], which are the components of the vector. Returns NULL if there is no
+ * word before these fields. */
 static char *find_components(char *s, size_t len, size_t dims) {
     char *p = s + len;
     for (size_t i = 0; i < dims; i++) {
@@ -109,7 +112,7 @@ static char *find_components(char *s, size_t len, size_t dims) {
     return p > s ? p : NULL;
 }
 
-/* Parses r->dims numbers into row. line: line number for messages. */
+/* Parses r->dims numbers in s and writes them to row[r->dims]. line: line number for messages. */
 static int read_components(const reader *r, float *row, const char *s, size_t line, aoe_error *err) {
     for (size_t k = 0; k < r->dims; k++) {
         char *end;
@@ -123,7 +126,8 @@ static int read_components(const reader *r, float *row, const char *s, size_t li
     return 0;
 }
 
-/* Returns 1 if the tokenizer can produce the word, and the vocabulary does not contain it yet. */
+/* Returns 1 if the word can be added to the vocabulary. It must be a word that the tokenizer can produce, and must not be in
+ * the vocabulary yet. */
 static int is_usable(const reader *r, const char *word, size_t len) {
     for (size_t i = 0; i < len; i++)
         if (word[i] == ' ' || word[i] == '\t' || word[i] == '\1')
@@ -174,7 +178,7 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
     return rc;
 }
 
-/* Adds [UNK] as the last word, unless the file contains it. The added vector is zero and never used. */
+/* Adds [UNK] as the last word, unless the file contains [UNK]. The added vector is zero and is never used. */
 static int add_unknown(reader *r, aoe_error *err) {
     if (aoei_vocab_id(&r->words, UNKNOWN, strlen(UNKNOWN)) >= 0)
         return 0;
@@ -218,7 +222,7 @@ static void reader_free(reader *r) {
 
 /* ------------------------------------------------------------------ model */
 
-/* Appends a JSON string. */
+/* Appends s to the buffer as a JSON string. */
 static void put_string(aoei_buffer *b, aoe_text s) {
     aoei_buffer_putc(b, '"');
     for (size_t i = 0; i < s.len; i++) {
@@ -233,7 +237,8 @@ static void put_string(aoei_buffer *b, aoe_text s) {
     aoei_buffer_putc(b, '"');
 }
 
-/* Appends the added tokens: the words with is_added[i] = 1. They are matched only as whole words ("single_word"). */
+/* Appends an added token in JSON for each word i with is_added[i] = 1. Added tokens are matched only as whole words
+ * ("single_word"). */
 static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned char *is_added) {
     for (size_t i = 0, n = 0; i < r->n; i++) {
         if (!is_added[i])
@@ -244,7 +249,7 @@ static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned cha
     }
 }
 
-/* Creates the tokenizer. is_added: [r->n] 1: the word is an added token. */
+/* Creates the tokenizer. is_added: [r->n] 1 for each word that becomes an added token. */
 static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, const unsigned char *is_added, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
@@ -282,7 +287,7 @@ static int is_lowercase(aoe_text s) {
 }
 
 /* Sets is_added[i] to 1 if the tokenizer t splits word i into several tokens. If texts are lowercased, a word with uppercase
- * letters never occurs, so it needs no added token. */
+ * letters never occurs in a text and does not become an added token. */
 static int find_split_words(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *is_added, aoe_error *err) {
     const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     aoe_ids ids = {0};
@@ -296,7 +301,8 @@ static int find_split_words(const aoe_tokenizer *t, const reader *r, int lowerca
     return rc;
 }
 
-/* Creates a tokenizer without added tokens, finds the words that it splits, and creates the tokenizer with these words added.
+/* Creates a tokenizer without added tokens, and uses it to find the words that are split. Then creates the final tokenizer,
+ * which has these words as added tokens.
  */
 static int make_tokenizer(aoe_tokenizer **out, const reader *r, int lowercase, aoe_error *err) {
     unsigned char *is_added = aoei_calloc(r->n, 1);
@@ -311,10 +317,10 @@ static int make_tokenizer(aoe_tokenizer **out, const reader *r, int lowercase, a
     return rc;
 }
 
-/* The callback of aoei_weight_reader. */
+/* The callback `rows` of aoei_weight_reader, which copies word vectors. */
 static void word_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     const reader *r = (const reader *)source;
-    (void)slot; /* the token embeddings are the only weight */
+    (void)slot; /* the model has only one weight, the token embeddings */
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * r->dims, row_at(r, first + i), r->dims * sizeof *to);
 }

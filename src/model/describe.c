@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_model_describe: writes the pooling, the data type and the CPU tier of a model on one line, and the reason for each of the
- * three choices. The CPU tier is the instruction set that was selected at run time.
+ * Implements aoe_model_describe, which writes one line about a model. The line contains the pooling, the data type and the CPU
+ * tier, and the reason for each of these three choices. The CPU tier is the instruction set that was selected at run time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "encoder/arch.h"
 #include "model/model.h"
 
-/* Returns the source of the pooling setting. The text is a static string or is written to buf. */
+/* Returns a text that says where the pooling setting comes from. The text is a static string or is written to buf[size]. */
 static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     const char *from = m->settings.pooling_from;
     if (!strcmp(from, "option"))
@@ -23,7 +23,7 @@ static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     return buf;
 }
 
-/* Returns why the data type was chosen. */
+/* Returns a static string with the reason for the choice of the data type. */
 static const char *dtype_reason(const aoe_model *m) {
     if (m->dtype_option != AOE_DTYPE_AUTO)
         return "option";
@@ -39,7 +39,7 @@ static const char *dtype_reason(const aoe_model *m) {
     }
 }
 
-/* Returns the reason for the choice of the CPU tier. The text is a static string or is written to buf. */
+/* Returns a text with the reason for the choice of the CPU tier. The text is a static string or is written to buf[size]. */
 static const char *tier_reason(char *buf, size_t size) {
     const char *limit = getenv("AOE_CPU");
     if (!limit || !*limit)

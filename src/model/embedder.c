@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Computes embeddings: tokenizes the texts, sorts them by length, forms batches with a limited number of tokens, runs encoder
- * and pooling, and writes the vectors in the order of the texts. One arena is created for the largest batch and laid out anew
- * for each batch, so that a small batch uses little physical memory. aoe_embed allocates only the token lists. Long texts may
- * be split into chunks, which are embedded separately; the embedding of the text is then the mean of the embeddings of its
- * chunks.
+ * Computes embeddings of texts. The texts are tokenized, sorted by length, and divided into batches with a limited number of
+ * tokens. The encoder and the pooling process one batch at a time. The vectors are written in the order of the texts. An
+ * embedder allocates one arena, which is large enough for the largest batch. Each batch uses only the beginning of the arena,
+ * so small batches touch little physical memory. aoe_embed allocates only the lists of tokens and chunks. A long text may be
+ * split into chunks that are embedded separately. The embedding of the text is then the mean of the embeddings of its chunks.
  */
 #include "model/embedder.h"
 
@@ -26,13 +26,14 @@ struct aoe_embedder {
     aoe_model *model;    /* borrowed */
     size_t batch_tokens; /* maximum number of tokens of a batch; a longer text forms a batch of its own */
     aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
-    size_t overlap;      /* number of tokens that adjacent chunks share; AOE_AUTO: an eighth of the text tokens of a chunk */
-    size_t failed;       /* index of the text that failed in the last call, or (size_t)-1 */
+    size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a chunk */
+    size_t failed;       /* index of the text that caused an error in the last call, or (size_t)-1 */
     aoei_arena arena;    /* owned */
     aoei_encoder_state state; /* activations of the current batch, in the arena */
     aoei_tensor pooled;       /* [texts, hidden] output of the pooling, in the arena */
-    aoei_tensor vectors; /* [texts, D] output of the dense layer, in the arena; equal to `pooled` if there is no dense layer */
-    float *chunk_vector; /* [D] vector of one chunk, owned */
+    /* [texts, D] output of the dense layer, in the arena. If the model has no dense layer, `vectors` is equal to `pooled`. */
+    aoei_tensor vectors;
+    float *chunk_vector;      /* [D] vector of one chunk, owned */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
 };
 
@@ -44,8 +45,8 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     o->chunk_overlap = AOE_AUTO;
 }
 
-/* Lays out the arena for a batch of n tokens in n_texts texts of at most `longest` tokens. The required size grows with
- * each of these three numbers. */
+/* Allocates from the arena the tensors for a batch with n tokens and n_texts texts, each of at most `longest` tokens. The
+ * required size of the arena increases with each of these three numbers. */
 static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *pooled, aoei_tensor *vectors, aoei_arena *arena,
                   size_t n, size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
@@ -55,8 +56,8 @@ static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *po
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
-/* Returns the maximum number of tokens of a batch: batch_tokens, but at least the maximum sequence length, so that every
- * text fits into a batch. */
+/* Returns the maximum number of tokens of a batch. This is the maximum of o->batch_tokens and the maximum sequence length, so
+ * every text fits into a batch. */
 static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
     return o->batch_tokens > m->settings.max_length ? o->batch_tokens : m->settings.max_length;
 }
@@ -81,7 +82,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o->chunk);
-    /* an overlap of 0 is allowed without chunks, because it has no effect */
+    /* if texts are not split into chunks, only an overlap of 0 is accepted, because it has no effect */
     if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG,
                          "options.chunk_overlap is %zu, but texts are not split into chunks; set options.chunk to mean",
@@ -135,18 +136,18 @@ aoe_model *aoe_embedder_model(const aoe_embedder *e) {
     return e->model;
 }
 
-/* A chunk of a text; a text that is not split is one chunk. The tokens of a chunk are the prefix tokens of the text (special
- * tokens and prompt), the text tokens [first, first + n) and the suffix tokens. */
+/* A chunk of a text. A text that is not split is one chunk. A chunk consists of the prefix tokens, n text tokens and the suffix
+ * tokens. The prefix and suffix tokens are special tokens and tokens of the prompt. */
 typedef struct chunk {
     size_t length;   /* number of tokens, prefix and suffix included */
     size_t text;     /* index of the text */
     size_t index;    /* index of the chunk in the text */
     size_t n_chunks; /* number of chunks of the text */
-    size_t first, n; /* index of the first text token; number of text tokens */
+    size_t first, n; /* index of the first text token, and number of text tokens */
 } chunk;
 
-/* Comparison function of the order in which chunks are embedded: by length, then by text and index, so that equal inputs form
- * equal batches. All chunks of a text have the same length, so they are adjacent. */
+/* A comparison function for qsort. Chunks are embedded in the order of their length, then of their text, then of their index.
+ * The order is unique, so equal inputs give equal batches. All chunks of a text have the same length, so they are adjacent. */
 static int by_length(const void *pa, const void *pb) {
     const chunk *a = pa, *b = pb;
     if (a->length != b->length)
@@ -156,14 +157,14 @@ static int by_length(const void *pa, const void *pb) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* Returns the number of chunks of a text with text_tokens tokens. per_chunk: text tokens of a chunk; overlap: tokens that
- * adjacent chunks share. The last chunk ends at the end of the text. */
+/* Returns the number of chunks of a text with text_tokens tokens. Each chunk has per_chunk text tokens, and adjacent chunks
+ * have `overlap` tokens in common. The last chunk ends at the end of the text and may have a larger overlap. */
 static size_t chunks_for(size_t text_tokens, size_t per_chunk, size_t overlap) {
     const size_t step = per_chunk - overlap;
     return text_tokens <= per_chunk ? 1 : (text_tokens - per_chunk + step - 1) / step + 1;
 }
 
-/* Returns the overlap of adjacent chunks with per_chunk text tokens. */
+/* Returns the number of tokens that adjacent chunks have in common if each chunk has per_chunk text tokens. */
 static size_t overlap_for(const aoe_embedder *e, size_t per_chunk) {
     return e->overlap == AOE_AUTO ? per_chunk / 8 : e->overlap < per_chunk ? e->overlap : per_chunk - 1;
 }
@@ -172,7 +173,7 @@ static aoei_affix_lengths affixes_of(const aoei_token_lists *lists, size_t text)
     return lists->affixes ? lists->affixes[text] : (aoei_affix_lengths){0, 0};
 }
 
-/* Returns the number of chunks of a text. */
+/* Returns the number of chunks of the text with index `text`. */
 static size_t count_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t text) {
     const size_t n = aoei_token_count(lists, text), max_length = e->model->settings.max_length;
     const aoei_affix_lengths affixes = affixes_of(lists, text);
@@ -182,7 +183,7 @@ static size_t count_chunks(const aoe_embedder *e, const aoei_token_lists *lists,
     return chunks_for(n - affixes.prefix - affixes.suffix, per_chunk, overlap_for(e, per_chunk));
 }
 
-/* Writes the chunks of a text to `chunks` and returns their number. */
+/* Writes the chunks of the text with index `text` to `chunks` and returns the number of chunks. */
 static size_t add_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t text, chunk *chunks) {
     const aoei_affix_lengths affixes = affixes_of(lists, text);
     const size_t text_tokens = aoei_token_count(lists, text) - affixes.prefix - affixes.suffix;
@@ -206,15 +207,15 @@ static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const c
     aoei_batch_add(&e->buffer, ids, c->length, (uint32_t)index);
     if (c->n_chunks == 1)
         return;
-    /* the ids that aoei_batch_add copied are replaced by those of the chunk, which has the same length */
+    /* aoei_batch_add has copied the first c->length ids of the text; replace them by the ids of the chunk */
     int32_t *to = e->buffer.ids + e->buffer.batch.n_tokens - c->length;
     memcpy(to, ids, affixes.prefix * sizeof *to);
     memcpy(to + affixes.prefix, ids + affixes.prefix + c->first, c->n * sizeof *to);
     memcpy(to + affixes.prefix + c->n, ids + aoei_token_count(lists, c->text) - affixes.suffix, affixes.suffix * sizeof *to);
 }
 
-/* Adds the vector x[n] of a chunk to the sum v[n] of its text. After the last chunk, v is divided by the number of chunks, and
- * normalized to unit length if the model normalizes embeddings. */
+/* Adds x[n], the vector of a chunk, to v[n], the sum for its text. After the last chunk of the text, v is divided by the number
+ * of chunks. If the model normalizes embeddings, v is then normalized to unit length. */
 static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, const float *x, size_t n) {
     double squares = 0;
     for (size_t k = 0; k < n; k++)
@@ -230,8 +231,9 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Computes the vectors of the batch in e->buffer, whose i-th text is chunks[i]. Writes the vector of a text that is one
- * chunk to `vectors`, and adds the vectors of all other chunks to those of their texts. */
+/* Computes the vectors of the batch in e->buffer, whose i-th text is chunks[i]. vectors: [texts of the call, D]. If a text is
+ * one chunk, its row of `vectors` is set to the vector of the chunk. If a text has several chunks, their vectors are added to
+ * its row. */
 static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
@@ -266,8 +268,8 @@ static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_e
     return AOE_OK;
 }
 
-/* Returns the chunks of all texts in the order of by_length, owned by the caller, or NULL if an allocation fails. Texts without
- * tokens are the first ones. */
+/* Returns an array of the chunks of all texts, sorted with by_length and owned by the caller. Returns NULL if an allocation
+ * fails. Texts without tokens come first. */
 static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t *n, aoe_error *err) {
     *n = 0;
     for (size_t i = 0; i < lists->n; i++)
@@ -292,7 +294,7 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
         return AOE_ENOMEM;
     int code = AOE_OK;
     size_t i = 0;
-    for (; i < total && !chunks[i].length; i++) /* the embedding of a text without tokens is zero, as in Model2Vec */
+    for (; i < total && !chunks[i].length; i++) /* the embedding of a text without tokens is the zero vector, as in Model2Vec */
         memset(vectors + chunks[i].text * aoe_model_dims(e->model), 0, aoe_model_dims(e->model) * sizeof *vectors);
     while (i < total && !code) {
         aoei_batch_clear(&e->buffer);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Adds layers after the pooling. A slot is the index of a weight in the arrays of the model (encoder/slot_layout.h). The slots
- * of these layers follow all other slots, so adding a layer appends elements to the arrays.
+ * Adds layers after the pooling. A slot is the index of a weight in the arrays m->weights and m->files.tensors
+ * (encoder/slot_layout.h). The slots of the layers after the pooling follow all other slots, so adding a layer appends elements
+ * to these arrays.
  */
 #include "model/extra_layers.h"
 
@@ -31,9 +32,9 @@ static int extend(aoe_model *m, size_t before, aoe_error *err) {
     return weights && (tensors || !m->files.tensors) ? 0 : aoei_fail_nomem(err, n * sizeof *weights);
 }
 
-/* Adds a layer after the pooling. Its weight has the slot of `kind` (AOEI_PW_*), and its bias has the next slot. before:
- * number of slots without this layer. weight, bias: values to copy; if they are NULL, the values are initialized from
- * `seed`. */
+/* Adds a layer after the pooling. `kind` (AOEI_PW_*) determines the slot of its weight. The bias has the next slot. before:
+ * number of slots before the layer is added. `weight` and `bias` are copied. If both are NULL, the layer is initialized with
+ * random values from `seed`. */
 static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weight, const float *bias, uint64_t seed,
                      aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&m->config, kind);
@@ -42,7 +43,7 @@ static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weig
     if (rc)
         return rc;
     aoei_slot_describe(&m->config, slot, &s);
-    /* offset of the bias: the size of the weight, rounded up for alignment */
+    /* offset of the bias in floats: the size of the weight, rounded up for alignment */
     const size_t aligned = AOEI_ALIGN / sizeof(float), offset = (s.rows * s.cols + aligned - 1) / aligned * aligned;
     m->memory.added = aoei_aligned((offset + s.rows) * sizeof *m->memory.added);
     if (!m->memory.added)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Adds a layer after the pooling of an open model: a dense layer, which is saved with the model, or the head of a training
- * method (such as the classifier of SBERT), which is saved only in checkpoints.
+ * Adds a layer after the pooling of an open model. The layer is either a dense layer, which is saved with the model, or the
+ * head of a training method, such as the classifier of SBERT. A head is saved only in checkpoints.
  */
 #ifndef AOEI_MODEL_EXTRA_LAYERS_H
 #define AOEI_MODEL_EXTRA_LAYERS_H
 
 #include "model/model.h"
 
-/* Adds a dense layer with `out` outputs to a model without a dense layer. with_tanh: 1 applies tanh to the output. weight:
- * [out, hidden], bias: [out]; both are copied. If they are NULL, both are initialized from `seed`. A model can get only one
- * layer: the functions of this file can be called only once per model. Errors: AOE_ENOMEM. */
+/* Adds a dense layer with `out` outputs to a model without a dense layer. If with_tanh is 1, tanh is applied to the outputs.
+ * weight: [out, hidden]; bias: [out]; both are copied. If both are NULL, they are initialized with random values from `seed`.
+ * Only one layer can be added to a model, so only one function of this file may be called, and only once per model. Errors:
+ * AOE_ENOMEM. */
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err);
-/* Adds the head of a training method: weight [rows, cols] and bias [1, rows], initialized from `seed`. Errors: AOE_ENOMEM. */
+/* Adds the head of a training method. The head has a weight of shape [rows, cols] and a bias of shape [1, rows]. Both are
+ * initialized with random values from `seed`. Errors: AOE_ENOMEM. */
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Converts the options of adapters to the configuration of adapters, and checks them for a model or for saved adapters.
+ * Checks the options of LoRA adapters (aoe_lora) and converts them to the configuration of adapters (aoei_lora).
  */
 #include "model/lora_options.h"
 
@@ -21,8 +21,8 @@ void aoe_lora_defaults(aoe_lora *l) {
     *l = (aoe_lora){.struct_size = sizeof *l, .alpha = AOE_AUTO, .dropout = AOE_AUTO};
 }
 
-/* Splits the list `copy` at commas, which are replaced by NUL. *names is set to an array of pointers into `copy`; the caller
- * frees it with aoei_free, also on failure. */
+/* Splits the list `copy` at commas and replaces the commas by NUL characters. Sets *names to an array of pointers into `copy`.
+ * The caller frees the array with aoei_free, even if the function fails. */
 static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
     size_t commas = 0;
     for (const char *p = copy; *p; p++)
@@ -42,7 +42,8 @@ static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
     return 0;
 }
 
-/* Converts the comma-separated list of targets (NULL: all) to bits. */
+/* Sets *targets to a bit mask of the layers that `list` names. The names are separated by commas. If `list` is NULL, all
+ * supported layers are used. */
 static int read_targets(unsigned *targets, const char *list, const aoei_encoder_config *c, aoe_error *err) {
     const char **names = NULL;
     size_t n = 0;
@@ -74,8 +75,8 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
     return read_targets(&lora->targets, wanted->targets, c, err);
 }
 
-/* Applies the options to saved adapters: rank, alpha and targets cannot change, but the dropout can, because only training uses
- * it. */
+/* Applies the options `wanted` to the saved adapters in `dir`. The rank, alpha and targets of saved adapters cannot be changed.
+ * The dropout can be changed, because it is used only in training. */
 static int change_saved(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
     if (wanted->r || !aoei_is_auto(wanted->alpha) || wanted->targets)
         return aoei_fail(err, AOE_EARG,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Converts the options of adapters (aoe_lora) to the configuration of adapters (aoei_lora).
+ * Converts the options of LoRA adapters (aoe_lora) to the configuration of adapters (aoei_lora).
  */
 #ifndef AOEI_MODEL_LORA_OPTIONS_H
 #define AOEI_MODEL_LORA_OPTIONS_H
@@ -8,12 +8,16 @@
 #include "encoder/config.h"
 #include "modeldir/model_files.h"
 
-/* Sets *lora to the new adapters that `wanted` describes (wanted->r is positive), for a model of configuration c. Errors:
- * AOE_EARG (invalid value), AOE_EUNSUPPORTED (the architecture does not support adapters). */
+/* Sets *lora to the configuration of the new adapters that `wanted` describes, for a model with the configuration c. wanted->r
+ * must be positive. Errors: AOE_EARG (invalid value), AOE_EUNSUPPORTED (the architecture does not support adapters). */
 int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encoder_config *c, aoe_error *err);
-/* If f contains saved adapters, sets the dropout in c->lora to that of `wanted`, and fails if `wanted` sets the rank, alpha
- * or targets. If f contains no adapters and wanted->r is positive, sets c->lora to new adapters. If `wanted` is NULL,
- * c->lora is unchanged. Errors: see aoei_lora_resolve. */
+/* Applies the options `wanted` to c->lora, in one of three cases:
+ * - `wanted` is NULL: c->lora is not changed.
+ * - `f` contains saved adapters: if `wanted` sets the dropout, c->lora.dropout is set to this value. It is an error if `wanted`
+ *   sets the rank, alpha or targets.
+ * - `f` contains no adapters: if wanted->r is positive, c->lora is set to new adapters. If wanted->r is 0, it is an error if
+ *   `wanted` sets another option.
+ * Errors: see aoei_lora_resolve. */
 int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const aoe_lora *wanted, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Functions that return properties of an open model, and aoe_model_close.
+ * Implements aoe_model_close and the functions that return properties of an open model.
  */
 #include "model/model.h"
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Opens a model in this order: configuration and settings, tensors of the weights, placement of the weights in memory, check of
- * their values, tokenizer, packed copies for inference.
+ * Opens a model in these steps:
+ * 1. Reads the configuration and the settings.
+ * 2. Finds the tensors of the weights in the files.
+ * 3. Places the weights in memory and generates the weights that are not in the files.
+ * 4. Checks the values of the weights.
+ * 5. Opens the tokenizer.
+ * 6. Packs the weights, if the model is opened for inference.
  */
 #include "model/open.h"
 
@@ -34,7 +39,8 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
     return 0;
 }
 
-/* Opens the tokenizer of the directory, or that of the base model if a directory of adapters contains none. */
+/* Opens the tokenizer of the model directory. If a directory of adapters contains no tokenizer, opens the tokenizer of the base
+ * model. */
 static int open_tokenizer(aoe_model *m, aoe_error *err) {
     int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.dir, err);
     if (!rc && !m->tokenizer && m->files.base_dir)
@@ -42,7 +48,7 @@ static int open_tokenizer(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
-/* Sets m->lora_targets. */
+/* Sets m->lora_targets to the names of the adapted layers. */
 static int name_targets(aoe_model *m, aoe_error *err) {
     aoei_buffer names = {0};
     const int rc = aoei_peft_append_targets(&names, &m->lora, &m->config) || !(m->lora_targets = aoei_strdup(names.data))
@@ -52,7 +58,7 @@ static int name_targets(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
-/* Reads the configuration of encoder, adapters and dense layer, and the settings. */
+/* Reads the settings, and the configurations of the encoder, of the adapters and of the dense layer. */
 static int read_directory(aoe_model *m, const char *dir, const aoe_model_options *o, const aoei_open_mode *mode,
                           aoe_error *err) {
     int rc = aoei_model_files_open(&m->files, &m->config, dir, o->base, mode->mlm, err);
@@ -79,7 +85,7 @@ static int load_weights(aoe_model *m, const aoei_open_mode *mode, aoe_error *err
         (rc = aoei_weights_generate(m, mode->seed, err)) ||
         (rc = aoei_weight_tensors_check_values(&m->files, &m->config, m->ctx->pool, err)))
         return rc;
-    if (m->config.lora.r) /* releases the memory of the mapped file that was read for conversions */
+    if (m->config.lora.r) /* release the pages of the mapped file that were read for conversions */
         aoei_safetensors_drop(m->files.weights);
     return 0;
 }

@@ -7,13 +7,15 @@
 #include "model/model.h"
 #include "model/open_mode.h"
 
-/* Opens `dir` in the given mode; o may be NULL. Free with aoe_model_close. Errors: see aoe_model_open; AOE_EUNSUPPORTED (the
- * architecture does not support a masked-LM head or adapters). */
+/* Opens the model directory `dir` in the given mode. If `o` is NULL, the default options are used. The caller frees *m with
+ * aoe_model_close. Errors: see aoe_model_open; AOE_EUNSUPPORTED if the architecture does not support a masked-LM head or
+ * adapters. */
 int aoei_model_open_for(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o,
                         const aoei_open_mode *mode, aoe_error *err);
-/* Opens `dir` for training all weights. */
+/* Opens the model directory `dir` for training all weights. */
 int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
-/* Opens `dir` for pretraining. If the directory contains no masked-LM head, a new head is initialized from `seed`. */
+/* Opens the model directory `dir` for pretraining. If the directory contains no masked-LM head, a new head is initialized with
+ * random values from `seed`. */
 int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
                         aoe_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The open mode of a model: for inference, training or saving.
+ * Defines the open mode, which says whether a model is opened for inference, training or saving.
  */
 #ifndef AOEI_MODEL_OPEN_MODE_H
 #define AOEI_MODEL_OPEN_MODE_H
@@ -9,16 +9,19 @@
 #include "aoe_train.h"
 #include "aoe.h"
 
-/* If all fields are 0, the model is opened for training all weights. */
+/* The open mode. If all fields are 0, the model is opened for training all weights. */
 typedef struct aoei_open_mode {
-    int packed; /* 1: for inference: linear weights are copied to the layout of the matmul kernels, with adapters merged */
-    int rows_from_file;   /* 1: for saving: no weights are loaded; aoei_model_rows reads rows from the file when they are needed
-                           */
-    int mlm;              /* 1: the masked-LM head is added, with random weights if the files contain none */
-    const aoe_lora *lora; /* options of adapters to train: new adapters, or changed options of saved adapters; borrowed; NULL:
-                             no new adapters, and saved adapters are used unchanged */
-    int eight_bit;        /* 1: frozen linear weights are converted to int8 with one scale per row */
-    uint64_t seed;        /* seed for initializing a new head or new adapters */
+    /* 1: inference. Adapters are merged into the linear weights, and these are copied to the memory layout of the matmul
+     * kernels. */
+    int packed;
+    /* 1: saving. No weights are loaded when the model is opened; aoei_model_rows reads single rows from the file. */
+    int rows_from_file;
+    int mlm; /* 1: the model has a masked-LM head, with random weights if the files contain no head */
+    /* Options of the adapters to train, borrowed. They describe new adapters, or change saved adapters. NULL: no new adapters
+     * are created, and saved adapters are not changed. */
+    const aoe_lora *lora;
+    int eight_bit; /* 1: frozen linear weights are converted to int8, with one scale per row */
+    uint64_t seed; /* seed for initializing a new head or new adapters */
 } aoei_open_mode;
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The packed copies of all linear weights are in one allocation, in the order of the weights.
+ * Packs the linear weights for inference. One block of memory contains the packed copies of all linear weights, in the order of
+ * the weights.
  */
 #include "model/packed_weights.h"
 
@@ -10,7 +11,7 @@
 #include "model/weight_rows.h"
 #include "nn/gemm.h"
 
-/* Returns the size in bytes of the packed copy of the weight in `slot`; 0 if it is not packed. */
+/* Returns the size in bytes of the packed copy of the weight in `slot`, or 0 if this weight is not packed. */
 static size_t packed_size(const aoe_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
@@ -24,7 +25,8 @@ size_t aoei_model_packed_bytes(const aoe_model *m) {
     return total;
 }
 
-/* Packs a weight into `memory`. If it has an adapter, the merged weight exists only in packed form. */
+/* Writes the packed copy of the weight in `slot` to `memory`. If the weight has an adapter, the adapter is merged, and the
+ * merged weight exists only in packed form. */
 static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     aoei_tensor *w = &m->weights[slot];
     aoei_slot d;
@@ -60,7 +62,8 @@ int aoei_model_pack(aoe_model *m, aoe_error *err) {
         used += size;
     }
     m->config.lora = (aoei_lora){0};
-    if (m->type == AOEI_BF16 && m->files.weights) /* packed weights are not read from the files again */
+    if (m->type == AOEI_BF16 &&
+        m->files.weights) /* release the pages of the mapped file, because packed weights are not read from the file again */
         aoei_safetensors_drop(m->files.weights);
     return rc;
 }

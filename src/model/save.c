@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Saves an open model. For a model over external weights (weight_view.h), files and tensors that are copied come from the model
- * from which it was created.
+ * Saves an open model. A model over external weights (weight_view.h) has no files. If such a model is saved, files and tensors
+ * are copied from the model from which it was created.
  */
 #include "model/save.h"
 
@@ -8,7 +8,7 @@
 #include "model/weight_rows.h"
 #include "modeldir/model_writer.h"
 
-/* The callback of aoei_weight_reader. */
+/* The callback `rows` of aoei_weight_reader, which reads rows of a weight of the model. */
 static void model_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     aoei_model_rows(((const aoei_model_weight_reader *)source)->model, to, slot, first, n);
 }

@@ -23,8 +23,8 @@ enum { BLOCK_TEXTS = 128 /* texts per task */ };
 typedef struct block {
     int32_t *ids;       /* [n] concatenated token ids of the texts, owned */
     size_t n, capacity; /* used and allocated elements of `ids` */
-    size_t failed;      /* index of the text that failed, or (size_t)-1 */
-    aoe_error error;    /* error of the failed text */
+    size_t failed;      /* index of the text that could not be tokenized, or (size_t)-1 */
+    aoe_error error;    /* error of this text */
 } block;
 
 /* The argument of the tasks. */
@@ -32,10 +32,10 @@ typedef struct job {
     const aoe_model *model;      /* borrowed */
     const aoe_text *texts;       /* [n] texts, borrowed */
     size_t n;                    /* number of texts */
-    aoe_encode_options o[2];     /* options for texts with the first and the second prompt */
-    const uint8_t *prompt_index; /* [n] index in `o` of each text, borrowed; NULL: 0 for all texts */
+    aoe_encode_options o[2];     /* tokenization options; the two elements differ in the prompt */
+    const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
     int may_be_empty;            /* 1: a text may have no tokens */
-    size_t max_length;           /* maximum sequence length for the check of `affixes`; 0 if texts are truncated */
+    size_t max_length; /* maximum sequence length, which prompt and special tokens must not fill; 0 if texts are truncated */
     aoei_affix_lengths *affixes; /* [n] set by the tasks, borrowed; NULL if texts are truncated */
     size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
     uint8_t *truncated;          /* [n] 1 for each truncated text, set by the tasks, borrowed */
@@ -58,8 +58,8 @@ static int append_ids(block *c, const aoe_ids *ids) {
     return AOE_OK;
 }
 
-/* Writes the lowercased text to out. Bytes from the first invalid UTF-8 byte to the end are copied unchanged, so that the
- * tokenizer reports the invalid byte. */
+/* Writes the lowercased text s[len] to out. If the text contains an invalid UTF-8 byte, this byte and all following bytes are
+ * copied unchanged, so that the tokenizer reports the invalid byte. */
 static int lowercase_text(aoei_buffer *out, const char *s, size_t len) {
     aoei_buffer_clear(out);
     aoei_buffer_reserve(out, len);
@@ -79,8 +79,8 @@ static int lowercase_text(aoei_buffer *out, const char *s, size_t len) {
     return out->failed ? AOE_ENOMEM : AOE_OK;
 }
 
-/* Reports a token without an embedding. Tokenizers may have such tokens (for example a [PAD] that was added to Llama's
- * vocabulary); tokenization fails only for texts that contain such a token. */
+/* Returns AOE_EFORMAT for a token id for which the model has no embedding. A tokenizer may have such tokens, for example a
+ * [PAD] that was added to Llama's vocabulary. They are an error only if a text contains them. */
 static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
     const aoe_text token = aoe_tokenizer_token(m->tokenizer, id);
     return aoei_fail(
@@ -90,7 +90,8 @@ static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 
-/* Tokenizes text i and appends its ids to the result c of the task. lowercased, ids: buffers that are reused. */
+/* Tokenizes text i and appends its token ids to c, the result of the task. `lowercased` and `ids` are buffers that are used for
+ * all texts of the task. */
 static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowercased, aoe_ids *ids) {
     aoe_text text = j->texts[i];
     if (j->model->settings.lowercase) {
@@ -118,7 +119,7 @@ static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowercased,
     return append_ids(c, ids);
 }
 
-/* Tokenizes one block of texts. */
+/* The function of a task, which tokenizes one block of texts. */
 static void encode_block(void *arg, size_t task, size_t worker) {
     (void)worker;
     const job *j = arg;
@@ -133,7 +134,7 @@ static void encode_block(void *arg, size_t task, size_t worker) {
     aoei_buffer_free(&lowercased);
 }
 
-/* Concatenates the results of the tasks in `out`, or returns the error of the first text that failed. */
+/* Concatenates the results of the tasks in `out`. If texts could not be tokenized, returns the error of the first of them. */
 static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     size_t total = 0;
     for (size_t k = 0; k < n_blocks; k++) {
@@ -164,7 +165,8 @@ static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, siz
     return AOE_OK;
 }
 
-/* Tokenizes the texts of *j on all threads. The caller sets model, texts, n, o, prompt_index, may_be_empty and max_length. */
+/* Tokenizes the texts of *j on all threads. The caller must set the fields model, texts, n, o, prompt_index, may_be_empty and
+ * max_length of *j. */
 static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const size_t n = j->n, n_blocks = (n + BLOCK_TEXTS - 1) / BLOCK_TEXTS;
     int code = AOE_ENOMEM;
@@ -207,7 +209,8 @@ enum {
     COMPLETE = 2      /* texts are not truncated, and aoei_token_lists.affixes is set */
 };
 
-/* Tokenizes with the settings of the model. flags: MAY_BE_EMPTY, COMPLETE. */
+/* Tokenizes texts with the settings of the model. `flags` is a combination of MAY_BE_EMPTY and COMPLETE. For `prompts` and
+ * `prompt_index`, see aoei_encode_with_prompts. */
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                            const uint8_t *prompt_index, int flags, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
@@ -284,7 +287,7 @@ static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
     return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
 }
 
-/* Uses a hash table with open addressing, whose elements are texts. */
+/* The texts are stored in a hash table with open addressing; the hash of a text is computed from its token ids. */
 int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err) {
     size_t size = 16;
     while (size < 2 * l->n)

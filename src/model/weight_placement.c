@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * A weight is used directly in the mapped file if the operations support the form in which it is stored. All operations support
- * aligned float32. Matmuls also support bf16, and int8 with one scale per row. Frozen weights that are only operands of bf16
- * matmuls are converted to bf16 whatever their stored type, because every matmul would otherwise round them to bf16 with equal
- * results. All other weights are converted to float32. Conversions run once, on all threads.
+ * Decides how each weight is placed in memory, and converts weights if necessary. A weight is used directly in the mapped file
+ * if the operations support its data type and its alignment. All operations support aligned float32. Matmuls also support bf16,
+ * and int8 with one scale per row. Frozen weights that are used only in bf16 matmuls are converted to bf16 once, because
+ * otherwise every matmul would round them to bf16 again. The results are equal. All other weights are converted to float32. The
+ * conversions run on all threads.
  */
 #include "model/weight_placement.h"
 
@@ -16,7 +17,7 @@
 #include "modeldir/storage.h"
 #include "nn/gemm.h"
 
-#define BLOCK ((size_t)1 << 18) /* elements that a task converts, rounded to complete rows, at least one row */
+#define BLOCK ((size_t)1 << 18) /* approximate number of elements that a task converts; a task converts complete rows */
 
 /* Returns the placement of a weight that is used in the mapped file. */
 static aoei_weight_placement mapped(aoei_dtype type) {
@@ -30,8 +31,9 @@ static aoei_weight_placement converted(aoei_dtype type, const aoei_slot *slot) {
     return (aoei_weight_placement){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
 }
 
-/* Returns 1 if the input of the first layer is exactly a row of the token embeddings, without position or type embeddings and
- * without a norm. Rounding the embeddings to bf16 then does not change results. */
+/* Returns 1 if the input of the first layer consists of unchanged token embeddings. The model then has no position embeddings,
+ * no type embeddings and no norm before the first layer. In this case, rounding the embeddings to bf16 does not change
+ * results. */
 static int uses_only_token_embeddings(const aoei_encoder_config *c) {
     return c->rope.theta > 0 && !c->token_types && c->no_embed_norm;
 }
@@ -40,7 +42,7 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
                                                const aoei_slot *slot, aoei_st_dtype stored, int aligned) {
     const aoei_encoder_config *c = &m->config;
     const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !mode->packed;
-    /* aoei_gemm_pack converts weights of another type only up to this size */
+    /* aoei_gemm_pack can convert a weight to another data type only up to this size */
     const int convertible = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE;
     const int operand = slot->linear && (mode->packed || frozen);
     const int table = slot->table && frozen;
@@ -60,7 +62,7 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
     return converted(AOEI_F32, slot);
 }
 
-/* Rows [first, first + rows) of a weight, which one task converts. */
+/* The rows [first, first + rows) of a weight, which one task converts. */
 typedef struct block {
     size_t slot, first, rows;
 } block;
@@ -71,7 +73,7 @@ typedef struct conversion {
     const block *blocks; /* one per task, borrowed */
 } conversion;
 
-/* Converts the rows of block `task` to the type of the weight in memory. */
+/* Converts the rows of block `task` to the data type that the weight has in memory. */
 static void convert_task(void *arg, size_t task, size_t worker) {
     const conversion *j = arg;
     const block *b = &j->blocks[task];
@@ -90,7 +92,8 @@ static size_t rows_of_block(const aoei_tensor *w) {
     return w->cols < BLOCK ? BLOCK / w->cols : 1;
 }
 
-/* Converts weights from the files to m->weights. to_convert: [aoei_slot_count] 1 for each weight to convert. */
+/* Converts weights and writes them to the memory of m->weights. to_convert: [aoei_slot_count] 1 for each weight that must be
+ * converted. */
 static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_error *err) {
     size_t n = 0, used = 0;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
@@ -111,13 +114,14 @@ static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_erro
     return 0;
 }
 
-/* Returns 1 if data and scales of a stored tensor are aligned to their elements. */
+/* Returns 1 if the data and the scales of a stored tensor are aligned to the size of their elements. */
 static int is_aligned(const aoei_st_tensor *t) {
     return (uintptr_t)t->data % aoei_st_dtype_size(t->dtype) == 0 &&
            (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);
 }
 
-/* Returns the tensor of a weight. memory: memory for the converted data; not used for a mapped weight. */
+/* Returns the tensor of a weight with the placement p. `memory` is the memory for the converted weight. If p->mapped is 1,
+ * `memory` is not used. */
 static aoei_tensor tensor_at(const aoei_weight_placement *p, const aoei_st_tensor *t, const aoei_slot *slot,
                              unsigned char *memory) {
     const void *data = p->mapped ? t->data : memory, *scale = NULL;

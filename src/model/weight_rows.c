@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A row with a merged adapter is the stored row in float32 plus the row of scale * B A, where A and B are the matrices of the
- * adapter. The sum over the rank is computed completely before it is added to the stored row. Therefore the result does not
- * depend on the number of rows that are merged at a time, and the merged weights of an open model are bit-identical to the
- * weights in a merged file.
+ * Reads rows of weights and merges adapters. A merged row is the stored row, converted to float32, plus the same row of scale *
+ * B A, where A and B are the matrices of the adapter. Each element of B A is computed completely before it is added to the
+ * stored row. The result therefore does not depend on the number of rows that are merged at a time, and the merged weights of
+ * an open model are bit-identical to the weights in a merged file.
  */
 #include "model/weight_rows.h"
 
@@ -11,18 +11,18 @@
 #include "base/pool.h"
 #include "nn/adapter.h"
 
-#define BLOCK ((size_t)1 << 16) /* elements that a task converts, rounded to complete rows, at least one row */
+#define BLOCK ((size_t)1 << 16) /* approximate number of elements that a task converts; a task converts complete rows */
 
 /* The argument of read_task. */
 typedef struct reading {
     const aoei_st_tensor *from; /* tensor to read, borrowed */
     float *to;                  /* [n, cols] output, borrowed */
-    size_t first, n;            /* first row, and number of rows */
+    size_t first, n;            /* first row to read, and number of rows to read */
     size_t cols;                /* elements per row */
     size_t step;                /* rows per task */
 } reading;
 
-/* Converts a part of the rows to float32. */
+/* Converts the rows of one task to float32. */
 static void read_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const reading *r = arg;
@@ -41,7 +41,7 @@ void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, s
         reading r = {.from = m->files.tensors[slot], .to = to, .first = first, .n = n, .cols = d.cols, .step = step};
         aoei_parallel_for(m->ctx->pool, (n + step - 1) / step, read_task, &r);
     }
-    const size_t lora_a = aoei_adapter_slot(&m->config, slot); /* lora_B is the next slot */
+    const size_t lora_a = aoei_adapter_slot(&m->config, slot); /* the slot of lora_A; lora_B has the next slot */
     if (lora_a)
         aoei_adapter_merge(m->ctx, rows, m->weights[lora_a], aoei_tensor_rows(m->weights[lora_a + 1], first, n),
                            aoei_lora_scale(&m->config.lora));

@@ -6,7 +6,8 @@
 
 #include "model/model.h"
 
-/* Writes rows [first, first + n) of the weight in `slot`, with its adapter merged, to to[n, cols]. */
+/* Writes rows [first, first + n) of the weight in `slot` to to[n, cols]. If the weight has an adapter, the adapter is
+ * merged. */
 void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, size_t n);
 
 #endif

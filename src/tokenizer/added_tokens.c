@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads added tokens and finds them in texts. The leftmost match is used. If several tokens match at this position, the longest
  * match is used. If two tokens have equal patterns, a special token takes precedence over other tokens; otherwise, the token
- * that comes first in the file is used. If the flag single_word rejects a match, the search continues after the end of the
- * match, as in Hugging Face tokenizers.
+ * that was added first is used. If a match is rejected because of the token's flag `single_word`, the search continues after
+ * the end of the match, as in Hugging Face tokenizers.
  */
 #include "tokenizer/added_tokens.h"
 
@@ -15,7 +15,8 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-/* Returns the code point that ends before s[i] (i > 0, valid UTF-8) and sets *start to its offset. */
+/* Returns the code point that precedes s[i], and sets *start to the offset of this code point. i must be at least 1, and s
+ * valid UTF-8. */
 static uint32_t character_before(const char *s, size_t i, size_t *start) {
     uint32_t cp = 0;
     size_t at = i - 1;
@@ -51,8 +52,8 @@ static size_t strip_right(const char *s, size_t len, size_t i) {
     return i;
 }
 
-/* Returns the token of the longest pattern that matches at s[at] and sets *len to the length of the match; NULL if there is
- * none. */
+/* Returns the token of the longest pattern that matches at m->s[at], and sets *len to the length of the match in bytes. Returns
+ * NULL if no pattern matches there. */
 static const aoei_added_token *longest_match(const aoei_matches *m, size_t at, size_t *len) {
     const aoei_added_token *found = NULL;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -65,7 +66,7 @@ static const aoei_added_token *longest_match(const aoei_matches *m, size_t at, s
     return found;
 }
 
-/* Returns the first position at or after i at which a pattern may start; m->len if there is none. */
+/* Returns the first position at or after i at which a pattern may start, or m->len if no pattern can start there. */
 static size_t next_start(const aoei_matches *m, size_t i) {
     const aoei_patterns *p = m->patterns;
     if (p->n_starts == 1) {

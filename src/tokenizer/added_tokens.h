@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Added tokens are matched as whole strings. The flag `normalized` of a token selects whether it is matched in the normalized
- * text or in the raw text. The text between two matches is tokenized separately.
+ * Added tokens, such as "[CLS]", are searched for as whole strings before the text is split into words. Tokens with the flag
+ * `normalized` are searched for in the normalized text, and all other tokens in the raw text. The text between two matches is
+ * tokenized separately.
  */
 #ifndef AOEI_TOKENIZER_ADDED_TOKENS_H
 #define AOEI_TOKENIZER_ADDED_TOKENS_H
@@ -15,12 +16,11 @@
 #include "tokenizer/vocab.h"
 
 typedef struct aoei_added_flags {
-    unsigned char single_word; /* 1: not matched if a word character is adjacent */
+    unsigned char single_word; /* 1: a match next to a word character is ignored */
     unsigned char lstrip;      /* 1: the match includes the white space on its left */
     unsigned char rstrip;      /* 1: the match includes the white space on its right */
-    unsigned char
-        normalized; /* 1: the normalized token is matched in the normalized text; 0: the token is matched in the raw text */
-    unsigned char special; /* 1: special token */
+    unsigned char normalized;  /* 1: the normalized token is searched for in the normalized text */
+    unsigned char special;     /* 1: the token is a special token */
 } aoei_added_flags;
 
 typedef struct aoei_added_token {
@@ -30,27 +30,28 @@ typedef struct aoei_added_token {
     int32_t id; /* token id */
 } aoei_added_token;
 
-/* A set of strings that are searched for together. The leftmost match is used. If several strings match at that position, the
- * longest is used. */
+/* A set of strings that are searched for together. The leftmost match is used. If several strings match at one position, the
+ * longest string is used. */
 typedef struct aoei_patterns {
     aoei_trie trie;            /* maps each pattern to the index of its token in aoei_added_tokens.token */
     unsigned char starts[256]; /* 1: a pattern starts with this byte */
-    int n_starts;              /* number of bytes set in starts */
+    int n_starts;              /* number of elements of `starts` that are 1 */
     unsigned char only_start;  /* the only start byte, if n_starts is 1 */
 } aoei_patterns;
 
 typedef struct aoei_added_tokens {
-    aoei_added_token *token; /* [n] added tokens in the order of the file; owned */
+    aoei_added_token *token; /* [n] added tokens in the order in which they were added; owned */
     size_t n, capacity;
     int32_t max_id;           /* largest id of an added token; -1 if n is 0 */
     aoei_trie by_content;     /* maps the content of each token to its index in token */
-    aoei_patterns raw;        /* tokens with normalized = 0 */
-    aoei_patterns normalized; /* tokens with normalized = 1, in normalized form; filled by aoei_added_tokens_finish */
+    aoei_patterns raw;        /* contents of the tokens whose flag `normalized` is 0 */
+    aoei_patterns normalized; /* normalized contents of the tokens whose flag `normalized` is 1 */
 } aoei_added_tokens;
 
-/* Adds a token, or changes the flags of an existing one. The id comes from the vocabulary. If the vocabulary lacks the token,
- * its id is the number of tokens of the vocabulary or, if this is larger, the largest id of the added tokens + 1. The id in the
- * file is ignored, as in Hugging Face tokenizers. An empty token is ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
+/* Adds the token `content`. If the token was added before, only changes its flags. The token gets its id in the vocabulary. If
+ * the vocabulary does not contain the token, its id is max(number of tokens of the vocabulary, largest id of the added tokens +
+ * 1). The id in the file is ignored, as in Hugging Face tokenizers. An empty token is ignored. Errors: AOE_ENOMEM,
+ * AOE_EFORMAT. */
 int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len, aoei_added_flags flags,
                           aoe_error *err);
 /* Reads the "added_tokens" array of tokenizer.json. If the array is NULL or JSON null, no tokens are added. */
@@ -58,9 +59,10 @@ int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json
 /* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. A missing
  * key leaves its flag unchanged, except that a missing "normalized" sets the flag to the opposite of `special`. */
 int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const char *file, aoe_error *err);
-/* Builds the two sets of patterns. Call it after adding the last token. `file` is the path for messages. */
+/* Builds the patterns `raw` and `normalized`. Must be called after the last token has been added. `file` is the path for
+ * messages. */
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err);
-/* Return the index of the token with this content or id; (size_t)-1 if there is none. */
+/* Return the index in a->token of the added token with the given content or id, or (size_t)-1 if no added token has it. */
 size_t aoei_added_tokens_find(const aoei_added_tokens *a, const char *content, size_t len);
 size_t aoei_added_tokens_find_id(const aoei_added_tokens *a, int32_t id);
 void aoei_added_tokens_free(aoei_added_tokens *a);
@@ -68,7 +70,7 @@ void aoei_added_tokens_free(aoei_added_tokens *a);
 /* Iterates over the matches in one text. */
 typedef struct aoei_matches {
     const aoei_added_tokens *tokens; /* all added tokens, borrowed */
-    const aoei_patterns *patterns;   /* set to search for: tokens->raw or tokens->normalized */
+    const aoei_patterns *patterns;   /* patterns to search for: tokens->raw or tokens->normalized */
     const char *s;                   /* [len] text, borrowed */
     size_t len;                      /* length in bytes */
     size_t search;                   /* byte offset from which to search */
@@ -81,7 +83,8 @@ typedef struct aoei_match {
     size_t start, end;               /* the match without stripped white space */
 } aoei_match;
 
-/* Finds the next match and returns 1. Returns 0 if there is none; the remaining text is s[m->last_end, len). */
+/* Finds the next match and returns 1. Returns 0 if there is no further match; the text after the last match is then
+ * m->s[m->last_end, m->len). */
 int aoei_matches_next(aoei_matches *m, aoei_match *match);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BPE encoding. The symbols of a short word are stored in an array. Before every merge, the array is searched for the pair of
- * lowest rank. This is the fastest method for few symbols. The symbols of a longer word are stored in a linked list, and a heap
- * contains the candidate pairs. Outdated candidates are skipped. Both methods merge the pairs in an identical order, so they
- * give equal tokens.
+ * Encodes words with byte-pair encoding (BPE). A word is a sequence of symbols, and adjacent symbols are merged. The symbols of
+ * a short word are stored in an array. Before every merge, the array is searched for the pair with the lowest rank. This method
+ * is the fastest for few symbols. The symbols of a longer word form a linked list, and a heap contains the pairs that can be
+ * merged. Both methods merge the pairs in the same order, so they return the same tokens.
  */
 #include "tokenizer/bpe.h"
 
@@ -17,10 +17,10 @@
 enum { SHORT = 40 }; /* maximum number of symbols of a word that is merged in place */
 #define NONE UINT32_MAX
 
-/* Unknown characters that have not been written yet. */
+/* Consecutive unknown characters whose unknown token has not been added to the symbols yet. */
 typedef struct unknown {
-    int pending;       /* 1: there are unknown characters that have not been written */
-    size_t start, end; /* byte range of these characters in the text */
+    int pending;       /* 1: there are such characters; 0: start and end are not used */
+    size_t start, end; /* byte range of the characters in word.s */
 } unknown;
 
 typedef struct word {
@@ -50,7 +50,7 @@ static int add_pending(word *w) {
     return u.pending ? add(w, w->b->unk, u.start, u.end) : 0;
 }
 
-/* Returns the trie node reached from `node` by the bytes s[0, len); 0 if there is none. */
+/* Returns the trie node that the bytes s[0, len) lead to from `node`; 0 if the trie has no such node. */
 static uint32_t descend(const aoei_trie *t, uint32_t node, const char *s, size_t len) {
     for (size_t i = 0; i < len; i++)
         if ((node = aoei_trie_step(t, node, (unsigned char)s[i])) == 0)
@@ -58,7 +58,8 @@ static uint32_t descend(const aoei_trie *t, uint32_t node, const char *s, size_t
     return node;
 }
 
-/* Returns the id of a character with the prefix or suffix that its position in the word requires; -1 if it is not a token. */
+/* Returns the id of the token for the character s[0, len). The token includes b->prefix unless the character is the first of
+ * its word, and b->suffix if the character is the last. Returns -1 if the vocabulary does not contain the token. */
 static int32_t character_id(const aoei_bpe *b, const char *s, size_t len, int first, int last) {
     const aoei_trie *t = &b->vocab.trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -79,8 +80,8 @@ static int has_fallback(const aoei_bpe *b, const char *s, size_t len) {
     return 1;
 }
 
-/* Adds the byte tokens of s. If `own` is 1, s is w->s + start, and the span of each token is its own byte. Otherwise the span
- * of each token is [start, end). */
+/* Adds one byte token for each byte of s. If `own` is 1, s must be w->s + start, and the span of each token is the position of
+ * its byte in w->s. If `own` is 0, the span of each token is [start, end). */
 static int add_fallback(word *w, const char *s, size_t len, size_t start, size_t end, int own) {
     int rc = 0;
     for (size_t i = 0; i < len && !rc; i++)
@@ -89,8 +90,8 @@ static int add_fallback(word *w, const char *s, size_t len, size_t start, size_t
     return rc;
 }
 
-/* Adds the unknown token for the character at [start, end) of the source text. The token stays pending, so that unknown
- * characters directly after it can be combined with it if fuse_unk is set. */
+/* Adds the unknown token for the character w->s[start, end). The token is stored in w->unk until the next character is known,
+ * because b->fuse_unk combines consecutive unknown characters into one token. */
 static int add_unknown(word *w, size_t start, size_t end) {
     const aoei_bpe *b = w->b;
     int rc = 0;
@@ -110,7 +111,8 @@ static int add_unknown(word *w, size_t start, size_t end) {
     return rc;
 }
 
-/* Adds the symbols of a character. Byte tokens are written before pending unknown characters, as in Hugging Face tokenizers. */
+/* Adds the symbols of the character w->s[start, end). Byte tokens are added before a pending unknown token, as in Hugging Face
+ * tokenizers. */
 static int add_character(word *w, size_t start, size_t end) {
     const aoei_bpe *b = w->b;
     const int first = start == w->start, last = end == w->end;
@@ -128,7 +130,7 @@ static int add_character(word *w, size_t start, size_t end) {
     return suffix ? add_fallback(w, b->suffix, suffix, start, end, 0) : 0;
 }
 
-/* Writes the initial symbols of the word, one per character or byte, to the scratch. */
+/* Writes the initial symbols of the word to w->scratch, one symbol per character or byte. */
 static int add_symbols(word *w) {
     w->scratch->n = 0;
     w->unk.pending = 0;
@@ -150,7 +152,8 @@ static int add_symbols(word *w) {
     return rc ? rc : add_pending(w);
 }
 
-/* Returns the rank of the merge of two symbols and sets *id to the merged token; NONE and -1 if there is no merge. */
+/* Returns the rank of the merge of two symbols and sets *id to the merged token. If the symbols cannot be merged, returns NONE
+ * and sets *id to -1. */
 static uint32_t pair_at(const aoei_bpe *b, const aoei_bpe_symbol *left, const aoei_bpe_symbol *right, int32_t *id) {
     const aoei_merge *m = aoei_merge_find(&b->merges, left->id, right->id);
     *id = m ? m->id : -1;
@@ -189,7 +192,7 @@ static int before(aoei_bpe_candidate a, aoei_bpe_candidate b) {
     return a.rank != b.rank ? a.rank < b.rank : a.at < b.at;
 }
 
-/* Adds the pair that begins at symbol `at` to the heap, if the pair has a merge. */
+/* Adds the pair of symbol `at` and its successor to the heap, if the two symbols can be merged. */
 static int push_candidate(const aoei_bpe *b, aoei_bpe_scratch *x, uint32_t at, aoe_error *err) {
     const aoei_bpe_symbol *left = &x->symbol[at];
     aoei_bpe_candidate c = {.at = at};
@@ -219,8 +222,8 @@ static aoei_bpe_candidate pop_candidate(aoei_bpe_scratch *x) {
     return top;
 }
 
-/* Merges the symbols of a long word. A heap contains the possible merges, so that the time is O(n log n). Merged symbols form
- * a linked list; the second symbol of a merge gets id -1. */
+/* Merges the symbols of a long word. A heap contains the possible merges, so the time is O(n log n) for n symbols. The symbols
+ * form a linked list. A merge removes the second symbol of the pair from the list and sets its id to -1. */
 static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
     const size_t n = x->n;
     int rc = 0;
@@ -272,8 +275,8 @@ static int encode_uncached(const aoei_bpe *b, const char *s, size_t start, size_
     return 0;
 }
 
-/* Encodes a part of a word, with the cache if possible. The cache is not used if spans are tracked, because the cache does not
- * store spans. It is not used either if unknown characters are dropped. */
+/* Encodes a part of a word. The result is read from or added to the cache, except in two cases: spans are tracked (the cache
+ * does not store spans), or unknown characters are dropped (cached tokens include unknown tokens). */
 static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out, aoei_bpe_scratch *x,
                        aoe_error *err) {
     const size_t len = end - start;
@@ -297,7 +300,8 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
     return rc;
 }
 
-/* Returns the id of a word that is a token, otherwise -1. A word of raw bytes is first mapped to letters. */
+/* Returns the id of the token that equals the word s[0, len), or -1 if the word is not a token. If b->raw_bytes is 1, the bytes
+ * of the word are mapped to letters for the comparison. */
 static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     const aoei_trie *t = &b->vocab.trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -312,7 +316,7 @@ static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* Returns the end of the part of a word that begins at `start`. A part ends before a letter b->split_letter that follows a
+/* Returns the end of the part of a word that begins at `start`. A new part begins at each b->split_letter that follows a
  * different character. */
 static size_t part_end(const aoei_bpe *b, const char *s, size_t start, size_t end) {
     const size_t n = b->split_letter_len;

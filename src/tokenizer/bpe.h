@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Byte-pair encoding (BPE). A word starts as a sequence of characters. The adjacent pair whose merge has the lowest rank is
- * merged (the leftmost of equal pairs), until no adjacent pair has a merge. The time is O(n log n) for a word of n characters.
+ * Byte-pair encoding (BPE). A word is first divided into characters. A list of merges gives the pairs that can be merged, and
+ * the position in this list is the rank of a merge. Among all adjacent pairs, the pair whose merge has the lowest rank is
+ * merged. If this pair occurs several times, its leftmost occurrence is merged. This is repeated until no adjacent pair can be
+ * merged. The time is O(n log n) for a word of n characters.
  */
 #ifndef AOEI_TOKENIZER_BPE_H
 #define AOEI_TOKENIZER_BPE_H
@@ -22,7 +24,7 @@ typedef struct aoei_merge {
 
 /* Hash table from pairs of ids to merges, with open addressing; at most half full. */
 typedef struct aoei_merge_table {
-    aoei_merge *slot; /* [2^(64 - shift)] owned; NULL: no merges */
+    aoei_merge *slot; /* [2^(64 - shift)] slots, owned; NULL if there are no merges */
     unsigned shift;   /* 64 - log2(number of slots) */
 } aoei_merge_table;
 
@@ -38,19 +40,20 @@ typedef struct aoei_bpe {
     char *suffix;            /* [suffix_len] suffix of the last character of a word; owned, NULL if empty */
     size_t prefix_len, suffix_len; /* lengths in bytes */
     uint32_t prefix_node;          /* trie node of the prefix in the vocabulary; 0: no token begins with the prefix */
-    int32_t fallback[256];         /* ids of <0x00> to <0xFF>; -1: no token */
-    int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: no token */
-    int raw_bytes;                 /* 1: words are raw bytes, which the model maps to letters itself */
-    char split_letter[5]; /* [split_letter_len] character that no merge joins to a different preceding character, so words are
-                             split before it; "": none */
+    int32_t fallback[256];         /* ids of the byte tokens <0x00> to <0xFF>; -1: not in the vocabulary */
+    int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: not in the vocabulary */
+    int raw_bytes; /* 1: words contain raw bytes, and the model maps the bytes to letters; 0: words contain the letters */
+    /* [split_letter_len] words are split before this character, because no merge joins it to a different preceding character;
+     * "" if words are not split */
+    char split_letter[5];
     size_t split_letter_len; /* length in bytes */
-    aoei_word_cache cache;   /* tokens of words that were already encoded; owned */
+    aoei_word_cache cache;   /* tokens of words that were encoded before; owned */
 } aoei_bpe;
 
 /* A symbol of the word that is being encoded. */
 typedef struct aoei_bpe_symbol {
     int32_t id;          /* token id; -1: merged into the preceding symbol */
-    uint32_t prev, next; /* indices of the neighbors; UINT32_MAX: none */
+    uint32_t prev, next; /* indices of the neighboring symbols; UINT32_MAX: no neighbor */
     size_t start, end;   /* byte range in the text */
 } aoei_bpe_symbol;
 
@@ -68,8 +71,8 @@ typedef struct aoei_bpe_scratch {
     size_t n_heap, heap_capacity;
 } aoei_bpe_scratch;
 
-/* Appends the tokens of the words to out until out has at least `stop` tokens. Errors: AOE_ENOMEM; AOE_EFORMAT if a character
- * is unknown and the unknown token is not in the vocabulary. */
+/* Appends the tokens of the words to `out` and stops as soon as `out` has at least `stop` tokens. Errors: AOE_ENOMEM;
+ * AOE_EFORMAT if a character is unknown and the unknown token is not in the vocabulary. */
 int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out, aoei_bpe_scratch *scratch,
                     aoe_error *err);
 void aoei_bpe_scratch_free(aoei_bpe_scratch *s);
@@ -78,7 +81,7 @@ static inline uint64_t aoei_merge_key(int32_t left, int32_t right) {
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
-/* Returns the merge of two tokens, or NULL if there is none. */
+/* Returns the merge of two tokens, or NULL if they cannot be merged. */
 static inline const aoei_merge *aoei_merge_find(const aoei_merge_table *t, int32_t left, int32_t right) {
     const uint64_t pair = aoei_merge_key(left, right);
     if (!t->slot)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads BPE models from tokenizer.json, and from vocab.json and merges.txt. Every merge is checked: its two tokens and the
- * merged token must be in the vocabulary.
+ * Reads models for byte-pair encoding (BPE) from tokenizer.json, or from vocab.json and merges.txt. The two tokens of each
+ * merge and the merged token must be in the vocabulary.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,8 @@ static void insert(aoei_merge_table *t, aoei_merge m) {
     t->slot[i] = m;
 }
 
-/* Fails with a message that names the token that the vocabulary lacks: left, right or their concatenation. */
+/* Returns AOE_EFORMAT. The message names the token that is missing in the vocabulary: `left`, `right` or their
+ * concatenation. */
 static int fail_missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t left_id, int32_t right_id,
                         const char *file, aoe_error *err) {
     const size_t skip = right.len < b->prefix_len ? right.len : b->prefix_len;
@@ -67,8 +68,8 @@ static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_te
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* Adds a merge. *last: on entry the id of the merged token of the previous merge, on return the id of the merged token of this
- * merge. */
+/* Adds the merge of `left` and `right`. On entry, *last is the id of the token that the previous merge forms; on return, it is
+ * the id of the token that this merge forms. */
 static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t *last, const char *file, aoe_error *err) {
     const int32_t left_id = aoei_vocab_id(&b->vocab, left.data, left.len);
     const int32_t right_id = aoei_vocab_id(&b->vocab, right.data, right.len);
@@ -80,7 +81,7 @@ static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, in
     return 0;
 }
 
-/* Splits "left right", which must contain exactly one space. */
+/* Splits the line "left right", which must contain exactly one space, into its two tokens. */
 static int split_merge(aoe_text line, aoe_text *left, aoe_text *right) {
     const char *space = line.len ? memchr(line.data, ' ', line.len) : NULL;
     if (!space)
@@ -126,7 +127,8 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
     return 0;
 }
 
-/* Finds the ids of the tokens that represent single bytes: tokens such as <0x41>, and letters. */
+/* Sets b->fallback to the ids of the byte tokens, such as <0x41>, and b->letter_id to the ids of the letters that represent
+ * bytes. */
 static void find_bytes(aoei_bpe *b) {
     for (unsigned i = 0; i < 256; i++) {
         char name[8], letter[4];
@@ -143,7 +145,8 @@ static int finish(aoei_bpe *b, aoe_error *err) {
     return aoei_word_cache_create(&b->cache, err);
 }
 
-/* Reads an optional prefix or suffix of the model's section; null and "" mean none. */
+/* Reads the optional string under `key`, a prefix or suffix, from the model's section. JSON null and "" mean that there is
+ * none. */
 static int read_affix(char **affix, size_t *len, const json_t *section, const char *key, const char *file, aoe_error *err) {
     const char *s = NULL;
     int rc = aoei_json_string(section, key, &s, len, file, err);
@@ -227,7 +230,8 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
 
 int aoei_bpe_enable_raw_bytes(aoei_bpe *b) {
     int all = !b->prefix_len && !b->suffix_len;
-    /* with byte fallback, a letter without a token would be encoded by the bytes of its UTF-8 form */
+    /* With byte fallback, a letter without a token is encoded as the bytes of its UTF-8 form. Raw bytes do not contain this
+     * form, so every letter must have a token. */
     for (int i = 0; i < 256 && all && b->byte_fallback; i++)
         all = b->letter_id[i] >= 0;
     return b->raw_bytes = all;
@@ -243,8 +247,8 @@ static int ends(aoe_text t, const char *letter, size_t n) {
 
 void aoei_bpe_set_space(aoei_bpe *b, const char *letter) {
     const size_t n = strlen(letter), slots = b->merges.slot ? (size_t)(UINT64_MAX >> b->merges.shift) + 1 : 0;
-    /* Words are not split in two cases: a prefix or suffix depends on the ends of the word, and an unknown letter could be
-     * fused with preceding unknown characters. */
+    /* Words are not split if the model has a prefix or suffix, because these depend on the position in the word. They are not
+     * split either if `letter` is not a token, because an unknown letter can be fused with preceding unknown characters. */
     if (n == 0 || b->raw_bytes || b->prefix_len || b->suffix_len || aoei_vocab_id(&b->vocab, letter, n) < 0)
         return;
     for (size_t i = 0; i < slots; i++) {

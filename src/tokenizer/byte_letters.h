@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The letters that represent bytes in byte-level vocabularies, as in GPT-2. A printable byte of Latin-1 is its own letter.
- * The other bytes have the letters U+0100, U+0101, ... in ascending order.
+ * Defines the letters that represent bytes in byte-level vocabularies, as in GPT-2. A printable Latin-1 character represents
+ * its own byte. The other bytes are represented by the letters U+0100, U+0101, ..., in ascending order of the bytes.
  */
 #ifndef AOEI_TOKENIZER_BYTE_LETTERS_H
 #define AOEI_TOKENIZER_BYTE_LETTERS_H
@@ -13,12 +13,12 @@ static inline int aoei_byte_is_letter(unsigned b) {
     return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || (b >= 174 && b <= 255);
 }
 
-/* The letter of a byte, a code point below U+0144. */
+/* Returns the letter of a byte, a code point below U+0144. */
 static inline uint32_t aoei_byte_letter(unsigned char byte) {
     const unsigned b = byte;
     if (aoei_byte_is_letter(b))
         return b;
-    /* bytes 0 to 32, 127 to 160, and 173 */
+    /* the bytes that are not printable: 0 to 32, 127 to 160, and 173 */
     return b <= 32 ? 256 + b : b <= 160 ? 256 + 33 + (b - 127) : 256 + 33 + 34;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * SentencePiece's character map, applied as in Hugging Face tokenizers. A grapheme cluster of at most five bytes is searched
- * for as a whole. If the cluster is longer or not found, each of its characters is searched for separately. The shortest key
- * that is a prefix of the cluster or character determines the replacement, which replaces the whole cluster or character. A
- * transition out of the bounds of the double array or to an invalid child ends the search.
+ * Reads SentencePiece's character map and applies it in the same way as Hugging Face tokenizers. A grapheme cluster of at most
+ * five bytes is searched for as a whole. If the cluster is longer or not found, each of its characters is searched for
+ * separately. The shortest key that is a prefix of the cluster (or character) is used, and its replacement replaces the whole
+ * cluster (or character). A transition out of the bounds of the double array or to an invalid child ends the search.
  */
 #include "tokenizer/charsmap.h"
 
@@ -25,7 +25,8 @@ static int base64_value(unsigned char c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes base64 into out[3 * len / 4]. Returns the number of bytes, or SIZE_MAX if s is not base64. */
+/* Decodes the base64 string s into out, which must have space for 3 * len / 4 bytes. Returns the number of decoded bytes, or
+ * SIZE_MAX if s is not base64. */
 static size_t decode_base64(unsigned char *out, const char *s, size_t len) {
     size_t n = 0;
     uint32_t bits = 0;
@@ -77,12 +78,14 @@ int aoei_charsmap_read(aoei_charsmap *m, const char *base64, size_t len, const c
     return 0;
 }
 
-/* Returns the offset from a unit to its children: bits 10 to 31, shifted left by 8 if bit 9 is set. */
+/* Returns the offset from a unit of the double array to its children. The offset is stored in bits 10 to 31 of the unit. If bit
+ * 9 is set, the offset must be shifted left by 8. */
 static size_t offset_of(uint32_t unit) {
     return (size_t)(unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-/* Finds the replacement of the shortest key that is a prefix of s and returns 1. Returns 0 if there is none. */
+/* Sets *replacement to the replacement of the shortest key that is a prefix of s and returns 1. Returns 0 if no key is a prefix
+ * of s. */
 static int find(const aoei_charsmap *m, const char *s, size_t len, aoe_text *replacement) {
     size_t node = offset_of(m->unit[0]);
     for (size_t i = 0; i < len && s[i] != 0; i++) {

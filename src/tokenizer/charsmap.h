@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The normalizer "Precompiled": SentencePiece's table of character sequences and their replacements, stored as base64. The
- * table consists of a double-array trie of 32-bit units and the concatenated replacements. All reads are bounds-checked, so
- * invalid tables are safe.
+ * Implements the normalizer "Precompiled", which replaces character sequences with the help of a table of SentencePiece. The
+ * file stores the table as base64. The table consists of a double-array trie of 32-bit units and the concatenated replacements.
+ * All reads are bounds-checked, so invalid tables are safe.
  */
 #ifndef AOEI_TOKENIZER_CHARSMAP_H
 #define AOEI_TOKENIZER_CHARSMAP_H
@@ -20,7 +20,8 @@ typedef struct aoei_charsmap {
     size_t text_len;
 } aoei_charsmap;
 
-/* Decodes "precompiled_charsmap". An empty string gives a map that changes nothing. Errors: AOE_EFORMAT, AOE_ENOMEM. */
+/* Decodes base64[len], the value of "precompiled_charsmap". An empty string gives a map that changes nothing. Errors:
+ * AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_charsmap_read(aoei_charsmap *m, const char *base64, size_t len, const char *file, aoe_error *err);
 /* Appends the normalized form of s, which must be valid UTF-8, to out. */
 int aoei_charsmap_apply(const aoei_charsmap *m, const char *s, size_t len, aoei_normalized *out, aoe_error *err);

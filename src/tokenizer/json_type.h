@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The "type" of a component of tokenizer.json.
+ * Reads the "type" of a component of tokenizer.json.
  */
 #ifndef AOEI_TOKENIZER_JSON_TYPE_H
 #define AOEI_TOKENIZER_JSON_TYPE_H
@@ -8,8 +8,8 @@
 
 #include "aoe.h"
 
-/* Sets *type to the "type" string, which section owns. AOE_EFORMAT if section is not an object or has no type. `what`
- * names the component in messages. */
+/* Sets *type to the "type" string, which section owns. `what` names the component in messages. Errors: AOE_EFORMAT if `section`
+ * is not an object or has no "type". */
 int aoei_json_type(const char **type, const json_t *section, const char *what, const char *file, aoe_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads the list of normalizers from tokenizer.json and applies it to texts. Each step reads the output of the previous one.
- * Origins are composed from step to step, so they are always relative to the raw text.
+ * Reads the list of normalizers from tokenizer.json and applies it to texts. Each step reads the output of the previous step.
+ * The origin of a byte is the offset in the raw text of the character that the byte comes from. After each step, the origins
+ * are mapped back through the previous steps, so they are always offsets in the raw text.
  */
 #include "tokenizer/normalizer.h"
 
@@ -16,7 +17,7 @@
 #include "tokenizer/normalizer_unicode.h"
 #include "tokenizer/unicode.h"
 
-enum { MAX_DEPTH = 8 }; /* maximum nesting of Sequences */
+enum { MAX_DEPTH = 8 }; /* maximum nesting depth of normalizers of the type Sequence */
 
 static int lowercase(const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     for (size_t i = 0; i < len;) {
@@ -56,8 +57,8 @@ static int strip_accents(const char *s, size_t len, aoei_normalized *out, aoe_er
     return 0;
 }
 
-/* Returns the replacement of a character: UINT32_MAX for control characters, which are removed; a space for other white space,
- * line ends and invisible characters; otherwise the character itself. */
+/* Returns the replacement of a character in the normalizer Nmt. Control characters are removed, for which the function returns
+ * UINT32_MAX. White space, line ends and invisible characters are replaced by a space. All other characters are not changed. */
 static uint32_t nmt_form(uint32_t cp) {
     if ((cp >= 1 && cp <= 8) || cp == 0x0B || (cp >= 0x0E && cp <= 0x1F) || cp == 0x7F || cp == 0x8F || cp == 0x9F)
         return UINT32_MAX;
@@ -79,7 +80,7 @@ static int nmt(const char *s, size_t len, aoei_normalized *out, aoe_error *err) 
     return 0;
 }
 
-/* Replaces all matches of the step's pattern with its content. The inserted bytes get the start of their match as origin. */
+/* Replaces all matches of the step's pattern with step->content. The origin of the inserted bytes is the start of the match. */
 static int replace(const aoei_normalizer_step *step, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     aoei_pattern_search search = {.n_matches = 0};
     size_t last = 0, start, end;
@@ -146,7 +147,7 @@ static int run(const aoei_normalizer_step *step, const char *s, size_t len, aoei
     return 0;
 }
 
-/* Runs all steps except the first, alternating between two text buffers. */
+/* Runs all steps except the first. On entry, `out` contains the output of the first step; on return, the output of the last. */
 static int run_more(const aoei_normalizer *n, aoei_normalized *out, aoe_error *err) {
     aoei_normalized before = {.track = out->track};
     int rc = 0;
@@ -231,7 +232,7 @@ static int read_strip(aoei_normalizer *n, const json_t *section, const char *fil
     return 0;
 }
 
-/* Reads the required string under `key` as the content of a step. */
+/* Reads the string under `key`, which must exist, into step->content. */
 static int read_content(aoei_normalizer_step *step, const json_t *section, const char *key, const char *file, aoe_error *err) {
     const char *content = NULL;
     int rc = aoei_json_string(section, key, &content, &step->content_len, file, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Text normalization, the first step of a tokenizer. A normalizer is a list of steps, each one a normalizer of Hugging Face
- * tokenizers. Nested Sequence normalizers are flattened.
+ * Normalizes texts, which is the first step of a tokenizer. A normalizer is a list of steps. Each step is one of the
+ * normalizers of Hugging Face tokenizers. Nested normalizers of the type Sequence are flattened into one list.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZER_H
 #define AOEI_TOKENIZER_NORMALIZER_H
@@ -17,22 +17,22 @@
 
 typedef enum aoei_normalizer_type {
     AOEI_NORMALIZER_BERT,
-    AOEI_NORMALIZER_UNICODE, /* NFC, NFD, NFKC, NFKD */
+    AOEI_NORMALIZER_UNICODE, /* NFC, NFD, NFKC or NFKD */
     AOEI_NORMALIZER_LOWERCASE,
     AOEI_NORMALIZER_STRIP,
     AOEI_NORMALIZER_STRIP_ACCENTS,
     AOEI_NORMALIZER_NMT,
     AOEI_NORMALIZER_REPLACE,
     AOEI_NORMALIZER_PREPEND,
-    AOEI_NORMALIZER_CHARSMAP, /* Precompiled */
+    AOEI_NORMALIZER_CHARSMAP, /* the normalizer "Precompiled" */
     AOEI_NORMALIZER_BYTE_LEVEL
 } aoei_normalizer_type;
 
 typedef struct aoei_normalizer_step {
     aoei_normalizer_type type;
-    aoei_bert_normalizer bert;          /* BERT: options */
+    aoei_bert_normalizer bert;          /* BERT: options of BertNormalizer */
     unsigned char compatible, composed; /* UNICODE: compatible is 1 for NFKC and NFKD, composed is 1 for NFC and NFKC */
-    unsigned char left, right;          /* STRIP: 1 for each end that is stripped */
+    unsigned char left, right;          /* STRIP: 1 if white space is removed at the start (left) or at the end (right) */
     aoei_pattern pattern;               /* REPLACE: pattern whose matches are replaced; owned */
     char *content;                      /* REPLACE, PREPEND: [content_len] text that is inserted; owned */
     size_t content_len;                 /* length of content in bytes */
@@ -44,18 +44,18 @@ typedef struct aoei_normalizer {
     size_t n, capacity;
 } aoei_normalizer;
 
-/* Appends BertNormalizer. If strip_accents is -1, the value of lowercase is used. Errors: AOE_ENOMEM. */
+/* Appends BertNormalizer. If strip_accents is -1, accents are stripped if `lowercase` is 1. Errors: AOE_ENOMEM. */
 int aoei_normalizer_add_bert(aoei_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents, int lowercase,
                              aoe_error *err);
-/* Appends NFC. Errors: AOE_ENOMEM. */
+/* Appends the normalizer NFC. Errors: AOE_ENOMEM. */
 int aoei_normalizer_add_nfc(aoei_normalizer *n, aoe_error *err);
-/* Reads the "normalizer" section of tokenizer.json into a zeroed normalizer. A NULL or JSON null section gives no steps.
- * Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the message names. */
+/* Reads the "normalizer" section of tokenizer.json into a zeroed normalizer. If `section` is NULL or JSON null, the normalizer
+ * has no steps. Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the message names. */
 int aoei_normalizer_read(aoei_normalizer *n, const json_t *section, const char *file, aoe_error *err);
 /* Replaces *out with the normalized form of s, which must be valid UTF-8. Errors: AOE_ENOMEM; AOE_EFORMAT if a
  * regular expression of the file exceeds PCRE2's match limit. */
 int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
-/* Returns the text that the last Replace or ByteLevel step writes instead of a space, such as "_"; {NULL, 0} if no step
+/* Returns the text that the last Replace or ByteLevel step writes instead of a space, such as "_". Returns {NULL, 0} if no step
  * replaces spaces. */
 aoe_text aoei_normalizer_space(const aoei_normalizer *n);
 void aoei_normalizer_free(aoei_normalizer *n); /* accepts a zeroed struct */

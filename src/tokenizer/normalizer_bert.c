@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * BertNormalizer in one pass over the text. Each character is cleaned, surrounded by spaces if it is a CJK ideograph,
- * decomposed (NFD) without nonspacing marks, and converted to lower case before the next character is read. Marks that remain
- * and have a combining class (spacing and enclosing marks) must be put in canonical order. They are therefore collected until
- * the run of combining characters ends. Invariant: the output has capacity for the remaining input and OUT_SLACK bytes.
+ * Implements BertNormalizer in one pass over the text. Each character is processed in these steps:
+ * - Control characters are dropped, and white space becomes a space.
+ * - A CJK ideograph is surrounded by spaces.
+ * - The character is decomposed (NFD), and nonspacing marks are dropped.
+ * - The character is converted to lower case.
+ * Some marks with a combining class, such as enclosing marks, are not dropped and must be written in canonical order. They are
+ * collected until the run of combining characters ends.
+ * Invariant: the output has capacity for the remaining input and OUT_SLACK additional bytes.
  */
 #include "tokenizer/normalizer_bert.h"
 
@@ -14,7 +18,7 @@
 #include "tokenizer/unicode.h"
 
 enum {
-    DROPPED = 0x80, /* entry of the ASCII table for a dropped character */
+    DROPPED = 0x80, /* value in the table aoei_bert_normalizer.ascii for a character that is dropped */
     OUT_SLACK = 16  /* maximum number of bytes that one code point adds to the output */
 };
 
@@ -30,7 +34,7 @@ typedef struct pass {
     size_t remaining; /* number of input bytes after the current character */
     mark *marks;      /* [n_marks] combining characters of the current run, owned */
     size_t n_marks, marks_capacity;
-    uint64_t present[4]; /* bit c: a collected mark has combining class c */
+    uint64_t present[4]; /* bit c is 1 if a collected mark has combining class c */
     int failed;          /* 1: out of memory */
 } pass;
 
@@ -51,8 +55,8 @@ static void put_character(pass *p, uint32_t cp, size_t origin) {
     }
 }
 
-/* Writes the run of combining characters in canonical order, a stable sort by class. One pass per class that occurs keeps
- * the time linear in the length of the run. */
+/* Writes the collected marks in canonical order, which is a stable sort by combining class. The function makes one pass over
+ * the marks for each class that occurs, so the time is linear in the number of marks. */
 static void flush(pass *p) {
     for (unsigned ccc = 1; ccc < 256 && p->n_marks; ccc++) {
         if (!(p->present[ccc >> 6] >> (ccc & 63) & 1))
@@ -80,8 +84,8 @@ static void collect_mark(pass *p, uint32_t cp, unsigned ccc, size_t origin) {
     p->present[ccc >> 6] |= UINT64_C(1) << (ccc & 63);
 }
 
-/* Writes the NFD of a character without nonspacing marks (category Mn). A dropped mark of combining class 0 ends a run like any
- * other character of class 0. */
+/* Writes the canonical decomposition (NFD) of a character, but drops nonspacing marks (category Mn). A dropped mark of
+ * combining class 0 ends the run of combining characters, as any other character of class 0 does. */
 static void add_without_accents(pass *p, uint32_t cp, size_t origin) {
     uint32_t parts[AOEI_DECOMPOSED_MAX];
     size_t n = aoei_unicode_decompose(cp, parts);
@@ -119,8 +123,8 @@ static void add_character(pass *p, uint32_t cp, size_t origin) {
         put_character(p, ' ', origin);
 }
 
-/* Processes the run of ASCII characters at s[i] and returns its end. The capacity is sufficient because of the
- * invariant at the top of this file. */
+/* Processes the ASCII characters that begin at s[i] and returns the position of the first non-ASCII character after them. The
+ * capacity of `out` is sufficient because of the invariant at the top of this file. */
 static size_t ascii_run(const aoei_bert_normalizer *n, const char *s, size_t i, size_t len, aoei_normalized *out) {
     size_t at = out->len;
     for (; i < len && (unsigned char)s[i] < 0x80; i++) {

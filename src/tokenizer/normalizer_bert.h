@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The BertNormalizer of Hugging Face tokenizers.
+ * Implements the BertNormalizer of Hugging Face tokenizers.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZER_BERT_H
 #define AOEI_TOKENIZER_NORMALIZER_BERT_H
@@ -12,7 +12,7 @@
 typedef struct aoei_bert_normalizer {
     int clean_text;           /* 1: drop control characters and replace white space by ' ' */
     int handle_chinese_chars; /* 1: put a space on both sides of each CJK ideograph */
-    int strip_accents;        /* 1: NFD without characters of category Mn */
+    int strip_accents;        /* 1: decompose characters (NFD) and drop nonspacing marks (category Mn) */
     int lowercase;            /* 1: convert to lower case, one character at a time */
     unsigned char ascii[128]; /* replacement of each ASCII character; 0x80: dropped */
 } aoei_bert_normalizer;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * NFD, NFKD, NFC and NFKC. Decomposed characters are collected in a run until a character follows that neither is reordered
- * nor composes with the preceding one. Then the run is put in canonical order and, for NFC and NFKC, composed. Text that
- * the form cannot change is copied without table lookups. The time is linear in the length of the text, even for long runs of
- * marks.
+ * Computes the Unicode normalization forms NFD, NFKD, NFC and NFKC. Decomposed characters are collected in a run. The run ends
+ * before a character that is not reordered and does not compose with a preceding character. The run is then put in canonical
+ * order and, for NFC and NFKC, composed. Ranges of text that the normalization form cannot change are copied without table
+ * lookups. The time is linear in the length of the text, even for long runs of marks.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ typedef struct pass {
     size_t sorted_capacity;
 } pass;
 
-/* Sorts the marks run[from, to), none of which has combining class 0, by class. The sort is stable. */
+/* Sorts the marks p->run[from, to) by combining class with a stable sort. None of the marks has combining class 0. */
 static int sort_marks(pass *p, size_t from, size_t to) {
     size_t start[257] = {0}, i = from + 1;
     while (i < to && p->run[i - 1].ccc <= p->run[i].ccc)
@@ -56,7 +56,7 @@ static int sort_marks(pass *p, size_t from, size_t to) {
 
 static void compose(pass *p) {
     size_t starter = SIZE_MAX, to = 0;
-    unsigned last = 0; /* combining class of the last letter kept after the starter */
+    unsigned last = 0; /* combining class of the last letter that was kept and not composed */
     for (size_t i = 0; i < p->n; i++) {
         const letter l = p->run[i];
         const int blocked = starter == SIZE_MAX || (last != 0 && last >= l.ccc);
@@ -73,7 +73,7 @@ static void compose(pass *p) {
     p->n = to;
 }
 
-/* Writes the run and empties it. Returns -1 if out of memory. */
+/* Sorts and composes the run, writes it to the output, and empties it. Returns -1 if out of memory. */
 static int flush(pass *p) {
     for (size_t i = 0, from = 0; i <= p->n && p->n > 1; i++) {
         if (i < p->n && p->run[i].ccc != 0)
@@ -104,8 +104,7 @@ static int add(pass *p, uint32_t cp, size_t origin) {
 static int add_decomposed(pass *p, uint32_t cp, size_t origin) {
     uint32_t parts[AOEI_COMPATIBLE_MAX] = {cp};
     size_t n = 1;
-    if (!(p->composed && cp >= HANGUL_FIRST &&
-          cp <= HANGUL_LAST)) /* a Hangul syllable is already composed, and may take a final consonant */
+    if (!(p->composed && cp >= HANGUL_FIRST && cp <= HANGUL_LAST)) /* NFC and NFKC do not decompose Hangul syllables */
         n = p->compatible ? aoei_unicode_decompose_compatible(cp, parts) : aoei_unicode_decompose(cp, parts);
     for (size_t i = 0; i < n; i++)
         if (add(p, parts[i], origin))
@@ -113,8 +112,8 @@ static int add_decomposed(pass *p, uint32_t cp, size_t origin) {
     return 0;
 }
 
-/* Returns the end of a range of s, beginning at i, that the form does not change. A character below U+0300 composes only with a
- * following character of at least U+0300. Decomposition does not change ASCII. */
+/* Returns the end of a range of s that begins at i and that normalization does not change. A character below U+0300 composes
+ * only with a following character of at least U+0300. Decomposition does not change ASCII characters. */
 static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) {
     const unsigned char limit = p->composed && !p->compatible ? FIRST_MARK_LEAD : 0x80;
     size_t end = i;
@@ -122,7 +121,7 @@ static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) 
         end++;
     if (!p->composed || end == len)
         return end;
-    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* a mark may follow the last character */
+    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* exclude the last character, because a mark may follow it */
         end--;
     return end > i ? end - 1 : i;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The Unicode normalization forms.
+ * Computes the Unicode normalization forms.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZER_UNICODE_H
 #define AOEI_TOKENIZER_NORMALIZER_UNICODE_H
@@ -9,8 +9,9 @@
 #include "aoe.h"
 #include "tokenizer/normalized.h"
 
-/* Writes the NFD, NFKD (compatible = 1), NFC (composed = 1) or NFKC (both 1) form of s to out, which must be empty. The origin
- * of each byte is the offset in s of the character that it comes from. Errors: AOE_ENOMEM. */
+/* Writes a normalization form of s to out, which must be empty. `compatible` is 1 for NFKD and NFKC, and 0 for NFD and NFC.
+ * `composed` is 1 for NFC and NFKC, and 0 for NFD and NFKD. The origin of each byte is the offset in s of the character that it
+ * comes from. Errors: AOE_ENOMEM. */
 int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Incremental pair counts. A merge visits only the words that contain the pair and changes only the counts of pairs next to
- * each replacement. The heap is not updated when a count decreases. If the entry on top of the heap has an outdated count, it
- * is reinserted with the current count. Invariant: a pair's count is the sum, over all words, of the word's count times the
- * pair's occurrences in it.
+ * Merges pairs of symbols and updates the counts of pairs incrementally. A merge visits only the words that contain the pair,
+ * and changes only the counts of pairs next to each replacement. The heap is not updated when a count decreases. If the entry
+ * on top of the heap has an outdated count, the entry is reinserted with the current count. Invariant: the count of a pair is
+ * the sum, over all words, of the word's count times the number of occurrences of the pair in the word.
  */
 #include "tokenizer/pair_merger.h"
 
@@ -36,7 +36,7 @@ static int grow_slots(aoei_pair_merger *m, aoe_error *err) {
     return 0;
 }
 
-/* Returns the pair, which is created if it does not exist; NULL if out of memory. */
+/* Returns the pair of `left` and `right`. Creates the pair if it does not exist. Returns NULL if out of memory. */
 static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, aoe_error *err) {
     if ((!m->slot || m->n_pairs * 2 >= m->mask) && grow_slots(m, err))
         return NULL;
@@ -55,7 +55,7 @@ static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, ao
     return &m->pair[m->n_pairs - 1];
 }
 
-/* Counts an occurrence of the pair in a word. */
+/* Adds one occurrence of the pair in `word` to the count of the pair. */
 static int add_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
@@ -75,9 +75,9 @@ static int add_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, si
     return 0;
 }
 
-/* Removes an occurrence of the pair in a word from the count. */
+/* Subtracts one occurrence of the pair in `word` from the count of the pair. */
 static int remove_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
-    aoei_pair *p = pair_of(m, left, right, err); /* always exists, because its occurrence was counted */
+    aoei_pair *p = pair_of(m, left, right, err); /* the pair exists, because the occurrence was counted before */
     if (!p)
         return AOE_ENOMEM;
     p->count -= m->word[word].count;
@@ -160,7 +160,7 @@ int aoei_pair_merger_best(aoei_pair_merger *m, uint32_t *left, uint32_t *right, 
     while (m->n_heap > 0) {
         aoei_pair_entry top = m->heap[0];
         uint64_t now = m->pair[top.pair].count;
-        if (now != top.count && now > 0) { /* outdated entry: its count is corrected and it moves down in the heap */
+        if (now != top.count && now > 0) { /* the entry is outdated: correct its count and move it down in the heap */
             top.count = now;
             sift_down(m, top);
             continue;
@@ -203,7 +203,7 @@ int aoei_pair_merger_merge(aoei_pair_merger *m, uint32_t left, uint32_t right, u
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
         return AOE_ENOMEM;
-    /* the list is detached, because merge_in_word may reallocate the array of pairs */
+    /* take the list of words out of *p, because merge_in_word may reallocate m->pair */
     uint32_t *words = p->word;
     size_t n = p->n_words;
     p->word = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Regular expressions with PCRE2, using aoe's memory allocation and error codes. Expressions are compiled to machine
- * code (JIT), which uses a small part of the thread's stack. If an expression needs more stack, PCRE2 interprets it. The
+ * Searches texts for literal strings and for regular expressions. PCRE2 compiles regular expressions to machine code (JIT),
+ * which uses a small part of the thread's stack. If an expression needs more stack, PCRE2 interprets the expression. The
  * interpreter's match limit stops expressions from a corrupt tokenizer.json that would otherwise run forever.
  */
 #include "tokenizer/pattern.h"
@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "tokenizer/pattern_syntax.h"
 
-static _Thread_local int out_of_memory; /* 1: an allocation by PCRE2 failed in this thread since the flag was cleared */
+static _Thread_local int out_of_memory; /* 1: an allocation by PCRE2 has failed in this thread since the flag was set to 0 */
 
 static void *allocate(size_t bytes, void *unused) {
     (void)unused;
@@ -38,7 +38,8 @@ int aoei_pattern_literal(aoei_pattern *p, const char *s, size_t len, aoe_error *
     return p->literal ? 0 : aoei_fail_nomem(err, len);
 }
 
-/* Compiles the translated regular expression. `expression` is its original form, for messages. */
+/* Compiles the regular expression `translated` (PCRE2's syntax). expression[len] is the expression in tokenizer.json, for
+ * messages. */
 static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *expression, size_t len, aoe_error *err) {
     const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     const int shown = (int)(len < 80 ? len : 80);
@@ -121,7 +122,7 @@ void aoei_pattern_end(aoei_pattern_search *search) {
     memset(search, 0, sizeof *search);
 }
 
-/* Finds the next occurrence of the literal string and returns 1. Returns 0 if there is none. */
+/* Finds the next occurrence of the literal string and returns 1. Returns 0 if there is no further occurrence. */
 static int next_literal(aoei_pattern_search *search, size_t *start, size_t *end) {
     const aoei_pattern *p = search->pattern;
     size_t at = search->at;
@@ -153,7 +154,8 @@ static int match(aoei_pattern_search *search) {
     return rc;
 }
 
-/* Finds the next match of the regular expression. Returns 1 if there is a match, 0 if there is none, or an error code. */
+/* Finds the next match of the regular expression. Returns 1 if there is a match, 0 if there is no further match, or an error
+ * code. */
 static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, aoe_error *err) {
     if (!search->match) {
         pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);

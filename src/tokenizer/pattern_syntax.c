@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Translates regular expressions from Oniguruma's syntax (UTF-8) to PCRE2's. Most of the syntax is identical. The two differ in
- * the members of classes such as \s, in the letters of options and of a few escapes, and in the meaning of a quantifier that
- * follows another quantifier. Constructs without an equivalent and unknown constructs are rejected with a reason.
+ * Translates regular expressions from Oniguruma's syntax (UTF-8) to PCRE2's syntax. Most of the syntax is identical. The
+ * differences are:
+ * - Classes such as \s have different members.
+ * - Options and a few escapes have different letters.
+ * - A quantifier that follows another quantifier has a different meaning.
+ * An unknown construct, or a construct that PCRE2 does not support, is rejected with a reason.
  */
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +12,7 @@
 #include "base/error.h"
 #include "tokenizer/pattern_syntax.h"
 
-/* Members of the character classes, as written between brackets. */
+/* Members of the character classes, in the syntax that is used between brackets. */
 #define SPACES "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 #define NOT_SPACES                                                                                                             \
     "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"         \
@@ -20,14 +23,14 @@
 enum { MAX_DEPTH = 32 }; /* maximum nesting of groups */
 
 typedef struct translation {
-    const char *s;           /* [len] expression */
-    size_t len, at;          /* length and current position in bytes */
+    const char *s;           /* [len] expression to translate, borrowed */
+    size_t len, at;          /* length of s and current position in s, in bytes */
     aoei_buffer *out;        /* translated expression */
-    size_t group[MAX_DEPTH]; /* [depth] positions in out at which the open groups begin */
+    size_t group[MAX_DEPTH]; /* [depth] position in out at which each open group begins */
     size_t depth;            /* number of open groups */
-    size_t atom;             /* position in out of the last atom, the expression that a quantifier repeats; SIZE_MAX: none */
-    int repeated;    /* last quantifier: 0 none; 1: *, + or ?; 2: counts in braces; 3: made lazy by ? or possessive by + */
-    const char *why; /* reason why the expression is rejected */
+    size_t atom;             /* position in out of the expression that a quantifier would repeat; SIZE_MAX: none */
+    int repeated;            /* last quantifier; 0: none, 1: *, + or ?, 2: counts in braces, 3: lazy or possessive */
+    const char *why;         /* reason why the expression is rejected */
 } translation;
 
 static int reject(translation *t, const char *why) {
@@ -48,8 +51,8 @@ static int next_is(const translation *t, const char *s) {
     return t->len - t->at >= n && memcmp(t->s + t->at, s, n) == 0;
 }
 
-/* Returns PCRE2's name of a category or property, given its long name. Case, spaces, '_' and '-' are ignored. Returns NULL if
- * the name is not in the table, for example because it is a script. */
+/* Returns PCRE2's name of the category or property whose long name is name[len]. Case, spaces, '_' and '-' are ignored. Returns
+ * NULL if the table does not contain the name, for example because it is the name of a script. */
 static const char *category(const char *name, size_t len) {
     static const char *const names[][2] = {{"letter", "L"},
                                            {"uppercaseletter", "Lu"},
@@ -111,7 +114,7 @@ static const char *category(const char *name, size_t len) {
     return NULL;
 }
 
-/* Translates \p{...} or \P{...}; t->at is after the letter. */
+/* Translates \p{...} or \P{...}. t->at is the position after the letter p or P. */
 static int property(translation *t, char letter) {
     const char *close = t->at < t->len && t->s[t->at] == '{' ? memchr(t->s + t->at, '}', t->len - t->at) : NULL;
     if (!close)
@@ -133,12 +136,12 @@ static int property(translation *t, char letter) {
         return AOE_ENOMEM;
     if (known)
         return put(t, known) || put(t, "}") ? AOE_ENOMEM : 0;
-    /* names of one or two letters are categories; longer names are scripts, for which sc: excludes script extensions */
+    /* names of one or two letters are categories; longer names are scripts, and sc: excludes script extensions */
     return (len > 2 && put(t, "sc:")) || put_bytes(t, name, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
-/* Translates hexadecimal digits at t->at to \x{...}. `most` is the maximum number of digits; 0 means digits in braces, with
- * t->at after the opening brace. */
+/* Translates the hexadecimal digits at t->at to \x{...}. `most` is the maximum number of digits. If `most` is 0, the digits are
+ * in braces, and t->at is the position after the opening brace. */
 static int code_point(translation *t, size_t most) {
     const size_t start = t->at;
     while (t->at < t->len && (most == 0 || t->at - start < most) && strchr("0123456789abcdefABCDEF", t->s[t->at]) &&
@@ -154,7 +157,7 @@ static int code_point(translation *t, size_t most) {
     return put(t, "\\x{") || put_bytes(t, start, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
-/* Translates an escape; t->at is after the backslash. */
+/* Translates an escape sequence. t->at is the position after the backslash. */
 static int escape(translation *t, int in_class) {
     if (t->at == t->len)
         return reject(t, "a backslash at the end");
@@ -211,14 +214,14 @@ static int escape(translation *t, int in_class) {
     if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
         return reject(t, "an escape of a letter or digit other than "
                          "\\a\\A\\b\\B\\d\\D\\e\\f\\G\\h\\n\\p\\P\\r\\s\\S\\t\\u\\v\\w\\W\\x\\z\\Z");
-    if ((unsigned char)c >= 0x80) { /* the backslash is dropped; the character is translated next */
+    if ((unsigned char)c >= 0x80) { /* drop the backslash; the character is translated next */
         t->at--;
         return 0;
     }
     return put_bytes(t, t->at - 2, t->at);
 }
 
-/* Translates [:name:] inside a class; t->at is after "[:". */
+/* Translates [:name:] inside a class. t->at is the position after "[:". */
 static int posix_class(translation *t) {
     static const char *const classes[][2] = {{"alpha:]", "\\p{Alphabetic}"},
                                              {"digit:]", "\\p{Nd}"},
@@ -237,20 +240,20 @@ static int posix_class(translation *t) {
     return reject(t, "a [:class:] other than alpha, digit, alnum, space, upper, lower, xdigit and word");
 }
 
-/* Translates an escape between brackets. */
+/* Translates an escape sequence between brackets. */
 static int class_escape(translation *t) {
     const int set = t->at + 1 < t->len && t->s[t->at + 1] && strchr("sSwhdDpP", t->s[t->at + 1]);
     t->at++;
     int rc = escape(t, 1);
-    if (!rc && set && next_is(t, "-")) { /* a hyphen after a set does not form a range */
+    if (!rc && set && next_is(t, "-")) { /* after a set such as \d, a hyphen does not form a range */
         t->at++;
         rc = put(t, "\\-");
     }
     return rc;
 }
 
-/* Translates a class; t->at is after its opening bracket. PCRE2 has no nested classes, so their members are added to the
- * class. */
+/* Translates a class. t->at is the position after the opening bracket. PCRE2 has no nested classes, so the members of a nested
+ * class are added to the outer class. */
 static int class(translation *t) {
     size_t inside = 0;
     int rc = put(t, "[");
@@ -288,7 +291,8 @@ static int class(translation *t) {
     return put(t, "]");
 }
 
-/* Translates the part of a group between "(?" and its content, such as ":" or "i:". t->at is after the question mark. */
+/* Translates the part of a group that follows "(?" and precedes the content, such as ":" or "i:". t->at is the position after
+ * the question mark. */
 static int group_kind(translation *t) {
     static const char *const copied[] = {":", "=", "!", ">", "<=", "<!"};
     for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
@@ -305,14 +309,15 @@ static int group_kind(translation *t) {
             t->at++;
             return put(t, ":");
         }
-        /* options at the start, such as (?i), apply to the whole expression; the parenthesis is translated next */
+        /* Options at the start of the expression, such as (?i), apply to the whole expression. The closing parenthesis is
+         * translated next. */
         if (c == ')' && t->group[t->depth - 1] == 0)
             return 0;
-        if (c == ')') /* in nested groups, the two syntaxes differ in how far options apply */
+        if (c == ')') /* elsewhere, the two syntaxes differ in the range to which options apply */
             return reject(t, "options that are not at the start; write (?i:...)");
         if (c != 'i' && c != 'm' && c != '-')
             break;
-        if (put(t, c == 'm' ? "s" : c == 'i' ? "i" : "-")) /* Oniguruma's m lets the dot match line ends */
+        if (put(t, c == 'm' ? "s" : c == 'i' ? "i" : "-")) /* with Oniguruma's option m, the dot matches line ends */
             return AOE_ENOMEM;
     }
     return reject(t,
@@ -334,8 +339,8 @@ static int open_group(translation *t) {
     return group_kind(t);
 }
 
-/* Translates {n}, {n,}, {,m} or {n,m}; t->at is after the opening brace. If the braces are not a quantifier, sets
- * *is_repetition to 0 and translates nothing. */
+/* Translates a quantifier {n}, {n,}, {,m} or {n,m}. t->at is the position after the opening brace. If the braces are not a
+ * quantifier, sets *is_repetition to 0 and translates nothing. */
 static int counts(translation *t, int *is_repetition) {
     size_t i = t->at, first = t->at;
     while (i < t->len && t->s[i] >= '0' && t->s[i] <= '9')
@@ -355,8 +360,8 @@ static int counts(translation *t, int *is_repetition) {
     return put(t, "{") || put(t, low ? "" : "0") || put_bytes(t, first, i + 1) ? AOE_ENOMEM : 0;
 }
 
-/* Puts a group around the last atom and its quantifier, so that another quantifier can follow. Without the
- * group, PCRE2 would interpret + after counts, or a third *, + or ?, differently. */
+/* Encloses the last atom and its quantifier in a group, so that another quantifier can follow. Without the group, PCRE2 would
+ * not interpret a + after counts, or a third *, + or ?, as a quantifier of its own. */
 static int group_last(translation *t) {
     if (put(t, "    ")) /* space for the parentheses */
         return AOE_ENOMEM;
@@ -366,7 +371,7 @@ static int group_last(translation *t) {
     return 0;
 }
 
-/* Translates *, + or ?, either as a quantifier or as the ? or + that makes the previous quantifier lazy or possessive. */
+/* Translates *, + or ?. A ? or + after a quantifier can also make this quantifier lazy or possessive. */
 static int repeat(translation *t, char sign) {
     const int modifies = (t->repeated == 1 && (sign == '?' || sign == '+')) || (t->repeated == 2 && sign == '?');
     int rc = 0;
@@ -379,7 +384,7 @@ static int repeat(translation *t, char sign) {
     return put(t, text);
 }
 
-/* Translates a single expression that a quantifier can follow; `read` consumes it. */
+/* Translates an atom, which is a single expression that a quantifier can follow. The function `read` does the translation. */
 static int atom(translation *t, int (*read)(translation *t)) {
     const size_t start = t->out->len;
     const int rc = read(t);
@@ -407,10 +412,10 @@ static int close_group(translation *t) {
     return put(t, ")");
 }
 
-/* Translates '{': the start of repetition counts such as {2,3}, otherwise a literal character. */
+/* Translates '{', which either begins a quantifier such as {2,3} or is a literal character. */
 static int brace(translation *t) {
     int is_repetition = 0, rc;
-    if (t->repeated && t->atom != SIZE_MAX) { /* counts that follow another quantifier */
+    if (t->repeated && t->atom != SIZE_MAX) { /* the counts follow another quantifier */
         if ((rc = group_last(t)))
             return rc;
         t->repeated = 0;

@@ -9,8 +9,8 @@
 #include "aoe.h"
 #include "base/buffer.h"
 
-/* Appends to out an expression that PCRE2 (with UTF, UCP and multiline) matches as Oniguruma matches `expression`. Errors:
- * AOE_ENOMEM; AOE_EUNSUPPORTED with the reason in *why. */
+/* Translates expression[len] and appends the result to out. PCRE2 must compile the result with the options UTF, UCP and
+ * MULTILINE. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED if the expression cannot be translated, with the reason in *why. */
 int aoei_pattern_translate(aoei_buffer *out, const char *expression, size_t len, const char **why);
 
 #endif

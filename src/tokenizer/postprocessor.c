@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads post-processors. Only the template of a single text is used, because pairs are encoded as two texts. Token types are
- * not stored, because they are 0 in a single text.
+ * Reads post-processors from tokenizer.json. Only the template for a single text is used, because the two texts of a pair are
+ * always encoded separately. Token type ids are not stored, because they are 0 in a single text.
  */
 #include "tokenizer/postprocessor.h"
 
@@ -13,7 +13,7 @@
 #include "tokenizer/json_type.h"
 #include "tokenizer/vocab.h"
 
-enum { MAX_DEPTH = 8 }; /* maximum nesting of Sequences */
+enum { MAX_DEPTH = 8 }; /* maximum nesting depth of post-processors of the type Sequence */
 
 int aoei_postprocessor_add(aoei_postprocessor *p, int after, int32_t id, aoe_error *err) {
     size_t n = p->n_before + p->n_after;
@@ -35,7 +35,8 @@ static int add_json_id(aoei_postprocessor *p, int after, const json_t *id, const
     return aoei_postprocessor_add(p, after, (int32_t)json_integer_value(id), err);
 }
 
-/* Adds the tokens of {"SpecialToken": {"id": NAME}}. `table` is the object "special_tokens", which maps names to token ids. */
+/* Adds the tokens of the template entry {"SpecialToken": {"id": NAME}}. `table` is the object "special_tokens", which maps each
+ * name to its token ids. */
 static int add_special(aoei_postprocessor *p, int after, const json_t *special, const json_t *table, const char *file,
                        aoe_error *err) {
     const char *name = NULL;
@@ -52,7 +53,7 @@ static int add_special(aoei_postprocessor *p, int after, const json_t *special, 
     return rc;
 }
 
-/* Reads the array "single" of TemplateProcessing: special tokens before and after the text, which is the sequence A. */
+/* Reads the array "single" of TemplateProcessing. It contains the special tokens and the text, which is the sequence A. */
 static int read_template(aoei_postprocessor *p, const json_t *section, const char *file, aoe_error *err) {
     const json_t *single = json_object_get(section, "single"), *table = json_object_get(section, "special_tokens");
     int texts = 0, rc;

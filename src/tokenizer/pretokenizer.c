@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs a list of pre-tokenizers. The first step splits only until a batch of pieces is full, so that a caller that needs few
- * words of a long text does not wait for the other words. The other steps then process the batch as a list. Only steps that
- * change text copy it.
+ * Splits a text into words by running the steps of a pre-tokenizer. The first step splits the text only until a batch of pieces
+ * is full. A caller that needs only the first words of a long text therefore does not wait for the other words. The other steps
+ * then process the batch. A step copies the text only if it changes the text.
  */
 #include "tokenizer/pretokenizer.h"
 
@@ -30,8 +30,8 @@ static int begins_with(const aoei_pretokenizer_step *step, const char *s, size_t
     return len >= step->letter_len && memcmp(s, step->letter, step->letter_len) == 0;
 }
 
-/* Appends the non-empty piece s[start, end) to out. If the step requires it, the letter is prepended to the piece, and spaces
- * are replaced by the letter. */
+/* Appends the piece to out, a byte range of s that is not empty. Prepends step->letter if step->prefix requires it, and
+ * replaces spaces by this letter if step->spaces is 1. */
 static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, const size_t *origin,
                    aoei_span piece, aoei_normalized *out) {
     size_t at = piece.start;
@@ -51,7 +51,7 @@ static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *st
     return aoei_normalized_copy(out, s, at, piece.end, origin);
 }
 
-/* Appends the letters that represent the bytes of a piece. */
+/* Appends to out the letters that represent the bytes of the piece. */
 static int map_bytes(const char *s, const size_t *origin, aoei_span piece, aoei_normalized *out) {
     for (size_t i = piece.start; i < piece.end; i++)
         if (aoei_normalized_put_cp(out, aoei_byte_letter((unsigned char)s[i]), origin ? origin[i] : 0))
@@ -59,7 +59,7 @@ static int map_bytes(const char *s, const size_t *origin, aoei_span piece, aoei_
     return 0;
 }
 
-/* Returns the buffer to write next. The buffer that was written last is not changed, because the current step reads it. */
+/* Empties and returns the buffer of g->text that was not written last. The current step reads the other buffer. */
 static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     aoei_normalized *out = &g->text[g->which_text ^= 1];
     out->track = track;
@@ -67,8 +67,8 @@ static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     return out;
 }
 
-/* Writes all pieces of the batch to the other buffer, rewritten as the step requires (mapped = 0) or with their bytes mapped
- * to letters (mapped = 1). Sets *s and *origin to the new text. */
+/* Writes all pieces of the batch to the other buffer, and sets *s and *origin to the new text. If `mapped` is 0, prefixes are
+ * added and spaces are replaced as the step requires. If `mapped` is 1, bytes are mapped to letters. */
 static int transform_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int mapped, const char **s,
                             const size_t **origin) {
     aoei_normalized *out = other_text(g, *origin != NULL);
@@ -86,7 +86,7 @@ static int transform_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step 
     return 0;
 }
 
-/* Splits each piece of the current list with the step's splitter; the results become the current list. */
+/* Splits each piece of the current list with step->split. The resulting pieces become the current list. */
 static int split_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, aoe_error *err) {
     const aoei_piece_list *from = &g->list[g->which_list];
     aoei_piece_list *to = &g->list[g->which_list ^= 1];
@@ -105,8 +105,8 @@ static int split_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *ste
     return 0;
 }
 
-/* Runs the first step: fills the list with the next pieces of the text, at most AOEI_WORDS. If the step rewrites the text, g->s
- * becomes the rewritten copy, g->front. */
+/* Runs the first step, which fills the current list with the next pieces of the text, at most AOEI_WORDS. If the step changes
+ * the text, the changed copy is stored in g->front, and g->s is set to this copy. */
 static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer_step *step = &g->p->step[0];
     aoei_piece_list *l = &g->list[g->which_list];
@@ -133,7 +133,8 @@ static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     return rc < 0 ? rc : 0;
 }
 
-/* Runs all steps on the next batch of pieces. The list then contains the words; it is empty at the end of the text. */
+/* Runs all steps on the next batch of pieces. The current list then contains the words of the batch. The list is empty at the
+ * end of the text, or if the steps have removed all pieces of the batch. */
 static int run_steps(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer *p = g->p;
     g->used = 1;

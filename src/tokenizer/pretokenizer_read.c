@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the pre-tokenizers of tokenizer.json and converts them to steps. Names and defaults are those of Hugging Face
- * tokenizers.
+ * Reads the pre-tokenizers of tokenizer.json and converts them to steps. The names and default values are the ones that Hugging
+ * Face tokenizers use.
  */
 #include <string.h>
 
@@ -13,9 +13,9 @@
 #include "tokenizer/json_type.h"
 #include "tokenizer/pretokenizer_read.h"
 
-enum { MAX_DEPTH = 8 }; /* maximum nesting of Sequences */
+enum { MAX_DEPTH = 8 }; /* maximum nesting depth of pre-tokenizers of the type Sequence */
 
-/* GPT-2's regular expression for words. */
+/* The regular expression with which GPT-2 splits text into words. */
 static const char gpt2[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 static aoei_pretokenizer_step *append(aoei_pretokenizer *p, aoe_error *err) {
@@ -70,7 +70,7 @@ static int read_byte_level(aoei_pretokenizer *p, const json_t *section, const ch
     return aoei_pretokenizer_add_byte_level(p, prefix, regex, err);
 }
 
-/* Reads a string of one character. */
+/* Reads the string under `key`, which must consist of one character. */
 static int read_character(char out[5], size_t *len, const json_t *section, const char *key, const char *file, aoe_error *err) {
     const char *s = NULL;
     uint32_t cp;
@@ -178,7 +178,8 @@ static int read_whitespace_split(aoei_pretokenizer *p, const json_t *section, co
     return append_split(p, AOEI_SPLIT_SPACE, AOEI_SPLIT_REMOVED, err);
 }
 
-/* Whitespace: splits into runs of word characters and runs of characters that are neither word characters nor white space. */
+/* Reads the pre-tokenizer Whitespace. Each of its pieces is a run of word characters, or a run of characters that are neither
+ * word characters nor white space. */
 static int read_whitespace(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err) {
     int rc = read_whitespace_split(p, section, file, err);
     return rc ? rc : append_split(p, AOEI_SPLIT_WORD, AOEI_SPLIT_CONTIGUOUS, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates. The whole formatted string is tokenized, so the tokens equal the tokens of a text into which the user has
- * written the prompt. The span of a token shows whether the token belongs to the text.
+ * Inserts texts into prompt templates. The formatted string is tokenized as a whole, so a user who writes the prompt into the
+ * text gets the same tokens. The span of a token shows whether the token belongs to the text or to the template.
  */
 #include "tokenizer/prompt.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates: inserts the text into the template, and truncates the text if the result has too many tokens.
+ * Inserts a text into a prompt template. If the result has too many tokens, the text is truncated and the template is kept.
  */
 #ifndef AOEI_TOKENIZER_PROMPT_H
 #define AOEI_TOKENIZER_PROMPT_H
@@ -9,7 +9,7 @@
 #include "aoe.h"
 #include "tokenizer/token_list.h"
 
-/* The formatted string and the position of the text in it. */
+/* The formatted string, and the position of the text in this string. */
 typedef struct aoei_prompted {
     char *data;        /* [len] formatted string, owned */
     size_t len;        /* length in bytes */
@@ -17,19 +17,20 @@ typedef struct aoei_prompted {
     size_t text_end;
 } aoei_prompted;
 
-/* Replaces {text} in the template by the text. There are no escapes. Errors: AOE_EARG unless the template contains {text}
- * exactly once; AOE_EFORMAT if the template is not UTF-8. */
+/* Replaces {text} in the template `prompt` by the text. There are no escape sequences. Errors: AOE_EARG if the template does
+ * not contain {text} exactly once; AOE_EFORMAT if the template is not valid UTF-8; AOE_ENOMEM. */
 int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_error *err);
 void aoei_prompt_free(aoei_prompted *p);
 
-/* Sets *before and *after to the numbers of tokens of ids[first, n) before the first and after the last token of the text
- * itself. span: [n] byte range of each token in the formatted string; a token of the text does not overlap the template. */
+/* Counts the tokens of the template at both ends of ids->id[first, ids->n). *before is the number of tokens before the first
+ * token of the text, and *after the number of tokens after the last token of the text. span: [ids->n] byte range of each token
+ * in the formatted string. A token belongs to the text if its span does not overlap the template. */
 void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_span *span, size_t first, size_t *before,
                       size_t *after);
 
-/* Removes tokens of the text from its end until ids[first, n) has at most `budget` tokens. The spans are relative to the
- * formatted string. A token that overlaps the template is kept. max_length is used only in the message. Errors: AOE_EARG if the
- * template leaves no space for one token of the text. */
+/* Removes the last tokens of the text until ids->id[first, ids->n) has at most `budget` tokens. span: [ids->n] byte range of
+ * each token in the formatted string. A token whose span overlaps the template is kept. max_length is used only in the message.
+ * Errors: AOE_EARG if the template leaves no space for at least one token of the text. */
 int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
                          size_t max_length, aoe_error *err);
 

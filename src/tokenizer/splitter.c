@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text into matches and the parts between them. A part is returned only when the next part is known, because the two
- * parts may have to be merged.
+ * Splits a text into parts. A part is a match, or the text between two matches. A part is returned only after the next part has
+ * been found, because the two parts may have to be merged.
  */
 #include "tokenizer/splitter.h"
 
@@ -43,7 +43,7 @@ static int is_match(aoei_split_at at, uint32_t cp) {
     }
 }
 
-/* Finds the next matching character. Returns 0 if there is none. */
+/* Finds the next matching character and returns 1. Returns 0 if no further character matches. */
 static int next_character(aoei_splitter *p) {
     for (size_t i = p->split->at == AOEI_SPLIT_NOWHERE ? p->len : p->at; i < p->len;) {
         uint32_t cp = 0;
@@ -58,7 +58,8 @@ static int next_character(aoei_splitter *p) {
     return 0;
 }
 
-/* Finds the next part and sets *match if it is a match. Returns 0 at the end of the text. */
+/* Finds the next part, s[*start, *end), and sets *match to 1 if the part is a match. Returns 1 if there is a part, 0 at the end
+ * of the text, or an error code. */
 static int next_part(aoei_splitter *p, size_t *start, size_t *end, int *match, aoe_error *err) {
     if (!p->matched) {
         const int rc = p->split->at == AOEI_SPLIT_PATTERN ? aoei_pattern_next(&p->search, &p->match_start, &p->match_end, err)
@@ -90,7 +91,7 @@ void aoei_splitter_begin(aoei_splitter *p, const aoei_split *split, const char *
         aoei_pattern_begin(&p->search, &split->pattern, s, len);
 }
 
-/* Returns 1 if the next part, a match or the text between matches, must be merged with the pending piece. */
+/* Returns 1 if the next part must be merged with the pending piece. `match` is 1 if the next part is a match. */
 static int must_merge(const aoei_splitter *p, int match) {
     switch (p->split->behavior) {
     case AOEI_SPLIT_MERGED_WITH_PREVIOUS:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Splits a text at the matches of a pattern or a character class, with the five behaviors of the pre-tokenizer Split of Hugging
- * Face tokenizers. The splitter returns one piece at a time. It allocates memory only for regular expressions.
+ * Face tokenizers. The splitter returns one piece per call. It allocates memory only for regular expressions.
  */
 #ifndef AOEI_TOKENIZER_SPLITTER_H
 #define AOEI_TOKENIZER_SPLITTER_H
@@ -12,11 +12,11 @@
 
 /* What counts as a match. */
 typedef enum aoei_split_at {
-    AOEI_SPLIT_NOWHERE,     /* nothing: the text is one piece */
+    AOEI_SPLIT_NOWHERE,     /* nothing, so the text is one piece */
     AOEI_SPLIT_PATTERN,     /* a match of the pattern */
     AOEI_SPLIT_SPACE,       /* a white-space character */
     AOEI_SPLIT_PUNCTUATION, /* a punctuation character as defined by BERT */
-    AOEI_SPLIT_NUMERIC,     /* a character of the categories N* */
+    AOEI_SPLIT_NUMERIC,     /* a character of the category Nd, Nl or No */
     AOEI_SPLIT_WORD         /* a word character (\w) */
 } aoei_split_at;
 
@@ -40,21 +40,21 @@ typedef struct aoei_splitter {
     const aoei_split *split;
     const char *s;                 /* [len] text, borrowed */
     size_t len;                    /* length in bytes */
-    size_t at;                     /* byte offset of the end of the processed part */
+    size_t at;                     /* number of bytes that have been processed */
     aoei_pattern_search search;    /* search for the matches of the pattern; owned */
-    size_t match_start, match_end; /* byte range of the match that was found last */
-    int matched;                   /* 1: the match has not been processed yet, because the text before it comes first */
-    size_t start, end;             /* byte range of the pending piece, which the next match or the text before it may extend */
-    int has_pending;               /* 1: there is a pending piece */
-    int was_match;                 /* 1: the last processed part of the text was a match */
+    size_t match_start, match_end; /* byte range of the last match that was found */
+    int matched;       /* 1: this match has not been processed yet, because the text before the match is processed first */
+    size_t start, end; /* byte range of the pending piece, which may have to be merged with the next part */
+    int has_pending;   /* 1: there is a pending piece */
+    int was_match;     /* 1: the last processed part of the text was a match */
 } aoei_splitter;
 
 /* Parses the name of a behavior, such as "Removed". */
 int aoei_split_behavior_read(aoei_split_behavior *b, const char *name, const char *file, aoe_error *err);
 void aoei_splitter_begin(aoei_splitter *p, const aoei_split *split, const char *s, size_t len);
-/* Finds the next piece s[*start, *end), never empty, and returns 1. Returns 0 if there are no more. Errors:
+/* Finds the next piece s[*start, *end), which is not empty, and returns 1. Returns 0 if there are no more pieces. Errors:
  * AOE_ENOMEM; AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
 int aoei_splitter_next(aoei_splitter *p, size_t *start, size_t *end, aoe_error *err);
-void aoei_splitter_end(aoei_splitter *p); /* frees its memory; aoei_splitter_begin may follow */
+void aoei_splitter_end(aoei_splitter *p); /* frees memory; the splitter can be used again */
 
 #endif

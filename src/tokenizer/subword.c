@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Dispatches to the WordPiece, BPE or Unigram model.
+ * Calls the functions of the WordPiece, BPE or Unigram model.
  */
 #include "tokenizer/subword.h"
 
@@ -9,7 +9,8 @@
 #include "tokenizer/bpe_read.h"
 #include "tokenizer/json_type.h"
 
-/* Returns the type of a "model" section without "type", as Hugging Face tokenizers before 0.8 wrote it; NULL if it is unknown.
+/* Returns the type of a "model" section that has no "type". Hugging Face tokenizers before version 0.8 wrote such files.
+ * Returns NULL if the type cannot be determined.
  */
 static const char *type_by_keys(const json_t *section) {
     if (json_object_get(section, "merges"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Subword models: a common interface to WordPiece, BPE and Unigram, which convert words to tokens.
+ * A common interface to the subword models WordPiece, BPE and Unigram, which convert words to tokens.
  */
 #ifndef AOEI_TOKENIZER_SUBWORD_H
 #define AOEI_TOKENIZER_SUBWORD_H
@@ -24,10 +24,10 @@ typedef struct aoei_subword {
     aoei_wordpiece wordpiece; /* used if type is AOEI_SUBWORD_WORDPIECE; owned */
     aoei_bpe bpe;             /* used if type is AOEI_SUBWORD_BPE; owned */
     aoei_unigram unigram;     /* used if type is AOEI_SUBWORD_UNIGRAM; owned */
-    char space[5];            /* letter at the start of every token that begins a word; "": none; NUL-terminated */
+    char space[5];            /* letter at the start of every token that begins a word, NUL-terminated; "" if there is none */
 } aoei_subword;
 
-/* Workspace of encoding. The caller zeroes it before the first use; all texts of a caller can use the same workspace. */
+/* The workspace for encoding. The caller zeroes it before the first use, and can use one workspace for many texts. */
 typedef struct aoei_subword_scratch {
     aoei_bpe_scratch bpe;
     aoei_unigram_scratch unigram;
@@ -37,14 +37,14 @@ typedef struct aoei_subword_scratch {
  * and the section's "vocab" is empty; otherwise `scanned` is empty. The function takes ownership of the contents of
  * `scanned`. */
 int aoei_subword_read(aoei_subword *m, aoei_vocab *scanned, const json_t *section, const char *file, aoe_error *err);
-/* Sets the letter that replaces spaces in the model's input; "": unknown. */
+/* Sets the letter that replaces spaces in the model's input. An empty letter means that the letter is unknown. */
 void aoei_subword_set_space(aoei_subword *m, const char *letter, size_t len);
 const char *aoei_subword_name(const aoei_subword *m); /* name such as "BPE"; static */
 const aoei_vocab *aoei_subword_vocab(const aoei_subword *m);
-int32_t aoei_subword_unknown(const aoei_subword *m);                     /* id of the unknown token, or -1 */
+int32_t aoei_subword_unknown(const aoei_subword *m);                     /* id of the unknown token; -1: none */
 int aoei_subword_is_continuation(const aoei_subword *m, aoe_text token); /* 1: the token continues a word */
-/* Appends the tokens of the words until out has at least `stop` tokens; it may append a few more. Spans are relative to
- * words->s. Errors: AOE_ENOMEM; AOE_EFORMAT if a word is unknown and there is no unknown token. */
+/* Appends the tokens of the words to out. Encoding stops soon after out has `stop` tokens. The span of a token is its byte
+ * range in words->s. Errors: AOE_ENOMEM; AOE_EFORMAT if a word is unknown and the model has no unknown token. */
 int aoei_subword_encode(const aoei_subword *m, const aoei_words *words, size_t stop, aoei_token_list *out,
                         aoei_subword_scratch *scratch, aoe_error *err);
 void aoei_subword_scratch_free(aoei_subword_scratch *s);

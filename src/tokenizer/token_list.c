@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Grows and frees token lists.
+ * Allocates and frees the memory of token lists.
  */
 #include "tokenizer/token_list.h"
 

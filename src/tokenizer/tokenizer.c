@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Encodes texts and looks up tokens. Encoding first matches added tokens in the raw text. It normalizes the text between these
- * tokens and matches added tokens in the normalized text. The remaining text is passed to the pre-tokenizer and then to the
- * subword model. Encoding allocates its own workspace, so several threads can share a tokenizer.
+ * Encodes texts and returns properties of tokens. A text is encoded in these steps:
+ * 1. Added tokens are searched for in the raw text.
+ * 2. The text between these tokens is normalized, and added tokens are searched for in the normalized text.
+ * 3. The pre-tokenizer splits the remaining text into words, and the subword model encodes the words.
+ * Each call allocates its own workspace, so several threads can share a tokenizer.
  */
 #include "tokenizer/tokenizer.h"
 
@@ -16,7 +18,7 @@
 #include "tokenizer/prompt.h"
 #include "tokenizer/tokenizer_parts.h"
 
-/* Numbers of tokens around the text's own tokens. `before` counts the tokens before them, `after` the tokens after them. */
+/* Numbers of special tokens and prompt tokens, before and after the tokens of the text itself. */
 typedef struct ends {
     size_t before, after;
 } ends;
@@ -28,9 +30,9 @@ typedef struct encoder {
     aoei_pretokenizing pretokenizing;
     aoei_words *words; /* current batch of words, borrowed */
     aoei_subword_scratch scratch;
-    size_t stop;   /* number of ids after which encoding may stop */
+    size_t stop;   /* encoding may stop when this number of ids is reached */
     size_t origin; /* byte offset of the current piece of raw text in the whole text */
-    ends *ends;    /* receives the numbers of tokens before and after the text's own tokens; NULL: not needed */
+    ends *ends;    /* receives the numbers of special tokens and prompt tokens; NULL if the caller does not need them */
     aoe_error *err;
 } encoder;
 
@@ -38,8 +40,9 @@ static int is_complete(const encoder *e) {
     return e->tokens.ids->n >= e->stop;
 }
 
-/* Converts the spans of the tokens from index `first` to byte ranges of the whole text. On entry, the spans are byte ranges of
- * the text that was encoded. origin[i] is the offset of byte i of this text in the piece of raw text raw[len]. */
+/* Converts the spans of all tokens with an index of at least `first`. On entry, a span is a byte range of the normalized text;
+ * on return, it is a byte range of the whole raw text. origin[i] is the offset in raw[len], the current piece of raw text, of
+ * the character from which byte i of the normalized text comes. */
 static void to_original(encoder *e, size_t first, const size_t *origin, const char *raw, size_t len) {
     for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
         aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
@@ -55,7 +58,7 @@ static void to_original(encoder *e, size_t first, const size_t *origin, const ch
     }
 }
 
-/* If the caller requests it, removes unknown tokens from the tokens at index `first` and after it. */
+/* Removes all unknown tokens with an index of at least `first`, if aoe_encode_options.drop_unknown is set. */
 static void drop_unknown(encoder *e, size_t first) {
     aoei_token_list *l = &e->tokens;
     size_t to = first;
@@ -79,7 +82,8 @@ static int push_added(encoder *e, const aoei_match *match) {
     return rc;
 }
 
-/* Encodes the bytes [start, end) of the normalized text, which contain no added token. raw[len] is the piece of raw text. */
+/* Encodes the bytes [start, end) of the normalized text, which contain no added token. raw[len] is the piece of raw text that
+ * was normalized. */
 static int encode_words(encoder *e, size_t start, size_t end, const char *raw, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_pretokenizing *g = &e->pretokenizing;
@@ -95,7 +99,7 @@ static int encode_words(encoder *e, size_t start, size_t end, const char *raw, s
     return rc;
 }
 
-/* Encodes a piece of raw text, which contains no added token that is matched in raw text. */
+/* Encodes the piece s[len] of the raw text. Added tokens that are searched for in raw text do not occur in this piece. */
 static int encode_piece(encoder *e, const char *s, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_match match;
@@ -152,8 +156,8 @@ static int encode_limited(encoder *e, const char *s, size_t len, size_t limit) {
     return rc;
 }
 
-/* Inserts the text into the prompt template and encodes the result. If it exceeds `limit` tokens, the text is truncated, not
- * the template. */
+/* Inserts the text into the prompt template and encodes the result. If the result has more than `limit` tokens, the text is
+ * truncated and the template is kept. */
 static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *o, size_t limit) {
     aoei_prompted p;
     size_t first = e->tokens.ids->n;
@@ -167,11 +171,12 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     if (rc == 0 && e->ends)
         aoei_prompt_ends(&p, e->tokens.ids, e->tokens.span, first, &e->ends->before, &e->ends->after);
     if (rc == 0 && e->tokens.ids->truncated) {
-        /* the result is too long: encode the whole string again, with spans, because the template may continue after the text
+        /* The result is too long. Encode the whole string again with spans, because the template may have a part after the
+         * text.
          */
         e->tokens.ids->n = first;
         e->tokens.ids->truncated = 0;
-        aoei_normalized_free(&e->normalized); /* frees the buffer, which was filled without origins */
+        aoei_normalized_free(&e->normalized); /* frees the buffer, which may have been used without origins */
         aoei_pretokenizing_end(&e->pretokenizing);
         e->tokens.track = 1;
         e->stop = SIZE_MAX;
@@ -187,7 +192,7 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     static const aoe_encode_options defaults = {0};
     const aoei_postprocessor *post = &t->post;
     o = o ? o : &defaults;
-    aoei_words words; /* not zeroed: most of it is never used */
+    aoei_words words; /* not zeroed, because most elements are never used */
     encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = around, .err = err};
     size_t n_specials = o->no_special_tokens ? 0 : post->n_before + post->n_after;
     size_t limit = o->max_length ? o->max_length - n_specials : SIZE_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Functions of tokenizers in addition to those of aoe.h: encoding that also returns which tokens are the text's own, and
- * properties of tokens.
+ * Internal functions of tokenizers, in addition to the public functions in aoe.h. One function also returns which tokens belong
+ * to the text itself. Other functions return properties of tokens.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_H
 #define AOEI_TOKENIZER_TOKENIZER_H
@@ -10,12 +10,13 @@
 
 #include "aoe.h"
 
-/* Encodes like aoe_tokenizer_encode and also sets *before and *after to the number of ids before and after the text's own
- * tokens. These ids are special tokens and tokens of the prompt. */
+/* Encodes a text as aoe_tokenizer_encode does. Also sets *before and *after to the number of ids before and after the tokens of
+ * the text itself. These ids belong to special tokens and to tokens of the prompt. */
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err);
 
-/* Returns the id of a token, or -1. Added tokens take precedence over the vocabulary. */
+/* Returns the id of the token token[len], or -1 if the tokenizer has no such token. Added tokens take precedence over the
+ * vocabulary. */
 int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len);
 /* Kinds of tokens, used for whole-word masking. */
 typedef enum aoei_token_kind {
@@ -24,11 +25,12 @@ typedef enum aoei_token_kind {
     AOEI_TOKEN_WORD,         /* begins a word */
     AOEI_TOKEN_CONTINUATION, /* continues a word, such as "##ing" */
 } aoei_token_kind;
-/* Writes the kind of every id below n, an aoei_token_kind, to kind[n]. */
+/* Sets kind[i] to the aoei_token_kind of the token with id i, for all i below n. */
 void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n);
 
-/* Completes a tokenizer after its subword model, normalizer, pre-tokenizer and added tokens have been read. Each component gets
- * the settings of the other components that it needs. `path` names the file in messages. */
+/* Completes a tokenizer after its subword model, normalizer, pre-tokenizer and added tokens have been read. Some components
+ * need settings of other components, such as the letter that replaces spaces. This function copies these settings. `path` names
+ * the file in messages. */
 int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err);
 
 #endif

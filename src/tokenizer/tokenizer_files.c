@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizer files in directories: finds and reads them, keeps their bytes in memory, and writes them again.
+ * Finds and reads the tokenizer files of a directory, keeps their contents in memory, and writes copies of the files.
  */
 #include "tokenizer/tokenizer_files.h"
 
@@ -32,7 +32,8 @@ static aoe_text text_of(const aoei_kept_file *f) {
     return (aoe_text){f->data, f->size};
 }
 
-/* Reads the tokenizer from the stored file contents: from tokenizer.json, or without it from the vocabulary files. */
+/* Reads the tokenizer from the contents of the files in memory. Uses tokenizer.json if it exists, and the vocabulary files
+ * otherwise. */
 static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
     if (json->data) {
@@ -52,7 +53,7 @@ static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     return aoei_tokenizer_read_vocab(t, &files, dir, err);
 }
 
-/* Fails if the directory contains a tokenizer of an unsupported format; otherwise returns 0. */
+/* Returns an error if the directory contains a tokenizer in an unsupported format, and 0 otherwise. */
 static int reject_other(const char *dir, aoe_error *err) {
     static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {

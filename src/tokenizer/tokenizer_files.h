@@ -9,19 +9,20 @@
 #include "aoe.h"
 #include "tokenizer/tokenizer_vocab.h"
 
-/* Like aoe_tokenizer_open, except that a directory without tokenizer files is not an error: returns 0 and sets *t to NULL. */
+/* Opens a tokenizer as aoe_tokenizer_open does. If the directory contains no tokenizer files, however, sets *t to NULL and
+ * returns 0. */
 int aoei_tokenizer_open_optional(aoe_tokenizer **t, const char *dir, aoe_error *err);
 
-/* Parses the contents of a tokenizer.json. The data is copied. `name` replaces the path in messages. aoei_tokenizer_save
- * writes the data as "tokenizer.json". */
+/* Builds a tokenizer from data[len], the contents of a tokenizer.json. The function copies the data, and aoei_tokenizer_save
+ * writes the copy as "tokenizer.json". Messages contain `name` instead of a path. */
 int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, const char *name, aoe_error *err);
 
-/* Parses the contents of the files of a tokenizer without tokenizer.json. The data is copied. `dir` names the directory in
- * messages. */
+/* Builds a tokenizer from the contents of vocabulary files, without tokenizer.json. The function copies the contents. `dir`
+ * names the directory in messages. */
 int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
 
-/* Writes byte-for-byte copies of the tokenizer's files into the existing directory dir. The copies are made from memory, so
- * the source files may have been removed. */
+/* Writes byte-for-byte copies of the tokenizer's files into the directory dir, which must exist. The contents are in memory, so
+ * the original files need not exist any more. */
 int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The section "decoder" is ignored, because it is not needed for
- * encoding. The sections "truncation" and "padding" are ignored, because the caller sets the maximum length and texts are never
- * padded. The vocabulary is most of the file; if possible, it is read without the JSON parser.
+ * encoding. The section "truncation" is ignored, because the caller sets the maximum length. The section "padding" is ignored,
+ * because texts are never padded. The vocabulary is the largest part of the file and is read without the JSON parser if
+ * possible.
  */
 #include "tokenizer/tokenizer_json.h"
 
@@ -35,8 +36,9 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, 
     return aoei_tokenizer_finish(t, path, err);
 }
 
-/* Parses the file except its vocabulary, data[begin, end). If the JSON is invalid, returns 0 and sets *root to NULL; the caller
- * then parses the whole file, so that the message contains the right position. Errors: AOE_ENOMEM. */
+/* Parses data[len], the contents of the file, except data[begin, end), which is its vocabulary. If the JSON is invalid, returns
+ * 0 and sets *root to NULL. The caller then parses the whole file, so that the message contains the right position. Errors:
+ * AOE_ENOMEM. */
 static int parse_rest(json_t **root, const char *data, size_t len, size_t begin, size_t end, const char *path, aoe_error *err) {
     aoei_buffer rest = {0};
     int rc = AOE_ENOMEM;

@@ -8,8 +8,8 @@
 
 #include "aoe.h"
 
-/* Reads the contents of tokenizer.json, data[len], into a zeroed tokenizer. After an error the caller passes it to
- * aoe_tokenizer_close. `path` names the file in messages. */
+/* Reads data[len], the contents of tokenizer.json, into a zeroed tokenizer. After an error, the caller must pass the tokenizer
+ * to aoe_tokenizer_close. `path` names the file in messages. */
 int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The fields of a tokenizer. They are its components, in the order in which they process a text, and the contents of the files
- * from which it was read.
+ * Defines struct aoe_tokenizer. Its fields are the components of the tokenizer, in the order in which they process a text, and
+ * the contents of the files from which the tokenizer was read.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_PARTS_H
 #define AOEI_TOKENIZER_TOKENIZER_PARTS_H

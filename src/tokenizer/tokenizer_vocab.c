@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads tokenizers of directories without tokenizer.json: vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level BPE),
- * with tokenizer_config.json, special_tokens_map.json and added_tokens.json. The files are combined as in the fast tokenizers
- * of the library transformers. Only the vocabulary and the merges are required; the other files change defaults.
+ * Reads the tokenizer of a directory without tokenizer.json. The vocabulary is in vocab.txt (WordPiece), or in vocab.json and
+ * merges.txt (byte-level BPE). The optional files tokenizer_config.json, special_tokens_map.json and added_tokens.json change
+ * default settings. The files are combined as in the fast tokenizers of the library transformers.
  */
 #include "tokenizer/tokenizer_vocab.h"
 
@@ -23,7 +23,7 @@ enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, N_SPECIALS };
 static const char *const special_keys[N_SPECIALS] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                      "pad_token", "cls_token", "mask_token"};
 
-/* Families of tokenizer classes that share defaults. */
+/* Families of tokenizer classes. All classes of a family have the same default settings. */
 typedef enum family { BERT, ROBERTA, GPT2, QWEN2, N_FAMILIES } family;
 static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
     [BERT] = {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"},
@@ -31,7 +31,7 @@ static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
     [GPT2] = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", NULL, NULL, NULL, NULL},
     [QWEN2] = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>", NULL, NULL}};
 static const struct {
-    const char *name; /* class name, optionally followed by "Fast" */
+    const char *name; /* class name; "Fast" may follow it in the file */
     family family;
 } classes[] = {{"BertTokenizer", BERT},       {"DistilBertTokenizer", BERT},  {"ElectraTokenizer", BERT},
                {"MobileBertTokenizer", BERT}, {"SqueezeBertTokenizer", BERT}, {"ConvBertTokenizer", BERT},
@@ -39,12 +39,12 @@ static const struct {
                {"BartTokenizer", ROBERTA},    {"LEDTokenizer", ROBERTA},      {"GPT2Tokenizer", GPT2},
                {"Qwen2Tokenizer", QWEN2}};
 
-/* Qwen2's regular expression for words. */
+/* The regular expression with which Qwen2 splits text into words. */
 static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
                             "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 typedef struct special {
-    const char *content; /* [len] token, borrowed from a JSON value or static; NULL: none */
+    const char *content; /* [len] text of the token, static or borrowed from a JSON value; NULL: no token */
     size_t len;
     aoei_added_flags flags;
 } special;
@@ -52,15 +52,18 @@ typedef struct special {
 typedef struct reader {
     aoe_tokenizer *t;
     const char *dir;
-    json_t *config, *map, *added; /* tokenizer_config.json, special_tokens_map.json, added_tokens.json, owned; NULL: missing */
-    char *config_path, *map_path, *added_path; /* paths of these three files for messages, owned */
+    /* Parsed contents of tokenizer_config.json (config), special_tokens_map.json (map) and added_tokens.json (added); owned.
+     * NULL if the file does not exist. */
+    json_t *config, *map, *added;
+    char *config_path, *map_path, *added_path; /* paths of the same three files for messages, owned */
     char *vocab_path, *merges_path;            /* paths of the vocabulary and the merges for messages, owned */
     family family;
     special special[N_SPECIALS];
     aoe_error *err;
 } reader;
 
-/* Sets *path, and parses the JSON file `text` unless it is missing or root is NULL. */
+/* Sets *path to the path of the file with index `which`. Parses `text`, the contents of the file, into *root, unless the file
+ * does not exist or root is NULL. */
 static int load(json_t **root, char **path, const reader *r, int which, aoe_text text) {
     *path = aoei_path_join(r->dir, aoei_tokenizer_file_name(which));
     if (!*path)
@@ -73,8 +76,8 @@ static int load(json_t **root, char **path, const reader *r, int which, aoe_text
     return rc;
 }
 
-/* Sets the family from the class name. Without a class name, vocab.txt means BERT, and vocab.json means RoBERTa or GPT-2,
- * depending on its tokens. */
+/* Sets r->family from the class name in tokenizer_config.json. If there is no class name, vocab.txt selects BERT. vocab.json
+ * then selects RoBERTa or GPT-2, depending on the tokens that it contains. */
 static int find_family(reader *r, int from_txt) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     const char *class = NULL;
@@ -120,7 +123,8 @@ static int read_byte_level(const reader *r) {
     return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 0, r->err);
 }
 
-/* Reads a token, either a string, which gets `flags`, or an object with "content" and flags. */
+/* Reads a special token from `value`. The value is either a string, and the token gets the flags `flags`, or an object that
+ * contains "content" and the flags. */
 static int read_token(special *s, const json_t *value, aoei_added_flags flags, const char *key, const char *path,
                       aoe_error *err) {
     const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;
@@ -138,9 +142,9 @@ static int read_token(special *s, const json_t *value, aoei_added_flags flags, c
     return 0;
 }
 
-/* Reads the special tokens. tokenizer_config.json overrides the defaults, and special_tokens_map.json overrides both.
- * special_tokens_map.json is ignored if tokenizer_config.json has "added_tokens_decoder", which newer versions of transformers
- * write. */
+/* Reads the special tokens. Each token is read from special_tokens_map.json. If the token is not in this file, it is read from
+ * tokenizer_config.json; otherwise the default of the family is used. special_tokens_map.json is ignored if
+ * tokenizer_config.json has "added_tokens_decoder", which newer versions of transformers write. */
 static int read_specials(reader *r) {
     int newer = json_object_get(r->config, "added_tokens_decoder") != NULL;
     for (int i = 0; i < N_SPECIALS; i++) {
@@ -194,7 +198,7 @@ static int add(const reader *r, const char *content, size_t len, aoei_added_flag
 
 /* An added token that tokenizer_config.json or added_tokens.json lists. */
 typedef struct listed {
-    long long id; /* id in the file; tokens are added in the order of these ids */
+    long long id; /* id in the file; tokens are added in ascending order of these ids */
     special token;
 } listed;
 
@@ -210,7 +214,8 @@ static int is_special(const reader *r, const char *content, size_t len) {
     return 0;
 }
 
-/* Reads an entry of added_tokens_decoder, "id": {"content": ...} (newer = 1), or of the older added_tokens.json, "token": id.
+/* Reads one added token. If `newer` is 1, it is an entry "id": {"content": ...} of added_tokens_decoder. If `newer` is 0, it is
+ * an entry "token": id of the older file added_tokens.json.
  */
 static int read_listed(const reader *r, listed *l, const char *key, const json_t *value, int newer, const char *path) {
     if (!newer) {
@@ -258,8 +263,8 @@ static int add_listed(const reader *r) {
     return rc;
 }
 
-/* Adds the special tokens that are in the vocabulary and that add_listed has not added. Then adds the tokens of
- * additional_special_tokens. */
+/* Adds the special tokens that are in the vocabulary and were not added by add_listed. Then adds the tokens in
+ * "additional_special_tokens". */
 static int add_specials(const reader *r) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     int rc;
@@ -294,7 +299,7 @@ static int32_t special_id(const reader *r, int which) {
     return s->content ? aoei_tokenizer_id(r->t, s->content, s->len) : -1;
 }
 
-/* Sets the template [CLS] text [SEP], or an empty template if the vocabulary has neither token (static models). */
+/* Adds [CLS] before and [SEP] after each text. Adds nothing if the vocabulary contains neither token, as in static models. */
 static int add_bert_template(const reader *r) {
     const special *cls = &r->special[CLS], *sep = &r->special[SEP];
     const int32_t cls_id = special_id(r, CLS), sep_id = special_id(r, SEP);
@@ -307,8 +312,8 @@ static int add_bert_template(const reader *r) {
     return rc ? rc : aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err);
 }
 
-/* Sets the special tokens around a text. GPT-2 and Qwen2 tokenizers add none, except that GPT-2 adds the BOS token if the
- * configuration requests it. */
+/* Sets the special tokens before and after each text. Qwen2 tokenizers add no special tokens. GPT-2 tokenizers add only the BOS
+ * token, and only if the configuration requests it. */
 static int add_template(const reader *r) {
     int bos = 0;
     if (r->family == BERT || r->family == ROBERTA)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Construction and exact lookup of the byte trie. The table is at most half full, so the search for a missing edge is short.
+ * Adds keys to byte tries and searches for whole keys. The hash table of edges is at most half full, so the search for an edge
+ * that does not exist is short.
  */
 #include "tokenizer/trie.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * A byte trie whose edges are stored in one hash table with open addressing. Following an edge takes one multiplication and
  * nearly always reads one cache line. An edge records only whether a key ends at its child node, so edges are small and many of
- * them fit in the caches. The values are in a separate array, indexed by node. Several threads may read a trie concurrently.
+ * them fit in the caches. The values of the keys are in a separate array, indexed by node. Several threads may read a trie
+ * concurrently.
  */
 #ifndef AOEI_TOKENIZER_TRIE_H
 #define AOEI_TOKENIZER_TRIE_H
@@ -12,17 +13,18 @@
 #include "aoe.h"
 
 #define AOEI_TRIE_ROOT      0u
-#define AOEI_TRIE_MAX_NODES (1u << 24) /* so that a node and a byte fit in a 32-bit key */
+#define AOEI_TRIE_MAX_NODES (1u << 24) /* a node and a byte then fit in a 32-bit key */
 
 typedef struct aoei_trie_edge {
     uint32_t key; /* parent node * 256 + byte */
-    uint32_t
-        node; /* child node, with AOEI_TRIE_END set if a key ends there; 0 (the root, which is never a child): empty slot */
+    /* Child node. The bit AOEI_TRIE_END is set if a key ends at this node. 0 means that the slot is empty, because the root
+     * (node 0) is never a child. */
+    uint32_t node;
 } aoei_trie_edge;
 #define AOEI_TRIE_END (1u << 31)
 
 typedef struct aoei_trie {
-    aoei_trie_edge *edge; /* [mask + 1] hash table, owned; NULL while empty */
+    aoei_trie_edge *edge; /* [mask + 1] hash table, owned; NULL if the trie is empty */
     int32_t *value;       /* [n + 1] value of the key that ends at each node, owned */
     size_t capacity;      /* capacity of value */
     uint32_t mask;        /* number of slots (a power of two) - 1 */
@@ -30,12 +32,12 @@ typedef struct aoei_trie {
     uint32_t n;           /* number of nodes except the root */
 } aoei_trie;
 
-/* Adds a key (len > 0) to a trie, which may be zeroed. If the key exists, its value is kept if `keep` is 1, and replaced if
- * `keep` is 0. *before (may be NULL) receives the existing value, or -1. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than
- * AOEI_TRIE_MAX_NODES nodes. */
+/* Adds key[len] to a trie, which may be zeroed. `len` must be positive. If the key exists, `keep` = 1 keeps its value, and
+ * `keep` = 0 replaces its value. If `before` is not NULL, *before is set to the previous value of the key, or to -1 if the key
+ * is new. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than AOEI_TRIE_MAX_NODES nodes. */
 int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, int32_t *before, aoe_error *err);
 int32_t aoei_trie_find(const aoei_trie *t, const char *key, size_t len); /* returns the value of key, or -1 */
-/* Returns the node reached by the bytes of key; 0 if there is none or len is 0. */
+/* Returns the node that the bytes of key[len] lead to; 0 if there is no such node or len is 0. */
 uint32_t aoei_trie_node(const aoei_trie *t, const char *key, size_t len);
 void aoei_trie_free(aoei_trie *t);
 
@@ -43,8 +45,8 @@ static inline uint32_t aoei_trie_slot(const aoei_trie *t, uint32_t key) {
     return (key * 0x9E3779B1u) >> t->shift;
 }
 
-/* Returns the child of a node for byte c, with AOEI_TRIE_END set if a key ends there; 0 if there is none. The trie must not be
- * empty. */
+/* Returns the child of a node for byte c. The bit AOEI_TRIE_END is set if a key ends at the child. Returns 0 if the node has no
+ * such child. The trie must not be empty. */
 static inline uint32_t aoei_trie_step(const aoei_trie *t, uint32_t node, unsigned char c) {
     uint32_t key = node << 8 | c; /* shifting removes AOEI_TRIE_END */
     for (uint32_t i = aoei_trie_slot(t, key);; i = (i + 1) & t->mask) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Character classes based on utf8proc. The properties that utf8proc lacks (White_Space, Alphabetic, Join_Control, and the
- * full lower-case mapping) are listed here, completely for Unicode 15. Where Hugging Face tokenizers use older tables,
- * unicode_tables.h lists the characters to exclude.
+ * Implements character classes and mappings with utf8proc. utf8proc does not have the properties White_Space, Alphabetic and
+ * Join_Control, nor the full lower-case mapping. They are defined in this file, for all characters of Unicode 15. Hugging Face
+ * tokenizers use older tables for some classes; unicode_tables.h lists the characters that are missing in these tables.
  */
 #include "tokenizer/unicode.h"
 
@@ -11,7 +11,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-/* Returns 1 if one of the n sorted ranges contains cp. */
+/* Returns 1 if one of the ranges r[0, n), which are sorted, contains cp. */
 static int in_ranges(uint32_t cp, const aoei_range *r, size_t n) {
     size_t low = 0, high = n;
     while (low < high) {
@@ -126,7 +126,7 @@ unsigned aoei_unicode_combining_class(uint32_t cp) {
 }
 
 size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
-    if (cp == 0x130) { /* the only unconditional entry of SpecialCasing.txt with two characters */
+    if (cp == 0x130) { /* the only character whose unconditional lower-case mapping in SpecialCasing.txt has two characters */
         out[0] = 'i';
         out[1] = 0x307;
         return 2;
@@ -137,7 +137,7 @@ size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
 
 static size_t decompose(uint32_t cp, uint32_t *out, size_t most, utf8proc_option_t options) {
     utf8proc_int32_t buffer[AOEI_COMPATIBLE_MAX];
-    int boundary = 0; /* required argument, used only for grapheme breaks */
+    int boundary = 0; /* utf8proc requires this argument, but uses it only to find grapheme breaks */
     const utf8proc_ssize_t n =
         utf8proc_decompose_char((utf8proc_int32_t)cp, buffer, (utf8proc_ssize_t)most, options, &boundary);
     if (n < 1 || (size_t)n > most) {

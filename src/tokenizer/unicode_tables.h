@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Differences between the character tables of Hugging Face tokenizers and those of utf8proc (Unicode 15). Hugging Face
- * tokenizers use Unicode 8.0 for the character categories of BERT, and Unicode 9.0 for normalization forms. In their tables,
- * characters that were assigned later have no category. Only unicode.c includes this file.
+ * Lists the differences between the character tables of Hugging Face tokenizers and the tables of utf8proc (Unicode 15).
+ * Hugging Face tokenizers use Unicode 8.0 for the character categories of BERT, and Unicode 9.0 for normalization forms.
+ * Characters that were assigned in a later version have no category in these older tables. Only unicode.c includes this file.
  */
 #ifndef AOEI_TOKENIZER_UNICODE_TABLES_H
 #define AOEI_TOKENIZER_UNICODE_TABLES_H
@@ -9,10 +9,11 @@
 #include <stdint.h>
 
 typedef struct aoei_range {
-    uint32_t first, last; /* inclusive; ranges are sorted */
+    uint32_t first, last; /* first and last code point of the range, both included */
 } aoei_range;
 
-/* Characters that have one of the categories P*, Mn, Cf, Cc and Co in Unicode 15, but none of them in Unicode 8.0. */
+/* Characters that have one of the categories P*, Mn, Cf, Cc and Co in Unicode 15, but have none of these categories in Unicode
+ * 8.0. */
 static const aoei_range class_since_9[] = {
     {0x061D, 0x061D},   {0x07FD, 0x07FD},   {0x0890, 0x0891},   {0x0898, 0x089F},   {0x08CA, 0x08E2},   {0x09FD, 0x09FE},
     {0x0A76, 0x0A76},   {0x0AFA, 0x0AFF},   {0x0B55, 0x0B55},   {0x0C04, 0x0C04},   {0x0C3C, 0x0C3C},   {0x0C77, 0x0C77},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Viterbi algorithm over the positions of a word. Each position stores the best segmentation of the text before it. If scores
- * are equal, the token that was found first is kept. The time is proportional to the length of the word times the length of
- * the longest token.
+ * Finds the best segmentation of a word with the Viterbi algorithm. For each position in the word, the best segmentation of the
+ * part of the word before this position is computed. If two segmentations have equal scores, the segmentation that was found
+ * first is kept. The time is proportional to the length of the word times the length of the longest token.
  */
 #include "tokenizer/unigram.h"
 
@@ -15,7 +15,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-static const double unknown_penalty = 10.0; /* as in SentencePiece: lowest score - score of an unknown character */
+static const double unknown_penalty =
+    10.0; /* lowest score of a token minus the score of an unknown character, as in SentencePiece */
 
 #define NO_TOKEN INT32_MAX /* id of an unknown character if the model has no unknown token */
 
@@ -35,7 +36,7 @@ static void update_node(aoei_unigram_node *node, double score, size_t start, int
         *node = (aoei_unigram_node){.score = score, .start = start, .id = id};
 }
 
-/* Computes the best segmentation up to each position of the word s[len]: x->node[0] to x->node[len]. */
+/* Computes x->node[0] to x->node[len]. x->node[i] describes the best segmentation of s[0, i), the first i bytes of the word. */
 static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_unknown, aoei_unigram_scratch *x,
                      aoe_error *err) {
     const aoei_trie *t = &u->vocab.trie;
@@ -47,7 +48,7 @@ static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_
     for (size_t start = 0, bytes; start < len; start += bytes) {
         const double before = x->node[start].score;
         uint32_t cp, node = AOEI_TRIE_ROOT;
-        int known = 0; /* 1: the character itself is a token */
+        int known = 0; /* 1: the character at position i is a token */
         bytes = aoei_utf8_decode(s + start, len - start, &cp);
         for (size_t i = start; i < len && t->edge && (node = aoei_trie_step(t, node, (unsigned char)s[i])) != 0; i++) {
             if (!(node & AOEI_TRIE_END))
@@ -74,7 +75,8 @@ static int push_part(aoei_unigram_scratch *x, size_t start, size_t end, aoe_erro
     return 0;
 }
 
-/* Writes the tokens of the best segmentation to x->part, the last token first. Consecutive unknown characters become one part.
+/* Writes the byte ranges of the tokens of the best segmentation to x->part, beginning with the last token. Consecutive unknown
+ * characters become one part.
  */
 static int backtrace(const aoei_unigram *u, size_t len, aoei_unigram_scratch *x, aoe_error *err) {
     int was_unknown = 0, rc = 0;
@@ -153,7 +155,7 @@ void aoei_unigram_scratch_free(aoei_unigram_scratch *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Reads "vocab": [[token, score], ...]. */
+/* Reads the section "vocab", which is a list of pairs [token, score]. */
 static int read_vocab(aoei_unigram *u, const json_t *list, const char *file, aoe_error *err) {
     const size_t n = json_array_size(list);
     double lowest = HUGE_VAL;
@@ -176,7 +178,7 @@ static int read_vocab(aoei_unigram *u, const json_t *list, const char *file, aoe
             return rc;
         }
     }
-    u->vocab.n_tokens = n; /* added tokens are numbered from n_tokens; duplicate tokens count twice */
+    u->vocab.n_tokens = n; /* the ids of added tokens begin at n_tokens, so duplicate tokens must be counted */
     u->unk_score = lowest - unknown_penalty;
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Vocabularies read from files. Every id and token is validated here, so the models do not need to check them.
+ * Reads and stores vocabularies. Every id and every token is validated when it is added, so the models do not need to check
+ * them.
  */
 #include "tokenizer/vocab.h"
 

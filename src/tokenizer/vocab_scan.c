@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Finds the object "vocab" of the object "model" and reads its tokens and ids. This is not a JSON parser: it gives up if the
- * file has an unusual form (\u escapes, duplicate keys or tokens, ids that are not plain numbers), and skips everything
- * outside the vocabulary without checking it.
+ * Finds the object "vocab" in the object "model" of a tokenizer.json, and reads its tokens and ids. This is not a full JSON
+ * parser. It stops with the return code GIVE_UP if the file contains \u escapes, duplicate keys, duplicate tokens, or ids that
+ * are not plain numbers. The parts of the file outside the vocabulary are skipped without checking them.
  */
 #include "tokenizer/vocab_scan.h"
 
@@ -10,25 +10,25 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-enum { GIVE_UP = 1 }; /* return code: the JSON parser must read the file */
+enum { GIVE_UP = 1 }; /* return code if the file must be read with the JSON parser */
 
 typedef struct scan {
     const char *s;     /* [len] contents of the file */
     size_t at, len;    /* current position and length in bytes */
     aoei_vocab *vocab; /* receives the tokens */
-    aoei_buffer token; /* buffer for a token whose escapes are resolved */
-    size_t begin, end; /* byte range of the vocabulary's object */
+    aoei_buffer token; /* buffer for a token after its escape sequences were replaced */
+    size_t begin, end; /* byte range of the JSON object "vocab" in s */
     aoe_error *err;
 } scan;
 
-/* Returns the next character that is not white space without consuming it; 0 at the end. */
+/* Skips white space and returns the next character without consuming it. Returns 0 at the end of the file. */
 static char peek(scan *p) {
     while (p->at < p->len && (p->s[p->at] == ' ' || p->s[p->at] == '\n' || p->s[p->at] == '\r' || p->s[p->at] == '\t'))
         p->at++;
     return p->at < p->len ? p->s[p->at] : 0;
 }
 
-/* Consumes the character c. Returns 0, or GIVE_UP if the next character is different. */
+/* Skips white space and consumes the character c. Returns 0, or GIVE_UP if the next character is not c. */
 static int take(scan *p, char c) {
     if (peek(p) != c)
         return GIVE_UP;
@@ -36,7 +36,8 @@ static int take(scan *p, char c) {
     return 0;
 }
 
-/* Consumes a string. Sets *s and *n to the bytes between its quotes, and *escaped to 1 if they contain escapes. */
+/* Consumes a JSON string. Sets *s and *n to the bytes between the quotes, and sets *escaped to 1 if these bytes contain escape
+ * sequences. */
 static int take_string(scan *p, const char **s, size_t *n, int *escaped) {
     *escaped = 0;
     if (take(p, '"'))
@@ -74,14 +75,15 @@ static int skip_value(scan *p) {
         depth += c == '{' || c == '[';
         depth -= c == '}' || c == ']';
         p->at++;
-        if (depth == 0 && c != '}' && c != ']') /* a number, true, false or null */
+        if (depth == 0 && c != '}' && c != ']') /* a number, true, false or null outside arrays and objects */
             while (p->at < p->len && memchr(",}] \t\r\n", p->s[p->at], 8) == NULL)
                 p->at++;
     } while (depth > 0);
     return 0;
 }
 
-/* Consumes an object. `inside` reads the value of `key`, which must occur exactly once. */
+/* Consumes a JSON object, which must contain the key `key` exactly once. The function `inside` reads the value of this key. All
+ * other values are skipped. */
 static int scan_object(scan *p, const char *key, int (*inside)(scan *p)) {
     int found = 0, more;
     if (take(p, '{'))
@@ -115,7 +117,7 @@ static int take_id(scan *p, int64_t *id) {
     return p->at == start || (first == '0' && p->at > start + 1) ? GIVE_UP : 0;
 }
 
-/* Writes the string s[n] with its escapes resolved to p->token. */
+/* Writes the string s[0, n) to p->token and replaces the escape sequences by the characters that they represent. */
 static int resolve(scan *p, const char *s, size_t n) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     aoei_buffer_clear(&p->token);
@@ -133,7 +135,7 @@ static int resolve(scan *p, const char *s, size_t n) {
     return 0;
 }
 
-/* Reads the object {token: id} into p->vocab and stores its byte range in p->begin and p->end. */
+/* Reads the JSON object {token: id} into p->vocab, and sets p->begin and p->end to the byte range of this object. */
 static int scan_vocab(scan *p) {
     size_t n_entries = 0;
     (void)peek(p);

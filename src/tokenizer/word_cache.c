@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Open addressing over a fixed number of slots. Words are never evicted, because the first words of the texts include nearly
- * all frequent ones. The system provides a memory page only when a slot in it is filled.
+ * Implements the cache as a hash table with open addressing and a fixed number of slots. Words are never removed, because
+ * nearly all frequent words occur early in the texts and are then in the cache. A memory page uses physical memory only after
+ * one of its slots was filled.
  */
 #include "tokenizer/word_cache.h"
 
@@ -10,14 +11,14 @@
 #include "base/error.h"
 
 enum { SLOTS_LOG2 = 15, SLOTS = 1 << SLOTS_LOG2, PROBES = 4 };
-enum { FREE, FILLING, FIRST_TAG }; /* values of a tag; a tag of at least FIRST_TAG belongs to a complete slot */
+enum { FREE, FILLING, FIRST_TAG }; /* values of a tag; a slot is complete if its tag is at least FIRST_TAG */
 
 int aoei_word_cache_create(aoei_word_cache *c, aoe_error *err) {
     c->memory = aoei_calloc(SLOTS + PROBES + 1, sizeof *c->slot);
     c->tag = aoei_calloc(SLOTS + PROBES, sizeof *c->tag);
     if (!c->memory || !c->tag)
         return aoei_fail_nomem(err, (SLOTS + PROBES + 1) * sizeof *c->slot);
-    /* aligns each word to one cache line */
+    /* Move c->slot to a multiple of the slot size, so that each slot is in only one cache line. */
     const size_t past = (size_t)((uintptr_t)c->memory % sizeof *c->slot);
     c->slot = (aoei_cached_word *)(void *)((char *)c->memory + (past ? sizeof *c->slot - past : 0));
     return 0;

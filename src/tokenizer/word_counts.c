@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Counts words with a hash table of indices (open addressing, linear probing).
+ * Counts words. A hash table with open addressing and linear probing contains the indices of the words.
  */
 #include "tokenizer/word_counts.h"
 
@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 1 << 12 };
 
-/* A multiplicative hash of eight bytes at a time. Words are short, and resistance to crafted collisions is not needed. */
+/* Computes a multiplicative hash, eight bytes at a time. Resistance to deliberate collisions is not needed. */
 static uint32_t hash_of(const char *s, size_t len) {
     uint64_t h = 0xCBF29CE484222325u ^ len;
     while (len > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A multiset of words: each distinct word with its number of occurrences.
+ * A multiset of words, which stores each distinct word with its number of occurrences.
  */
 #ifndef AOEI_TOKENIZER_WORD_COUNTS_H
 #define AOEI_TOKENIZER_WORD_COUNTS_H
@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 
 typedef struct aoei_word_count {
-    size_t offset; /* offset of the word in text */
+    size_t offset; /* byte offset of the word in aoei_word_counts.text */
     uint32_t len;  /* length in bytes */
     uint32_t hash;
     uint64_t count; /* number of occurrences */
@@ -25,7 +25,7 @@ typedef struct aoei_word_counts {
     size_t mask;    /* number of slots - 1; at most half of the slots are used */
 } aoei_word_counts;
 
-/* Counts one occurrence of a word (len below 2^32). Errors: AOE_ENOMEM. */
+/* Adds one occurrence of the word word[len]. len must be below 2^32. Errors: AOE_ENOMEM. */
 int aoei_word_counts_add(aoei_word_counts *w, const char *word, size_t len, aoe_error *err);
 void aoei_word_counts_free(aoei_word_counts *w); /* accepts a zeroed struct */
 

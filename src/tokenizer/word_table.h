@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A hash table of short words that are single tokens, which is faster than searching the vocabulary's trie. The trie contains
- * every token, so the table can omit long words and words without a free slot near the position of their hash. The number of
- * probes is therefore bounded for every vocabulary. After it is built, the table is read-only, so several threads may use it.
+ * A hash table of short words that are single tokens. A search in this table is faster than a search in the trie of the
+ * vocabulary. The trie contains every token, so the table may omit words. It omits long words, and words for which none of the
+ * first AOEI_WORD_TABLE_PROBES slots was free. The number of probes is therefore bounded for every vocabulary. Several threads
+ * may read a table.
  */
 #ifndef AOEI_TOKENIZER_WORD_TABLE_H
 #define AOEI_TOKENIZER_WORD_TABLE_H
@@ -19,7 +20,7 @@ enum {
     AOEI_WORD_TABLE_PROBES = 8    /* maximum number of slots searched for a word */
 };
 
-/* A word in 16 bytes, so that a table of many thousands of words fits the L2 cache. */
+/* A word, stored in 16 bytes, so that a table of many thousands of words fits in the L2 cache. */
 typedef struct aoei_word_slot {
     uint64_t head;   /* bytes 0 to 7 of the word, padded with zeros */
     uint32_t tail;   /* bytes 8 to 11 of the word, padded with zeros */
@@ -27,18 +28,18 @@ typedef struct aoei_word_slot {
 } aoei_word_slot;
 
 typedef struct aoei_word_table {
-    aoei_word_slot *slot; /* [2^(64 - shift) + AOEI_WORD_TABLE_PROBES], owned */
+    aoei_word_slot *slot; /* [2^(64 - shift) + AOEI_WORD_TABLE_PROBES] slots, owned */
     unsigned shift;       /* 64 - log2(number of slots that a hash can select) */
 } aoei_word_table;
 
-/* A word, and where to search for it. */
+/* A word, and the position at which the search for this word begins. */
 typedef struct aoei_word_place {
     aoei_word_slot word;        /* the word, without an id */
     const aoei_word_slot *slot; /* first slot to search, borrowed */
 } aoei_word_place;
 
-/* Fills a zeroed table with the tokens of a vocabulary that have at most `longest` bytes and do not begin with `prefix`,
- * which marks continuation pieces. Errors: AOE_ENOMEM. */
+/* Fills a zeroed table with the tokens of a vocabulary that have at most `longest` bytes and do not begin with `prefix`, the
+ * prefix of continuation pieces. Errors: AOE_ENOMEM. */
 int aoei_word_table_build(aoei_word_table *t, const aoei_vocab *v, size_t longest, aoe_text prefix, aoe_error *err);
 void aoei_word_table_free(aoei_word_table *t); /* accepts a zeroed struct */
 
@@ -48,8 +49,9 @@ static inline uint64_t aoei_word_load(const char *s) { /* little-endian load; a 
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-/* Prepares the search for a word (len > 0) in a built table. To avoid an unpredictable branch on the length, it always reads
- * AOEI_WORD_TABLE_READ bytes. A word that is too long for the table gets the length 255, which no slot has. */
+/* Prepares the search for the word s[len] in a table that was built. len must be positive. AOEI_WORD_TABLE_READ bytes are
+ * always read, which avoids an unpredictable branch on the length. A word that is too long for the table gets the length 255,
+ * which no slot has. */
 static inline aoei_word_place aoei_word_table_place(const aoei_word_table *t, const char *s, size_t len) {
     const size_t in_head = len < 8 ? len : 8, in_tail = len < 8 ? 0 : len < AOEI_WORD_TABLE_LONGEST ? len - 8 : 4;
     const aoei_word_slot w = {
@@ -61,7 +63,7 @@ static inline aoei_word_place aoei_word_table_place(const aoei_word_table *t, co
     return (aoei_word_place){.word = w, .slot = t->slot + (hash >> t->shift)};
 }
 
-/* Returns the id of the word, or -1 if it is not in the table. */
+/* Returns the id of the word p.word, or -1 if the word is not in the table. */
 static inline int32_t aoei_word_table_at(aoei_word_place p) {
     for (const aoei_word_slot *slot = p.slot, *end = slot + AOEI_WORD_TABLE_PROBES; slot < end && slot->len_id != 0; slot++)
         if (slot->head == p.word.head && slot->tail == p.word.tail && (slot->len_id ^ p.word.len_id) < 1u << 24)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * WordPiece encoding. A word is first searched for in the table of short words, which contains most words of usual texts. If it
- * is not found, it is split with the byte trie of the vocabulary. Tokens and words are valid UTF-8, so a byte-wise match always
- * ends between characters.
+ * Encodes words with the WordPiece model. A word is first searched for in the table of short words, which contains most words
+ * of typical texts. A word that is not in the table is split with the byte trie of the vocabulary. Tokens and words are valid
+ * UTF-8, so a byte-wise match always ends between characters.
  */
 #include "tokenizer/wordpiece.h"
 
@@ -19,8 +19,8 @@ static int too_long(const aoei_wordpiece *w, const char *s, size_t len) {
     return chars > w->max_chars;
 }
 
-/* Appends the pieces of a word and returns 1. Returns 0 and appends nothing if the word cannot be split completely. The caller
- * reserves capacity for one token per byte. */
+/* Appends the pieces of the word s[start, end) and returns 1. If the word cannot be split completely, appends nothing and
+ * returns 0. The caller must reserve capacity for one token per byte. */
 static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out) {
     const aoei_trie *trie = &w->vocab.trie;
     size_t n_before = out->ids->n;
@@ -45,7 +45,7 @@ static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t e
     return 1;
 }
 
-/* Encodes a word that is not in the table, as pieces or as the unknown token. */
+/* Encodes the word s[start, end), which is not in the table of short words, as pieces or as the unknown token. */
 static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out, aoe_error *err) {
     const size_t len = end - start;
     const int unknown = !w->vocab.trie.edge || too_long(w, s + start, len);
@@ -68,7 +68,7 @@ int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_wor
                           aoe_error *err) {
     aoei_word_place place[AOEI_WORDS];
     int rc = 0;
-    /* in a separate loop, so that a mispredicted branch does not delay the next table load */
+    /* This loop is separate from the next loop, so that a mispredicted branch there does not delay the table loads. */
     for (size_t i = 0; i < words->n; i++)
         place[i] = aoei_word_table_place(&w->words, s + words->start[i], words->end[i] - words->start[i]);
     for (size_t i = 0; i < words->n && !rc && out->ids->n < stop; i++) {

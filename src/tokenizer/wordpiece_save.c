@@ -16,7 +16,7 @@
 
 static const char *const special_keys[AOEI_SPECIAL_COUNT] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 
-/* If `failed` is 0, returns the value. Otherwise frees the value and returns NULL. */
+/* If `failed` is 0, returns `value`. Otherwise frees `value` and returns NULL. */
 static json_t *complete(json_t *value, int failed) {
     if (!failed)
         return value;
@@ -53,8 +53,8 @@ static json_t *post_processor(void) {
                      template_special(AOEI_CLS), sep, template_special(AOEI_SEP));
 }
 
-/* Returns the object {token: id} in the order of ids; NULL if out of memory. Tokens contain no NUL, because the normalizer
- * removes it from the texts. */
+/* Returns the JSON object {token: id}, in the order of ids, or NULL if out of memory. Tokens contain no NUL characters, because
+ * the normalizer has removed them from the texts. */
 static json_t *vocab_object(const aoei_vocab *v) {
     json_t *object = json_object();
     aoei_buffer key = {0};
@@ -103,7 +103,7 @@ static json_t *config_json(const aoei_wordpiece_trainer *tr) {
     return complete(object, failed);
 }
 
-/* Writes the value and takes ownership of it. */
+/* Writes `value` to the tokenizer file with index `which` and frees `value`. */
 static int save_json(json_t *value, const char *dir, int which, aoe_error *err) {
     char *path = aoei_path_join(dir, aoei_tokenizer_file_name(which));
     int rc = value && path ? aoei_json_save(value, path, err) : aoei_fail_nomem(err, 0);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Trains a WordPiece vocabulary. The vocabulary contains the special tokens, then the characters as initial pieces and as
- * continuation pieces ("##"), and then merged pieces in the order of pair frequency. Words of more than 100 characters, and
- * words with a character outside the alphabet, are ignored, because the model would encode them as [UNK].
+ * Trains a WordPiece vocabulary. The vocabulary contains these tokens, in this order:
+ * - the special tokens
+ * - the characters as initial pieces, such as "a"
+ * - the characters as continuation pieces, such as "##a"
+ * - the merged pieces, in the order in which they were merged
+ * Words of more than 100 characters, and words with a character outside the alphabet, are ignored, because the model would
+ * encode them as [UNK].
  */
 #include "tokenizer/wordpiece_trainer.h"
 
@@ -20,16 +24,17 @@ static const char prefix[] = "##";
 typedef struct letter {
     uint64_t count;  /* number of occurrences in all words */
     int32_t cp;      /* code point */
-    int32_t initial; /* id of the character as the first piece of a word; -1: none */
-    int32_t inner;   /* id of the character with the prefix "##"; -1: none */
+    int32_t initial; /* id of the token for the character at the start of a word; -1: no such token */
+    int32_t inner;   /* id of the token for the character inside a word, with the prefix "##"; -1: no such token */
     int seen_inner;  /* 1: the character occurs after the first character of a word */
 } letter;
 
 typedef struct alphabet {
-    letter *letter; /* [n] characters of the words, owned; limit_letters sorts them by code point */
+    letter *letter; /* [n] distinct characters of the words, owned; limit_letters sorts them by code point */
     size_t n, capacity;
     uint32_t
-        *index; /* [CODE_POINTS] for each code point 1 + its index in `letter`, or 0 if `letter` does not contain it; owned */
+        /* [CODE_POINTS] 1 + the index in `letter` of each code point; 0 if `letter` does not contain the code point; owned */
+        *index;
 } alphabet;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o) {
@@ -105,7 +110,7 @@ static void index_letters(alphabet *a) {
         a->index[a->letter[i].cp] = (uint32_t)(i + 1);
 }
 
-/* Counts the characters of all words and records which ones occur after the first character of a word. */
+/* Counts the characters of all words. Sets seen_inner for the characters that occur after the first character of a word. */
 static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *err) {
     a->index = aoei_calloc(CODE_POINTS, sizeof *a->index);
     if (!a->index)
@@ -131,8 +136,8 @@ static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *
     return 0;
 }
 
-/* Keeps only the most frequent letters and sorts them by code point. It keeps at most limit_alphabet letters, and at most half
- * as many as the vocabulary has entries in addition to the special tokens, because each letter may need two entries. */
+/* Keeps only the most frequent letters and sorts them by code point. At most limit_alphabet letters are kept. Each letter may
+ * need two tokens, so the number of letters is also at most (vocab_size - number of special tokens) / 2. */
 static void limit_letters(alphabet *a, const aoei_wordpiece_options *o) {
     size_t limit = (o->vocab_size - AOEI_SPECIAL_COUNT) / 2;
     if (limit > o->limit_alphabet)
@@ -152,7 +157,8 @@ static int add_token(aoei_wordpiece_trainer *tr, const char *token, size_t len, 
     return aoei_vocab_add(&tr->vocab, token, len, *id, err);
 }
 
-/* Adds the special tokens, the letters, and the letters with the prefix ## that occur inside words. */
+/* Adds the special tokens and one token for each letter. Then adds a token with the prefix "##" for each letter that occurs
+ * after the first character of a word. */
 static int add_alphabet(aoei_wordpiece_trainer *tr, alphabet *a, aoe_error *err) {
     int rc = 0;
     int32_t id;
@@ -194,12 +200,12 @@ static int add_words(aoei_wordpiece_trainer *tr, const alphabet *a, aoe_error *e
     return rc;
 }
 
-/* Sets *id to the token that the merged pair forms. Adds the token if it does not exist. */
+/* Sets *id to the id of the token that consists of the pieces `left` and `right`. Adds the token if it does not exist. */
 static int join(aoei_wordpiece_trainer *tr, uint32_t left, uint32_t right, int32_t *id, aoe_error *err) {
     aoe_text l = aoei_vocab_token(&tr->vocab, (int32_t)left), r = aoei_vocab_token(&tr->vocab, (int32_t)right);
     char text[2 + MAX_WORD_CHARS * 4]; /* at most the text of one word */
     memcpy(text, l.data, l.len);
-    memcpy(text + l.len, r.data + 2, r.len - 2); /* a right piece always has the prefix */
+    memcpy(text + l.len, r.data + 2, r.len - 2); /* the right piece always has the prefix "##" */
     size_t len = l.len + r.len - 2;
     *id = aoei_vocab_id(&tr->vocab, text, len);
     return *id >= 0 ? 0 : add_token(tr, text, len, id, err);

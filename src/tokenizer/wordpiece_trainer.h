@@ -22,11 +22,11 @@
 #include "tokenizer/word_counts.h"
 
 typedef struct aoei_wordpiece_options {
-    size_t vocab_size;       /* number of tokens, including special tokens; at least 7; default 8000 */
+    size_t vocab_size;       /* maximum number of tokens, including special tokens; at least 7; default 8000 */
     int lowercase;           /* 1: convert to lower case and strip accents; default 1 */
     uint64_t min_frequency;  /* minimum count of a pair for merging; default 2 */
     size_t limit_alphabet;   /* maximum number of distinct characters; the most frequent ones are kept; default 1000 */
-    size_t model_max_length; /* value for tokenizer_config.json; 0: not written (default) */
+    size_t model_max_length; /* value of model_max_length in tokenizer_config.json; default 0: not written */
 } aoei_wordpiece_options;
 
 /* Ids of the special tokens [PAD] [UNK] [CLS] [SEP] [MASK]. */
@@ -41,18 +41,20 @@ typedef struct aoei_wordpiece_trainer {
     aoei_normalized normalized; /* buffer of aoei_wordpiece_trainer_add */
     aoei_word_counts words;
     aoei_pair_merger merger; /* used during training */
-    aoei_vocab vocab;        /* dense ids; filled by aoei_wordpiece_train */
+    aoei_vocab vocab;        /* trained vocabulary, without unused ids; filled by aoei_wordpiece_train */
 } aoei_wordpiece_trainer;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o);
-/* Creates a trainer. o: options; NULL: defaults. Errors: AOE_EARG if vocab_size is too small or too large; AOE_ENOMEM. */
+/* Creates a trainer. If `o` is NULL, the default options are used. Errors: AOE_EARG if vocab_size is too small or too large;
+ * AOE_ENOMEM. */
 int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **tr, const aoei_wordpiece_options *o, aoe_error *err);
-/* Counts the words of one text. Call it before aoei_wordpiece_train. Errors: AOE_ENOMEM; AOE_EFORMAT if the text is not
- * valid UTF-8, with the byte offset in the message. */
+/* Counts the words of one text. All texts must be added before aoei_wordpiece_train is called. Errors: AOE_ENOMEM; AOE_EFORMAT
+ * if the text is not valid UTF-8. The message contains the offset of the first invalid byte. */
 int aoei_wordpiece_trainer_add(aoei_wordpiece_trainer *tr, const char *data, size_t len, aoe_error *err);
-/* Builds the vocabulary. Call it once. Errors: AOE_EARG if the texts contain no words. */
+/* Builds the vocabulary. Must be called only once. Errors: AOE_EARG if the texts contain no words; AOE_ENOMEM. */
 int aoei_wordpiece_train(aoei_wordpiece_trainer *tr, aoe_error *err);
-/* Returns the number of tokens n after training; their ids are 0 to n - 1. It can be below vocab_size if the texts are small.
+/* Returns the number n of tokens after training. The ids of the tokens are 0 to n - 1. n can be less than vocab_size if there
+ * are few texts.
  */
 size_t aoei_wordpiece_trainer_size(const aoei_wordpiece_trainer *tr);
 aoe_text aoei_wordpiece_trainer_token(const aoei_wordpiece_trainer *tr, size_t id); /* token text, borrowed */
