@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The angle between two vectors interpreted as complex vectors (equations 3 to 6 of the AnglE paper). The first half of the
- * components are the real parts and the second half the imaginary parts: z = a + bi for x, w = c + di for y, and h_k = z_k
- * conj(w_k) = re_k + im_k i. A higher score means more similar. The score of the reference form is |sum re + sum im| /
- * (|x||y|). The score of the phase form is -(sum m_k |arg h_k|) / (sum m_k) with m_k = |z_k||w_k|.
+ * The angle score of two vectors that are interpreted as complex vectors (equations 3 to 6 of the AnglE paper), and its
+ * gradient. The first half of the components of a vector are the real parts, and the second half are the imaginary parts: z = a
+ * + bi for x, and w = c + di for y. For each complex component k, let h_k = z_k conj(w_k) = re_k + im_k i. There are two forms
+ * of the score; a higher score means more similar vectors:
+ * - the reference form is |sum_k re_k + sum_k im_k| / (|x||y|);
+ * - the phase form is -(sum_k m_k |arg h_k|) / (sum_k m_k) with m_k = |z_k||w_k|.
  */
 #include "loss/angle.h"
 
@@ -11,8 +13,8 @@
 
 #include <math.h>
 
-/* Sums over the complex components of a pair. Component k is added to partial sum k mod 4; the score is computed from the
- * totals of the four partial sums. */
+/* Sums over the complex components of a pair of vectors. Component k is added to partial sum k mod 4. The score is computed
+ * from the totals of the four partial sums. */
 typedef struct angle_sums {
     double xx[4], yy[4];      /* reference form: squared norms of x and of y */
     double inner[4];          /* reference form: sum of re_k + im_k */
@@ -23,7 +25,7 @@ typedef struct angle_sums {
 /* Returns the argument of h_k for one component, in (-pi, pi], and sets *m to the modulus of h_k. */
 static double phase_of(double a, double b, double c, double d, double *m) {
     *m = sqrt(a * a + b * b) * sqrt(c * c + d * d);
-    /* + 0.0 turns -0.0 into 0.0: atan2(-0.0, negative) is -pi instead of pi */
+    /* + 0.0 changes -0.0 to 0.0, because atan2(-0.0, x) for negative x is -pi instead of pi */
     return *m == 0.0 ? 0.0 : atan2(b * c - a * d + 0.0, a * c + b * d);
 }
 
@@ -59,8 +61,8 @@ double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_fo
     return score_of(&s, form);
 }
 
-/* Adds `scale` times the gradient of the reference form g = |inner| / (|x||y|) to gx and gy. At inner = 0, where g is not
- * differentiable, the gradient is taken as 0. */
+/* Adds `scale` times the gradient of the reference form g = |inner| / (|x||y|) to gx and gy. If inner is 0, g is not
+ * differentiable, and the function uses the gradient 0. */
 static void reference_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_REFERENCE, x, y, half);
@@ -78,8 +80,8 @@ static void reference_grad(const double *x, const double *y, size_t half, double
     }
 }
 
-/* Adds `scale` times the gradient of the phase form, whose score is -D, to gx and gy. With M = sum m_k and phi_k = arg h_k: dD
- * = sum [(|phi_k| - D) dm_k + m_k sign(phi_k) dphi_k] / M. */
+/* Adds `scale` times the gradient of the phase form to gx and gy. With M = sum_k m_k and phi_k = arg h_k, the score is -D, and
+ * dD = sum_k [(|phi_k| - D) dm_k + m_k sign(phi_k) dphi_k] / M. */
 static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_PHASE, x, y, half);
@@ -93,9 +95,9 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
         if (m == 0.0)
             continue;
         double zz = a * a + b * b, ww = c * c + d * d;
-        /* radial part of the gradients: factor of z_k / |z_k|^2 for z_k, and of w_k / |w_k|^2 for w_k */
+        /* gradient along z_k and w_k: the factor of z_k / |z_k|^2 for z_k, and of w_k / |w_k|^2 for w_k */
         double radial = -scale * m * (fabs(arg) - D) / M;
-        /* part that changes the angle: factor of i z_k / |z_k|^2 for z_k, and of -i w_k / |w_k|^2 for w_k */
+        /* gradient that changes the angle: the factor of i z_k / |z_k|^2 for z_k, and of -i w_k / |w_k|^2 for w_k */
         double rotation = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M;
         gx[k] += (radial * a - rotation * b) / zz;
         gx[half + k] += (radial * b + rotation * a) / zz;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A first pass over the examples computes the logits of each pair and d loss / d logit. A second pass computes the gradients of
- * the vectors. The gradients of the classifier weights are accumulated over the pairs in ascending order. Each task computes
- * the gradients for one block of components.
+ * The classification loss of pairs. The first pass over the examples computes the logits of each pair and the gradients of the
+ * loss with respect to the logits. The second pass computes the gradients of the vectors. Then the gradients of the classifier
+ * weights are summed over the pairs in ascending order; each task computes them for one block of components.
  */
 #include "loss/classification_objective.h"
 
@@ -15,9 +15,9 @@
 #include "nn/panels.h"
 #include "loss/example_sweep.h"
 
-enum { COLUMNS = 32 /* components of u, v and |u - v| that one task computes */ };
+enum { COLUMNS = 32 /* components whose classifier gradients one task computes */ };
 
-/* State of one call. The arrays are in the workspace. */
+/* State of one call of aoei_classification_objective. The arrays are in the workspace. */
 typedef struct state {
     const aoei_classifier *c;        /* classifier; borrowed */
     const aoei_example_batch *batch; /* batch; borrowed */
@@ -27,8 +27,8 @@ typedef struct state {
     double *term;  /* [B] cross entropy of each pair */
 } state;
 
-/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
- * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Takes the memory of all arrays of *p from the arena. If the arena is a measuring arena, only the size of the workspace is
+ * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
     size_t cells = 0;
     *p = (state){0};
@@ -85,13 +85,13 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     }
 }
 
-/* Returns component k of the first (side 0) or second (side 1) vector of pair i. */
+/* Returns component k of a vector of pair i: the first vector if side is 0, or the second vector if side is 1. */
 static double component(const aoei_example_batch *b, size_t i, size_t side, size_t k) {
     const size_t at = (2 * i + side) * b->D + k;
     return b->v64 ? b->v64[at] : (double)b->v[at];
 }
 
-/* Computes the gradient of the classifier weights for one block of components. */
+/* Computes the gradients of the classifier weights for one block of components. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS, end = first + COLUMNS < D ? first + COLUMNS : D;

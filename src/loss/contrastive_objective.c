@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The objective of a query with a positive text and optionally a negative text. It consists of contrastive terms over the
- * batch and, if there are negatives, the cosine and angle terms over the pairs (query, positive) with label 1 and (query,
- * negative) with label 0, in the order of the examples.
+ * The objective of examples without labels. An example is a query with a positive text and optionally a negative text. The
+ * objective consists of contrastive terms over the batch. If there are negatives, it also contains the cosine and angle terms:
+ * the pair (query, positive) has label 1, and the pair (query, negative) has label 0.
  */
 #include "loss/contrastive_objective.h"
 
@@ -19,19 +19,20 @@
 
 enum { QUERY, POSITIVE, NEGATIVE };
 
-/* State of one call. The arrays are in the workspace. */
+/* State of one call of aoei_contrastive_objective. The arrays are in the workspace. */
 typedef struct state {
     const aoe_objective_options *o; /* options; borrowed */
     int has_contrastive;            /* 1: at least one contrastive term has a weight above 0 */
     aoei_sweep sweep;
-    aoei_info_nce contrastive;  /* the candidates are all positives, then all negatives */
-    aoei_ranking_terms ranking; /* used only if there are negatives; pair 2i is query i with its positive, and pair 2i + 1 is
-                                   query i with its negative */
+    aoei_info_nce contrastive;  /* contrastive term; the candidates are the positives of all examples, followed by the negatives
+                                   of all examples */
+    aoei_ranking_terms ranking; /* cosine and angle terms, used only if there are negatives; pair 2i is query i with its
+                                   positive, and pair 2i + 1 is query i with its negative */
     double *label;              /* [2B] labels of the pairs in `ranking` */
 } state;
 
-/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
- * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Takes the memory of all arrays of *p from the arena. If the arena is a measuring arena, only the size of the workspace is
+ * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
     *p = (state){0};
@@ -105,7 +106,7 @@ static void compute_losses(state *p, int with_grad, aoe_objective_result *result
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
 
-/* Processes example i in the second pass: adds the gradient of the loss with respect to its vectors to g. */
+/* Processes example i in the second pass: adds the gradients of the loss with respect to the vectors of the example to g. */
 static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;

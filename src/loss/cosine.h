@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * The cosine of two vectors and its gradient, and the sum of partial sums that the cosine and the angle score use.
+ * The cosine of two vectors and its gradient. Also defines a function that adds partial sums, which the cosine and the angle
+ * score use.
  */
 #ifndef AOEI_LOSS_COSINE_H
 #define AOEI_LOSS_COSINE_H
 
 #include <stddef.h>
 
-/* Returns the cosine of x[D] and y[D]; 0 if x or y is a zero vector. */
+/* Returns the cosine of x[D] and y[D]. If x or y is a zero vector, returns 0. */
 double aoei_cosine_score(const double *x, const double *y, size_t D);
-/* Adds scale * d cosine / d x to gx[D] and scale * d cosine / d y to gy[D]. If x or y is a zero vector, adds nothing. */
+/* Adds `scale` times the gradient of the cosine with respect to x to gx[D], and with respect to y to gy[D]. If x or y is a zero
+ * vector, adds nothing. */
 void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, double *gx, double *gy);
 
-/* Returns the sum of the four partial sums of a score. All scores add them in this order, so that equal inputs give identical
- * bits. */
+/* Returns the sum of four partial sums. All scores use this function, so equal inputs give bit-identical results. */
 double aoei_sum_lanes(const double lane[4]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * If cosines are compared, the term is a mean over pairs of texts. If distributions are compared, it is a mean over texts. A
- * first pass over the examples computes the loss of each example, and a second pass adds the gradients.
+ * The distillation term. If it compares cosines, it is a mean over pairs of texts; if it compares distributions, it is a mean
+ * over texts. The first pass over the examples computes the loss of each example, and the second pass adds the gradients.
  */
 #include "loss/distill_objective.h"
 
@@ -15,17 +15,17 @@
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 
-/* State of one call. The arrays are in the workspace. */
+/* State of one call of aoei_distill_objective. The arrays are in the workspace. */
 typedef struct state {
     const aoei_distill *d; /* options and teacher vectors; borrowed */
     aoei_sweep sweep;
-    double *term;  /* [B] sum of the losses of the pairs or texts of each example */
-    double *error; /* [(arity - 1) B] error of the cosine of an example's first text with each of its other texts: student minus
-                      teacher */
+    double *term;  /* [B] sum of the losses of each example, over its pairs or its texts */
+    double *error; /* [(arity - 1) B] errors of the cosines: cosine of the student minus cosine of the teacher, for the first
+                      text of an example with each other text of the example */
 } state;
 
-/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
- * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Takes the memory of all arrays of *p from the arena. If the arena is a measuring arena, only the size of the workspace is
+ * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
@@ -43,7 +43,8 @@ size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
     return a.overflow ? 0 : a.used;
 }
 
-/* Returns the divisor of the sum of all losses: the number of pairs for cosines, the number of texts for distributions. */
+/* Returns the divisor of the sum of all losses: the number of pairs if cosines are compared, or the number of texts if
+ * distributions are compared. */
 static double count_terms(const state *p) {
     const aoei_vector_examples *e = &p->sweep.e;
     return (double)(p->d->form == AOE_DISTILL_COSINE ? (e->arity - 1) * e->n : e->arity * e->n);
@@ -74,8 +75,7 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* ----------------------------------------------------------- distributions */
 
-/* Returns log sum_k exp(x_k) for the values x[D], which are in the array f64 or in the array f32. The other pointer must be
- * NULL. */
+/* Returns log sum_k exp(x_k) for the values x[D]. The values are in f64 or in f32; the other pointer must be NULL. */
 static double log_sum(const double *f64, const float *f32, size_t D) {
     assert(f64 || f32);
     double max = -INFINITY, sum = 0;

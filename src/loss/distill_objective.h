@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Distillation: a loss term that moves the vectors of the trained model (the student) towards those of a teacher model. It
- * compares either the cosines of the texts of an example, or the softmax distributions over the components of each vector. The
- * term is added to the loss and the gradient of another objective of the batch. docs/objectives.md contains the formulas.
- * train/teacher.h computes the teacher's vectors.
+ * Distillation: a loss term that makes the vectors of the trained model (the student) similar to the vectors of another model
+ * (the teacher). It compares either the cosines between the texts of an example, or, for each text, the distributions that
+ * softmax computes from the components of its vector. The term is added to the loss and the gradient that another objective has
+ * computed for the batch. docs/objectives.md contains the formulas. train/teacher.h computes the vectors of the teacher.
  */
 #ifndef AOEI_LOSS_DISTILL_OBJECTIVE_H
 #define AOEI_LOSS_DISTILL_OBJECTIVE_H
@@ -12,19 +12,20 @@
 #include "base/context.h"
 
 typedef struct aoei_distill {
-    aoe_distill form;            /* what is compared: cosines or distributions */
-    double weight;               /* weight of the term; 0: there is no teacher, and the remaining fields are ignored */
-    size_t dims;                 /* components per teacher vector; must equal D for AOE_DISTILL_KL */
-    const float *const *teacher; /* [arity B] teacher vector [dims] of each text of the batch; values are finite; borrowed */
+    aoe_distill form;            /* compared values: cosines or distributions */
+    double weight;               /* weight of the term; 0: there is no teacher, and the following fields are ignored */
+    size_t dims;                 /* components per vector of the teacher; for AOE_DISTILL_KL, dims must be equal to D */
+    const float *const *teacher; /* [arity B] pointers, one for each text of the batch, to the vector [dims] of the teacher; all
+                                    values are finite; borrowed */
 } aoei_distill;
 
-/* Returns the bytes of workspace for batches of up to B examples; 0 if the size overflows or the arity is neither 2 nor 3. The
- * size never decreases when an argument grows. */
+/* Returns the size in bytes of the workspace for batches of up to B examples. Returns 0 if the size overflows, or if the arity
+ * is neither 2 nor 3. The size does not decrease if an argument increases. */
 size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity);
 
-/* Sets result->teacher to the loss of the term, adds weight * teacher to result->total and, if the batch has a gradient, adds
- * the gradient of the weighted term to it. If ctx is NULL, one thread is used. Errors: AOE_EARG, AOE_ENUMERIC with the index
- * of the example. */
+/* Sets result->teacher to the loss of the term, and adds weight * result->teacher to result->total. If the batch has a
+ * gradient, adds the gradient of the weighted term to it. If ctx is NULL, one thread is used. Errors: AOE_EARG; AOE_ENUMERIC (a
+ * value is not finite; the message contains the index of the example). */
 int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,
                            const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
 

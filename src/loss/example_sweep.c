@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Parallel passes over the examples of a batch. The number of ranges of examples depends only on the number of examples. A task
- * stops at the first example of its range that contains a value that is not finite, and reports this example. The report of the
- * first range that has one is therefore the first such example of the batch.
+ * Parallel passes over the examples of a batch. The examples are divided into ranges, and each range is a task. The number of
+ * ranges depends only on the number of examples. If a vector or gradient contains a value that is not finite, the task of the
+ * range stops at this example and records its index. The pass returns the index that the first such range recorded, which is
+ * the first such example of the batch.
  */
 #include "loss/example_sweep.h"
 
@@ -23,7 +24,7 @@ void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, si
     s->first_nonfinite = aoei_arena_take_array(a, s->ranges, sizeof *s->first_nonfinite);
 }
 
-/* Returns the index of the first example of a range. The sizes of the ranges differ by at most one example. */
+/* Returns the index of the first example of range `range`. The sizes of two ranges differ by at most one example. */
 static size_t range_start(const aoei_sweep *s, size_t range) {
     size_t small = s->e.n / s->ranges, larger = s->e.n % s->ranges;
     return range * small + (range < larger ? range : larger);
@@ -36,7 +37,7 @@ static size_t first_of_ranges(const aoei_sweep *s) {
     return s->e.n;
 }
 
-/* Copies vector a of example i to out[D]. Returns 1 if all values of the vector are finite, otherwise 0. */
+/* Copies vector a of example i to out[D] as float64. Returns 1 if all values are finite, otherwise 0. */
 static int read_vector(const aoei_vector_examples *e, size_t i, size_t a, double *out) {
     const float *f32 = e->v[a] ? e->v[a] + i * e->stride : NULL;
     const double *f64 = e->v64[a] ? e->v64[a] + i * e->stride : NULL;
@@ -72,7 +73,7 @@ static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const
     return finite;
 }
 
-/* Sets g[arity, D] to 0, or to the stored gradients of example i if gradients are accumulated. */
+/* Initializes g[arity, D] with the stored gradients of example i if gradients are accumulated, or else with 0. */
 static void start_gradient(const aoei_vector_examples *e, size_t i, double *g) {
     memset(g, 0, e->arity * e->D * sizeof *g);
     for (size_t a = 0; e->add && a < e->arity; a++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The loss of in-batch negatives. There are two passes over the scores. The first pass computes the log-sum-exp of each row,
- * and the second pass computes the gradient. With the scores S_uv = <z_u, z_v> / tau, the softmax p_uv of row u over all v
- * except u, the symmetric targets T_uv (0, 1 or 2) and n_u = sum_v T_uv:
+ * The loss of in-batch negatives. The first pass over the scores computes the log-sum-exp of each row, and the second pass
+ * computes the gradient. The scores are S_uv = <z_u, z_v> / tau; p_uv is the softmax of row u over all v except u. The targets
+ * T_uv are 0, 1 or 2 and symmetric; n_u is sum_v T_uv. Then:
  *     N L       = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
  *     N dL/dz_u = sum_v (n_u p_uv + n_v p_vu - 2 T_uv) z_v / tau
  * The scores and the factors of z_v are symmetric in u and v, so only the blocks (I, J) with J <= I are computed. A strip
- * consists of as many block columns as fit in the buffer. The blocks of a strip are computed in parallel. Then a task for each
- * block row X reads the blocks (X, J) by rows and the blocks (I, X) by columns. For each row, strips and blocks are visited in
- * an order that depends only on N, so the result does not depend on the number of threads.
+ * consists of as many block columns as fit in the score buffer. The blocks of a strip are computed in parallel. Then one task
+ * for each block row X reads the blocks (X, J) by rows and the blocks (I, X) by columns. The order in which strips and blocks
+ * are added to a row depends only on N, so the result does not depend on the number of threads.
  */
 #include "loss/ibn.h"
 
@@ -19,10 +19,10 @@
 
 enum {
     P = AOEI_PANEL_F64,
-    BLOCK = 4 * P,    /* rows of a block; even, so that both rows of a pair are in the same block */
+    BLOCK = 4 * P,    /* rows and columns of a block; even, so that the two rows of a pair are in one block */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs. The buffer is larger
-                         only if a single block column does not fit */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs. If a single block
+                         column does not fit, the buffer is larger */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -33,7 +33,7 @@ static size_t rows_of(const aoei_ibn *b, size_t block) {
     return min_size(b->N - block * BLOCK, BLOCK);
 }
 
-/* Returns the number of rows of block column J from the diagonal to the last row. */
+/* Returns the number of rows of block column J, which starts at the diagonal and ends at the last row. */
 static size_t height(const aoei_ibn *b, size_t J) {
     return b->N - J * BLOCK;
 }
@@ -62,15 +62,15 @@ static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
     return b->anchors[I] || b->anchors[J];
 }
 
-/* Returns 1 if row u belongs to a positive pair. T_uv is the sum of two terms: 1 if u and v are the two texts of a positive
- * pair, and 1 if u and v are identical texts. */
+/* Returns 1 if row u belongs to a positive pair. The target T_uv is 1 if u and v are the two texts of a positive pair, or if u
+ * and v are equal texts. It is 2 if both are true, and otherwise 0. */
 static int has_partner(const aoei_ibn *b, size_t u) {
     return b->label[u / 2] >= b->threshold;
 }
 
-/* Sorts the rows by group, so that the rows of equal texts are adjacent in `member`. */
+/* Sorts the rows by text, so that the rows of equal texts are adjacent in `member`. */
 static void sort_groups(aoei_ibn *b) {
-    double *key = b->sum; /* the sums are computed later, in the first pass */
+    double *key = b->sum; /* used as a buffer here; the sums are computed later, in the first pass */
     for (size_t u = 0; u < b->N; u++)
         key[u] = b->group[u];
     aoei_argsort(key, b->N, b->member, b->begin);
@@ -98,7 +98,8 @@ static void count_targets(aoei_ibn *b) {
     }
 }
 
-/* Returns the index in `member` of the first row >= v with the same text as row u, or end[u] if there is none. */
+/* Returns the index in `member` of the first row that has the text of row u and is not before row v. Returns end[u] if there is
+ * no such row. */
 static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     size_t low = b->begin[u], high = b->end[u];
     while (low < high) {
@@ -111,7 +112,7 @@ static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     return low;
 }
 
-/* Selects strip `strip` (counted from 0) as the current one. Returns 0 if there is no such strip. */
+/* Sets the current strip to strip `strip`, counted from 0. Returns 0 if there is no such strip. */
 static int select_strip(aoei_ibn *b, size_t strip) {
     b->strip_to = 0;
     for (size_t i = 0; i <= strip; i++) {
@@ -139,8 +140,7 @@ static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
     *I = *J + task;
 }
 
-/* Computes the cosines of block (I, J). The cosine of a row with itself is replaced by -infinity, which excludes it from the
- * softmax. */
+/* Computes the cosines of block (I, J). The cosine of a row with itself is set to -infinity, so that the softmax ignores it. */
 static void compute_scores(const aoei_ibn *b, size_t I, size_t J) {
     const size_t D = b->rows.D;
     aoei_scores_f64 s = block_at(b, I, J);
@@ -176,7 +176,7 @@ static double score_of(const aoei_ibn *b, size_t u, size_t v) {
     return *cell(&s, row % BLOCK, column % BLOCK) * s.scale;
 }
 
-/* Returns the sum of T_uv S_uv over all v whose scores are in the current strip. */
+/* Returns the sum of T_uv S_uv over the columns v whose scores are in the current strip. */
 static double sum_targets(const aoei_ibn *b, size_t u) {
     double sum_of_targets = has_partner(b, u) ? score_of(b, u, u ^ 1) : 0.0;
     for (size_t i = b->group ? b->begin[u] : 0; b->group && i < b->end[u]; i++)
@@ -184,7 +184,7 @@ static double sum_targets(const aoei_ibn *b, size_t u) {
     return sum_of_targets;
 }
 
-/* First pass: adds the contribution of the current strip to `max`, `sum` and `row_loss` of the rows of one block. */
+/* First pass: adds the contributions of the current strip to max, sum and row_loss, for the rows of one block row. */
 static void sum_task(void *arg, size_t task, size_t worker) {
     aoei_ibn *b = arg;
     size_t X = b->strip_from + task, u = X * BLOCK, n = rows_of(b, X);
@@ -206,7 +206,7 @@ static void sum_task(void *arg, size_t task, size_t worker) {
         b->row_loss[u + r] -= sum_targets(b, u + r);
 }
 
-/* Second pass: replaces the scores of a block by the factors of z_v in dL/dz_u. */
+/* Second pass: replaces the scores of a block by the factors of z_v in the formula of dL/dz_u. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t I, J;
@@ -214,7 +214,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     find_block(b, task, &I, &J);
     if (!has_anchors(b, I, J))
         return;
-    if (b->strip_from > 0) /* the first strip still contains its scores from the first pass */
+    if (b->strip_from > 0) /* the buffer still contains the scores of the first strip, from the first pass */
         compute_scores(b, I, J);
     aoei_scores_f64 s = block_at(b, I, J);
     size_t u0 = I * BLOCK, v0 = J * BLOCK;
@@ -234,7 +234,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Second pass: adds the contribution of the current strip to one block of rows and one group of columns of dz. */
+/* Second pass: adds the contribution of the current strip to dz, for one block of rows and one group of columns. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t groups = (b->rows.D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
@@ -258,8 +258,8 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Returns the number of doubles for the scores: all blocks if they fit in STORAGE doubles, otherwise STORAGE doubles, but at
- * least the first block column. */
+/* Returns the number of doubles in the score buffer. This is the size of all blocks, but at most STORAGE doubles, and at least
+ * the size of the first block column. */
 static size_t score_capacity(const aoei_ibn *b, aoei_arena *a) {
     size_t first = 0;
     if (aoei_mul_size(b->N, BLOCK, &first))
@@ -287,9 +287,8 @@ double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
     count_targets(b);
     while (select_strip(b, strips))
         strips++;
-    for (size_t i = strips;
-         i-- >
-         0;) { /* in reverse order, so that the buffer contains the scores of the first strip when the second pass starts */
+    for (size_t i = strips; i-- > 0;) { /* the first pass visits the strips in reverse order, so that the buffer contains the
+                                           scores of the first strip when the second pass starts */
         select_strip(b, i);
         aoei_parallel_for(b->ctx->pool, count_strip_blocks(b), score_task, b);
         aoei_parallel_for(b->ctx->pool, b->blocks - b->strip_from, sum_task, b);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * InfoNCE, computed for one strip of queries at a time. With the scores S_ij = <q_i, t_j> / tau, the softmax p_ij of row i,
- * and T_ij = 1 if j = i, otherwise 0:
+ * The InfoNCE loss, computed for one strip of queries at a time. The scores are S_ij = <q_i, t_j> / tau; p_ij is the softmax of
+ * row i. The target T_ij is 1 if j = i, otherwise 0. Then:
  *     B L       = sum_i (log sum_j exp(S_ij) - S_ii)
  *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau
  *     B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
- * `hard_negative` is added to the score of a query with its own negative, candidate B + i, before the softmax. A strip contains
- * complete rows of scores, so the factors (p_ij - T_ij) of both gradients replace the scores in place. All sums are
- * accumulated in a fixed order, so the result depends neither on the number of threads nor on the size of the strips.
+ * Before the softmax, `hard_negative` is added to the score of query i with its own negative, which is candidate B + i. A strip
+ * contains complete rows of scores. The factors (p_ij - T_ij), which both gradients contain, therefore overwrite the scores.
+ * All sums are accumulated in a fixed order, so the result depends neither on the number of threads nor on the size of the
+ * strips.
  */
 #include "loss/info_nce.h"
 
@@ -17,10 +18,10 @@
 
 enum {
     P = AOEI_PANEL_F64,
-    BLOCK = 4 * P,    /* number of queries and of candidates of a block of scores */
+    BLOCK = 4 * P,    /* queries in a block of scores; candidates in a block of scores */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates. The buffer is
-                         larger only if the scores of a single block of queries do not fit */
+    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates. If the scores of a
+                         single block of queries do not fit, the buffer is larger */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -31,8 +32,8 @@ static size_t divide_up(size_t n, size_t size) {
     return (n + size - 1) / size;
 }
 
-/* Returns the memory of the scores of queries [row, row + BLOCK) of the strip with candidates [column, column + BLOCK). The
- * block is smaller at the end of the strip and of the candidates. */
+/* Returns the scores of queries [row, row + BLOCK) of the strip with candidates [column, column + BLOCK). The block is smaller
+ * at the end of the strip and at the last candidates. */
 static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t column) {
     return (aoei_scores_f64){.x = c->score + column * c->rows + row * P,
                              .panel = c->rows * P,
@@ -41,7 +42,7 @@ static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t colum
                              .scale = 1.0 / c->tau};
 }
 
-/* Computes the cosines of one block of the strip. */
+/* Computes the cosines of one block of scores of the strip. */
 static void score_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const size_t rows = divide_up(c->rows, BLOCK), row = task % rows * BLOCK, column = task / rows * BLOCK, D = c->queries.D;
@@ -64,12 +65,12 @@ static double *score_at(const aoei_info_nce *c, size_t row, size_t column) {
     return c->score + column / P * c->rows * P + row * P + column % P;
 }
 
-/* Returns the address of the score of query `row` of the strip with the target of this query. */
+/* Returns the address of the score of query `row` of the strip with the target of the query. */
 static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
-/* Computes the losses of P queries of the strip. If a gradient is needed, also replaces their scores by d loss / d cosine. */
+/* Computes the losses of P queries of the strip. If a gradient is needed, overwrites their scores by d loss / d cosine. */
 static void softmax_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const size_t row = task * P, rows = min_size(c->rows - row, P);
@@ -105,8 +106,8 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
         *target(c, row + r) -= c->scale;
 }
 
-/* Adds the contribution of the strip to one block of rows and one group of columns of dz. The first tasks compute dz of the
- * queries, the remaining tasks dz of the candidates. */
+/* Adds the contribution of the strip to dz, for one block of rows and one group of columns. The first tasks compute dz of the
+ * queries; the remaining tasks compute dz of the candidates. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const aoei_unit_rows *q = &c->queries, *t = &c->candidates;
@@ -129,8 +130,8 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     aoei_panels_gemm(c->ctx, &g);
 }
 
-/* Returns the number of doubles for the scores of `rows` queries with M candidates. Sets *overflow to 1 if this number
- * overflows. */
+/* Returns the number of doubles that the scores of `rows` queries with M candidates occupy. If this number overflows, sets
+ * *overflow to 1. */
 static size_t scores_size(size_t rows, size_t M, int *overflow) {
     size_t size = 0, padded = divide_up(M, P) * P;
     *overflow |= padded < M || aoei_mul_size(rows, padded, &size);
@@ -138,7 +139,7 @@ static size_t scores_size(size_t rows, size_t M, int *overflow) {
 }
 
 /* Returns the number of queries in a strip. If the scores of all queries fit in the score buffer, this is the number of all
- * queries; otherwise, it is the largest number of complete blocks that fit. */
+ * queries. Otherwise, it is the largest multiple of BLOCK whose scores fit. */
 static size_t strip_rows(const aoei_info_nce *c) {
     const size_t fitting = c->score_size / (divide_up(c->M, P) * P);
     return fitting >= c->queries.N ? c->queries.N : fitting / BLOCK * BLOCK;

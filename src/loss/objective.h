@@ -13,21 +13,22 @@
 #include "aoe.h"
 #include "aoe_train.h"
 
-/* B examples with `arity` vectors each. The vectors of an example are adjacent: x0 y0 x1 y1 ... for pairs, q0 p0 n0 q1 p1 n1
- * ... for triplets (query, positive, negative). Exactly one of v and v64 is set; only the gradient of the same type is used.
- * All pointers are borrowed. */
+/* A batch of B examples with `arity` vectors each. The vectors of an example are adjacent: x0 y0 x1 y1 ... for pairs, and q0 p0
+ * n0 q1 p1 n1 ... for triplets (query, positive, negative). Either v or v64 is set. The gradient is stored in grad if v is set,
+ * and in grad64 if v64 is set. All pointers are borrowed. */
 typedef struct aoei_example_batch {
     size_t B;          /* number of examples */
     size_t D;          /* components per vector */
     size_t arity;      /* vectors per example, 2 or 3 */
-    const float *v;    /* [arity B, D] vectors; NULL if v64 is set */
+    const float *v;    /* [arity B, D] float32 vectors; NULL if v64 is set */
     float *grad;       /* [arity B, D] gradient of the loss, overwritten; must not overlap v; NULL: only the loss is computed */
-    const double *v64; /* [arity B, D] vectors in float64; NULL if v is set */
-    double *grad64;    /* [arity B, D] gradient of the loss in float64, overwritten; NULL: only the loss is computed */
+    const double *v64; /* [arity B, D] float64 vectors; NULL if v is set */
+    double *grad64;    /* [arity B, D] float64 gradient of the loss, overwritten; NULL: only the loss is computed */
 } aoei_example_batch;
 
-/* Checks the weights, the temperatures, hard_negative and angle_form, and that D is even if w_angle is above 0. D: components
- * per vector; pass 0 if the angle term is not used (pairs without labels). Errors: AOE_EARG. */
+/* Checks the options: the weights, the temperatures, hard_negative and angle_form. D is the number of components per vector. If
+ * w_angle is above 0, also checks that D is even; pass D = 0 if the angle term is not used (pairs without labels). Errors:
+ * AOE_EARG. */
 int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *err);
 
 #endif

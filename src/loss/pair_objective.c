@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The weighted sum of the losses of labeled pairs (equation 8). A first pass over the pairs computes the scores; then the
- * losses of the batch and the gradients of the scores are computed; a second pass computes the gradients of the vectors. All
- * sums are in float64.
+ * The weighted sum of the losses of labeled pairs (equation 8 of the AnglE paper). The first pass over the pairs computes the
+ * scores. Then the losses of the batch and the gradients of the scores are computed. The second pass computes the gradients of
+ * the vectors. All sums are computed in float64.
  */
 #include "loss/pair_objective.h"
 
@@ -18,16 +18,16 @@
 #include "loss/example_sweep.h"
 #include "loss/objective.h"
 
-/* State of one call. The arrays are in the workspace. */
+/* State of one call of aoei_pair_objective. The arrays are in the workspace. */
 typedef struct state {
     const aoe_objective_options *o; /* options; borrowed */
     aoei_sweep sweep;
     aoei_ranking_terms ranking; /* cosine and angle terms */
-    aoei_ibn ibn;               /* in-batch negatives */
+    aoei_ibn ibn;               /* term of in-batch negatives */
 } state;
 
-/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
- * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Takes the memory of all arrays of *p from the arena. If the arena is a measuring arena, only the size of the workspace is
+ * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
     aoei_ranking_terms_lay_out(&p->ranking, a, B);
@@ -64,7 +64,7 @@ static int check_batch(const aoei_pair_batch *b, aoe_error *err) {
     return 0;
 }
 
-/* Processes pair i in the first pass: stores its scores and unit vectors. */
+/* Processes pair i in the first pass: stores the scores of the pair and the unit vectors of its texts. */
 static void score_pair(void *arg, size_t i, const double *v, double *g) {
     state *p = arg;
     const size_t D = p->sweep.e.D;
@@ -87,7 +87,7 @@ static void compute_losses(state *p, const aoei_pair_batch *b, int with_grad, ao
     result->total = o->w_cosine * result->cosine + o->w_ibn * result->ibn + o->w_angle * result->angle;
 }
 
-/* Processes pair i in the second pass: adds the gradient of the loss with respect to its vectors to g. */
+/* Processes pair i in the second pass: adds the gradients of the loss with respect to the vectors of the pair to g. */
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D;

@@ -12,28 +12,29 @@
 #include "aoe_train.h"
 #include "base/context.h"
 
-/* A batch of B pairs (x_i, y_i). Either x and y or x64 and y64 are set, and only the gradients of the same type are used. All
+/* A batch of B pairs (x_i, y_i). Either x and y are set, or x64 and y64. The gradients have the type of the vectors. All
  * pointers are borrowed. */
 typedef struct aoei_pair_batch {
-    size_t B;           /* number of pairs */
-    size_t D;           /* components per vector */
-    size_t stride;      /* elements from the start of a row to the start of the next, in vectors and in gradients; at least D */
-    const float *x, *y; /* [B, D] vectors; NULL if x64 and y64 are set */
-    float *grad_x, *grad_y;      /* [B, D] gradients of the loss, overwritten; must not overlap x and y; NULL: not computed */
-    const double *x64, *y64;     /* [B, D] vectors in float64, for more than float32 precision; NULL if x and y are set */
-    double *grad_x64, *grad_y64; /* [B, D] gradients with respect to x64 and y64, overwritten; NULL: not computed */
-    const double *label;         /* [B] labels; higher means more similar */
-    const uint32_t *group; /* [2B] id of each text, in the order x0 y0 x1 y1 ...: texts with equal ids are identical; NULL: all
-                              texts differ */
+    size_t B;                    /* number of pairs */
+    size_t D;                    /* components per vector */
+    size_t stride;               /* distance in elements between two rows, for vectors and gradients; at least D */
+    const float *x, *y;          /* [B, D] float32 vectors; NULL if x64 and y64 are set */
+    float *grad_x, *grad_y;      /* [B, D] gradients of the loss with respect to x and y, overwritten; must not overlap x and y;
+                                    NULL: not computed */
+    const double *x64, *y64;     /* [B, D] float64 vectors; NULL if x and y are set */
+    double *grad_x64, *grad_y64; /* [B, D] gradients of the loss with respect to x64 and y64, overwritten; NULL: not computed */
+    const double *label;         /* [B] labels; a higher label means more similar texts */
+    /* [2B] id of each text, in the order x0 y0 x1 y1 ...; equal texts have equal ids; NULL: all texts differ */
+    const uint32_t *group;
 } aoei_pair_batch;
 
-/* Returns the bytes of workspace for batches of up to B pairs of D components; 0 if the size overflows. The size never
- * decreases when B or D grows. */
+/* Returns the size in bytes of the workspace for batches of up to B pairs of D components, or 0 if the size overflows. The size
+ * does not decrease if B or D increases. */
 size_t aoei_pair_objective_workspace(size_t B, size_t D);
 
-/* Computes aoe_objective without allocating memory. workspace must be aligned to AOEI_ALIGN. If ctx is NULL, one thread is
- * used, with the kernels that the environment variable AOE_CPU allows. Errors: AOE_EARG (for example if the workspace is too
- * small), AOE_ENUMERIC with the index of the pair. */
+/* Computes aoe_objective without allocating memory. The workspace must be aligned to AOEI_ALIGN. If ctx is NULL, one thread is
+ * used, with the kernels that the environment variable AOE_CPU allows. Errors: AOE_EARG (for example, the workspace is too
+ * small); AOE_ENUMERIC (a value is not finite; the message contains the index of the pair). */
 int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
                         const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The ranking loss. A sum of exponentials is represented as (max, sum) with the value sum * exp(max) and sum >= 1, so that
- * large scores do not overflow and small terms are not lost. All sums are accumulated in the order of the labels, so the
- * result is deterministic.
+ * The ranking loss. A sum of exponentials is represented by two numbers, max and sum. Its value is sum * exp(max), with sum >=
+ * 1. Large scores therefore do not overflow, and small terms are not lost. The terms of all sums are added in the order of the
+ * labels, so the result is deterministic.
  */
 #include "loss/rank_loss.h"
 
@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A sum of exp(t) over terms t, represented as sum * exp(max). max is -infinity if there are no terms. */
+/* A sum of exponentials exp(t), represented as sum * exp(max), where max is the largest t. If there are no terms, max is
+ * -infinity. */
 typedef struct scaled_sum {
     double max, sum;
 } scaled_sum;
@@ -40,8 +41,8 @@ size_t aoei_ranking_pairs(const aoei_ranking *r) {
     return pairs;
 }
 
-/* For each tier t, sets lower[t] to the sum of exp(s_i) over all items i in tiers below t, and higher[t] to the sum of
- * exp(-s_j) over all items j in tiers above t. */
+/* For each tier t (the items with one label), computes two sums. lower[t] is the sum of exp(s_i) over all items i in lower
+ * tiers. higher[t] is the sum of exp(-s_j) over all items j in higher tiers. */
 static void sum_tiers(const aoei_ranking *r, const double *s, scaled_sum *lower, scaled_sum *higher) {
     scaled_sum a = {-INFINITY, 0.0};
     for (size_t t = 0; t < r->tiers; t++) {
@@ -65,11 +66,11 @@ double aoei_rank_loss(const aoei_ranking *r, const double *s, double *grad, doub
         return 0.0;
     sum_tiers(r, s, lower, higher);
 
-    double max = 0.0; /* largest exponent of all terms in the logarithm that defines L; the term 1 has the exponent 0 */
+    double max = 0.0; /* largest exponent of the terms in the logarithm of the formula of L; the term 1 has the exponent 0 */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             max = fmax(max, lower[t].max - s[r->order[j]]);
-    double sum = 0.0; /* sum of the terms over all ordered pairs, multiplied by exp(-max) */
+    double sum = 0.0; /* sum of the terms of all ordered pairs, multiplied by exp(-max) */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             sum += lower[t].sum * exp(lower[t].max - s[r->order[j]] - max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Regression of cosines. A first pass over the pairs computes the error of each pair. A second pass computes the gradients of
- * the vectors.
+ * Regression of cosines. The first pass over the pairs computes the error of each pair, and the second pass computes the
+ * gradients of the vectors.
  */
 #include "loss/regression_objective.h"
 
@@ -14,15 +14,15 @@
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 
-/* State of one call. The arrays are in the workspace. */
+/* State of one call of aoei_regression_objective. The arrays are in the workspace. */
 typedef struct state {
     aoei_sweep sweep;
-    const double *target; /* [B] target cosines; borrowed */
-    double *error;        /* [B] cosine minus target of each pair */
+    const double *target; /* [B] target cosine of each pair; borrowed */
+    double *error;        /* [B] error of each pair: its cosine minus its target cosine */
 } state;
 
-/* Takes the memory of all arrays of *p from the arena. With a measuring arena, it only computes the size of the workspace. The
- * callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Takes the memory of all arrays of *p from the arena. If the arena is a measuring arena, only the size of the workspace is
+ * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Vectors normalized to unit length, and the gradient of a vector from the gradient of its unit vector. The unit vectors are
- * stored as the rows of a matrix z and as the columns of its transpose zt. Both matrices are in panels of AOEI_PANEL_F64
- * adjacent columns (kernels/kernels.h), for matmuls. A zero vector stays zero and receives no gradient.
+ * Unit vectors: vectors v divided by their norms, and the gradient of v computed from the gradient of its unit vector. The unit
+ * vectors are the rows of a matrix z and the columns of its transpose zt. Both matrices are stored in panels of AOEI_PANEL_F64
+ * adjacent columns (kernels/kernels.h), for matmuls. A zero vector remains zero and has the gradient 0.
  */
 #ifndef AOEI_LOSS_UNIT_ROWS_H
 #define AOEI_LOSS_UNIT_ROWS_H
@@ -11,20 +11,22 @@
 #include "base/arena.h"
 
 typedef struct aoei_unit_rows {
-    size_t N;         /* number of rows */
-    size_t D;         /* components per row */
-    double *z;        /* [N, D] unit vectors, in panels */
-    double *zt;       /* [D, N] unit vectors, transposed, in panels */
-    double *dz;       /* [N, D] d loss / d z, in panels; aoei_unit_rows_set sets a row to 0, then gradients are added to it */
-    double *inv_norm; /* [N] 1 / norm of each row before normalization; 0 for a zero row */
+    size_t N;   /* number of rows */
+    size_t D;   /* components per row */
+    double *z;  /* [N, D] unit vectors, in panels */
+    double *zt; /* [D, N] transpose of z, in panels */
+    double *dz; /* [N, D] gradient of the loss with respect to z, in panels; aoei_unit_rows_set sets a row to 0, and the losses
+                   add to it */
+    double *inv_norm; /* [N] 1 / norm of each row before normalization; 0 if the row is zero */
 } aoei_unit_rows;
 
-/* Takes the memory for N rows of D components from the arena. A measuring arena only computes the size. The size never
- * decreases when N or D grows. */
+/* Takes the memory for N rows of D components from the arena. If the arena is a measuring arena, only the size is computed. The
+ * size does not decrease if N or D increases. */
 void aoei_unit_rows_lay_out(aoei_unit_rows *r, aoei_arena *a, size_t N, size_t D);
-/* Sets row u of z and of zt to v / |v|, and row u of dz to 0. v: [D]. Different rows may be set in parallel. */
+/* Sets row u of z and column u of zt to v[D] / |v|, and row u of dz to 0. Different rows may be set in parallel. */
 void aoei_unit_rows_set(aoei_unit_rows *r, size_t u, const double *v);
-/* Adds scale * d loss / d v to g[D], where v is the vector passed to aoei_unit_rows_set for row u. */
+/* Adds `scale` times the gradient of the loss with respect to v to g[D], where v is the vector that was passed to
+ * aoei_unit_rows_set for row u. */
 void aoei_unit_rows_grad(const aoei_unit_rows *r, size_t u, double scale, double *g);
 
 #endif
