@@ -693,8 +693,9 @@ static void test_counts(void **state) {
         const size_t M = shapes[i][0], N = shapes[i][1], K = shapes[i][2];
         const amx_counts c = count(M, N, K);
         check_counts(&c, M, N, K);
-        /* A load waits for a pending store if the low 12 bits of both addresses are equal. No load reads memory that one of the
-         * 8 most recent stores wrote. Dot instructions separate a load from every earlier store with the same low 12 bits. */
+        /* A load waits for a pending store if both addresses have the same offset within a page, in cache lines. No load reads
+         * memory that one of the 8 most recent stores wrote. Dot instructions separate a load from every earlier store with the
+         * same offset. */
         assert_true(c.least_reuse == SIZE_MAX);
         assert_true(c.least_alias >= (K > 384 ? 1 : 3));
     }

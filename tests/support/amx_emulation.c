@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Emulation of the AMX tile instructions; see amx_emulation.h.
+ * Emulates the AMX tile instructions; see amx_emulation.h.
  */
 #include "amx_emulation.h"
 
@@ -14,17 +14,16 @@
 enum { PALETTE_ROWS = 16, PALETTE_ROW_BYTES = 64, MAX_REGIONS = 4, STORES_KEPT = 8, PAGE = 4096, LINE = 64 };
 
 typedef struct tile {
-    size_t rows, row_bytes; /* configured shape; rows is 0 if the tile is not configured */
-    int has_value;          /* 1: the tile has a value */
+    size_t rows, row_bytes; /* shape of the tile; 0 rows: the tile is not configured */
+    int has_value;          /* 1: the tile was loaded or zeroed */
     unsigned char data[PALETTE_ROWS][PALETTE_ROW_BYTES];
 } tile;
 
-/* A store that was executed earlier. Later loads are compared with it: they may load the stored memory, or an address that
- * aliases it. */
+/* An earlier store. Every later load is compared with it to compute least_reuse and least_alias. */
 typedef struct past_store {
     uintptr_t rows[PALETTE_ROWS];
     size_t n;
-    size_t dots; /* dot instructions before the store */
+    size_t dots; /* number of dot instructions before the store */
 } past_store;
 
 static struct {
@@ -33,7 +32,7 @@ static struct {
     amx_region regions[MAX_REGIONS];
     size_t n_regions;
     amx_counts counts;
-    past_store stores[STORES_KEPT]; /* the most recent stores; the next one goes to counts.stores % STORES_KEPT */
+    past_store stores[STORES_KEPT]; /* the most recent stores; the next store replaces element counts.stores % STORES_KEPT */
 } state;
 
 static tile *use(int number) {
@@ -66,8 +65,8 @@ static void lower(size_t *least, size_t value) {
     *least = value < *least ? value : *least;
 }
 
-/* Updates least_reuse and least_alias for a load of `bytes` bytes at `at`. least_reuse concerns earlier stores to these bytes,
- * and least_alias earlier stores to the same cache line of another page. */
+/* Updates least_reuse and least_alias for a load of `bytes` bytes at the address `at`. An earlier store to these bytes changes
+ * least_reuse. An earlier store to another address with the same cache line offset within a page changes least_alias. */
 static void compare_with_stores(uintptr_t at, size_t bytes) {
     for (size_t i = 0; i < STORES_KEPT && i < state.counts.stores; i++) {
         const past_store *s = &state.stores[i];
@@ -139,7 +138,7 @@ void amx_emulate_store(int number, void *to, size_t stride) {
     state.counts.stores++;
 }
 
-/* Returns x. If x is subnormal, returns a zero with the sign of x. */
+/* Returns x, or a zero with the sign of x if x is subnormal. */
 static float flushed(float x) {
     return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
 }

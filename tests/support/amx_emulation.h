@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The AMX tile instructions in software, so that a kernel written with kernels/amx_tiles.h runs, and can be tested, on any CPU.
- * A source file that includes this header before the kernel's source compiles the kernel with these functions in place of the
- * instructions.
+ * Functions that emulate the AMX tile instructions, so that a kernel written with kernels/amx_tiles.h can be tested on CPUs
+ * without AMX. If a source file includes this header before the kernel's source, the kernel calls these functions instead of
+ * executing the instructions.
  *
- * The values are those of the pseudo-code of TDPBF16PS in Intel's manual. Each output element has two sums that start at 0, one
- * over the even values of k and one over the odd values, accumulated with fused multiply-adds in ascending order. The two sums
- * are added to each other, and the result is added to the accumulator. Every operation rounds to nearest even, reads subnormals
- * as zero and flushes subnormal results to zero. The manual does not specify which NaN results, or whether a result is
- * classified as subnormal before or after rounding (here: after).
+ * The dot instruction follows the pseudo-code of TDPBF16PS in Intel's manual. Each output element has two sums, one over the
+ * even values of k and one over the odd values. Both start at 0 and are accumulated with fused multiply-adds in ascending order
+ * of k. The two sums are added, and the result is added to the accumulator. Every operation rounds to nearest even, reads
+ * subnormals as zero and flushes subnormal results to zero. The manual does not specify the bits of a NaN result. It also does
+ * not specify whether a result is classified as subnormal before or after rounding; the emulation classifies it after rounding.
  *
- * Invalid use fails the running test. Examples are using a tile before the configuration is loaded, a tile that does not exist,
- * a shape that does not match the operands, reading a tile that has no value, and accessing memory outside the regions. The
- * emulation supports only one thread.
+ * The running test fails if a kernel uses the instructions incorrectly. Examples are:
+ * - using a tile that does not exist, or any tile before the configuration is loaded
+ * - operands whose shapes do not match
+ * - reading a tile that was neither loaded nor zeroed
+ * - accessing memory outside the regions that amx_emulation_begin allows
+ * The emulation supports only one thread.
  */
 #ifndef AOE_TESTS_AMX_EMULATION_H
 #define AOE_TESTS_AMX_EMULATION_H
@@ -37,27 +40,29 @@ void amx_emulate_load(int tile, const void *from, size_t stride);
 void amx_emulate_store(int tile, void *to, size_t stride);
 void amx_emulate_dot_bf16(int sums, int left, int right);
 
-/* A memory region that tiles may be loaded from and stored to. */
+/* A memory region that a kernel may load tiles from and store tiles to. */
 typedef struct amx_region {
     const void *start;
     size_t bytes;
 } amx_region;
 
-/* Counts of the operations since amx_emulation_begin. */
+/* Numbers of executed instructions since amx_emulation_begin. */
 typedef struct amx_counts {
     size_t configures, releases, zeros, loads, stores, dots;
-    size_t load_lines; /* cache lines that the loads touch, summed over all loads: 16 per load unless a row crosses a line */
-    /* smallest number of dot instructions between a store and a load of the stored memory, over the 8 most recent stores at
-     * each load; SIZE_MAX: there was no such load */
+    /* cache lines that the loads read, summed over all loads; a load of 16 rows reads 16 lines if no row crosses a line */
+    size_t load_lines;
+    /* smallest number of dot instructions between a store and a load of the stored memory. Each load is compared with the 8
+     * most recent stores before it. SIZE_MAX: there was no such load. */
     size_t least_reuse;
-    /* smallest number of dot instructions between a store and a load from another address with the same low 12 bits, over the 8
-     * most recent stores at each load */
+    /* smallest number of dot instructions between a store and a load from another address with the same cache line offset
+     * within a page. Each load is compared with the 8 most recent stores before it. SIZE_MAX: there was no such load. */
     size_t least_alias;
 } amx_counts;
 
-/* Starts an emulation that allows access to regions[n]; n is at most 4, and the array is copied. */
+/* Starts an emulation in which the instructions may access only the memory in regions[n]. n is at most 4. The array is
+ * copied. */
 void amx_emulation_begin(const amx_region *regions, size_t n);
-/* Returns the counts since amx_emulation_begin. Fails if tiles are still configured. */
+/* Ends the emulation and returns the counts since amx_emulation_begin. The test fails if tiles are still configured. */
 amx_counts amx_emulation_end(void);
 
 #endif

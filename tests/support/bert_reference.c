@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Encoder in double precision; see bert_reference.h.
+ * Computes an encoder in double precision; see bert_reference.h.
  */
 #include "bert_reference.h"
 
@@ -49,7 +49,8 @@ void bert_reference_destroy(bert_reference *r) {
     free(r->last);
 }
 
-/* Returns the factor by which dropout multiplies element `column`: 0 or 1 / (1 - p). */
+/* Returns the factor by which dropout multiplies an element: 0 or 1 / (1 - p). The position of the element (site, head, text,
+ * token and column) determines the result. */
 static double mask(const bert_reference *r, double p, uint32_t site, uint32_t head, size_t text, size_t token, size_t column) {
     if (!r->drop || p <= 0)
         return 1;
@@ -60,7 +61,7 @@ static double mask(const bert_reference *r, double p, uint32_t site, uint32_t he
     return word[column % 64 / 16] >= (uint32_t)(p * 4294967296.0) ? 1 / (1 - p) : 0;
 }
 
-/* Multiplies x [T, D] by the dropout masks at a site of the hidden states. */
+/* Applies dropout at a site of the hidden states to x [T, D], the states of one text. */
 static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++)
@@ -68,7 +69,7 @@ static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t 
             x[t * D + c] *= mask(r, r->drop ? r->drop->hidden : 0, site, 0, text, t, c);
 }
 
-/* y[T, O] = x[T, I] w[O, I]^T + b[O] */
+/* Computes y[T, O] = x[T, I] w[O, I]^T + b[O]. */
 static void linear(double *y, const double *x, const double *w, const double *b, size_t T, size_t I, size_t O) {
     for (size_t t = 0; t < T; t++)
         for (size_t o = 0; o < O; o++) {
@@ -79,8 +80,8 @@ static void linear(double *y, const double *x, const double *w, const double *b,
         }
 }
 
-/* Returns the value of the activation: GELU (Hendrycks and Gimpel 2016), exact or with the tanh approximation, or SiLU (Elfwing
- * et al. 2017). */
+/* Returns the activation of x. `form` is exact GELU, GELU with the tanh approximation (Hendrycks and Gimpel 2016), or SiLU
+ * (Elfwing et al. 2017). */
 static double activation(double x, aoei_activation form) {
     if (form == AOEI_SILU)
         return x / (1 + exp(-x));
@@ -89,7 +90,7 @@ static double activation(double x, aoei_activation form) {
     return 0.5 * x * erfc(-x / sqrt(2));
 }
 
-/* Computes y [T, D], the LayerNorm or RMSNorm of x with weight w[0] and bias w[1]. y may be x. */
+/* Computes y [T, D], which is the LayerNorm or RMSNorm of x with weight w[0] and bias w[1]. y may be x. */
 static void norm(const bert_reference *r, double *y, const double *x, double *const *w, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++) {
@@ -104,8 +105,8 @@ static void norm(const bert_reference *r, double *y, const double *x, double *co
     }
 }
 
-/* Returns the angle in radians by which pair i of a head rotates from one token to the next (Su et al. 2021; scaling as in
- * modeling_rope_utils.py of transformers). */
+/* Returns the angle in radians by which the rotation of component pair i increases from one token to the next (Su et al. 2021).
+ * The scalings are those of modeling_rope_utils.py in transformers. d: components per head; T: tokens of the text. */
 static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double exponent = -2.0 * (double)i / (double)d, old = (double)r->positions;
     const double plain = pow(r->theta, exponent), wavelength = 2 * acos(-1) / plain;
@@ -129,7 +130,7 @@ static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     }
 }
 
-/* Rotates x[T, heads d] by the tokens' positions. */
+/* Applies RoPE to x[T, heads d]. */
 static void rotate(const bert_reference *r, double *x, size_t heads, size_t d, size_t T) {
     for (size_t t = 0; t < T && r->config->rope.theta > 0; t++)
         for (size_t h = 0; h < heads; h++)
@@ -149,7 +150,7 @@ static int attends_to(const aoei_encoder_config *c, size_t layer, size_t i, size
     return !c->window || layer < c->window_from || distance < c->window;
 }
 
-/* Computes out [T, H d], the attention outputs of all heads, with dropout on the probabilities. */
+/* Computes out [T, H d], which is the attention output of all heads. Dropout is applied to the probabilities. */
 static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
                       size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
@@ -178,7 +179,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
     free(p);
 }
 
-/* Computes y [T, D], the self-attention of x including the output projection and its dropout. */
+/* Computes y [T, D], which is the self-attention of x, including the output projection and its dropout. */
 static void attend(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, Q = aoei_query_width(c), K = aoei_key_width(c), d = aoei_head_dim(c);
@@ -198,7 +199,7 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
     free(heads);
 }
 
-/* Computes y [T, D], the output of the feed-forward block for x. */
+/* Computes y [T, D], which is the output of the feed-forward block for x. */
 static void feed_forward(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, I = c->intermediate;
@@ -215,7 +216,7 @@ static void feed_forward(const bert_reference *r, double *y, const double *x, si
     free(gate);
 }
 
-/* Replaces x[T, D] by the layer's output. */
+/* Replaces x[T, D] by the output of the layer. */
 static void layer_forward(const bert_reference *r, double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;

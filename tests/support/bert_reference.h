@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reference implementation of BERT in double precision, and of the options that other architectures use instead. It computes
- * token by token from the formulas, with dropout masks from the definition of the generator. Tests compare the encoder with it
- * and compute finite differences of it. It shares no code with src/encoder or src/nn, except the descriptions of the weight
- * slots.
+ * Reference implementation of the encoder in double precision: BERT, and the options of the other architectures. Tests compare
+ * the encoder of the library with it and compute finite differences of it. It computes each token directly from the formulas.
+ * Dropout masks are computed directly with the Philox generator. It shares no code with src/encoder or src/nn, except the
+ * descriptions of the weight slots.
  */
 #ifndef AOE_TESTS_BERT_REFERENCE_H
 #define AOE_TESTS_BERT_REFERENCE_H
@@ -15,8 +15,8 @@ typedef struct bert_reference {
     const aoei_encoder_config *config;
     const aoei_batch *batch;
     const aoei_encoder_dropout *drop; /* NULL: no dropout */
-    double **weights;                 /* [slots] row-major copies of the weights; owned; NULL for an absent weight */
-    double *first, *last;             /* [N, D] embedding output and last hidden state of the most recent forward pass; owned */
+    double **weights;                 /* [slots] row-major weights in double, owned; NULL: the weight is absent */
+    double *first, *last;             /* [N, D] hidden states before the first layer and after the last layer; owned */
 } bert_reference;
 
 /* Creates the reference model with copies of `weights` [slots] in double precision. The model keeps the pointers c, batch and

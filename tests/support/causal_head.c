@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Logits of a causal model; see causal_head.h.
+ * Computes the logits of a causal model; see causal_head.h.
  */
 #include "causal_head.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Chat endpoint for tests; see chat_model.h.
+ * Implements a chat endpoint for tests; see chat_model.h.
  */
 #include "chat_model.h"
 
@@ -22,13 +22,14 @@ static unsigned hash(const char *s, size_t n) {
     return h;
 }
 
-/* Copies to `out` the text of s between the strings `begin` and `end`. Returns 0 if one of the strings is missing. */
+/* Copies the part of s between the strings `begin` and `end` to `out`. Returns 0 if one of the strings is missing, otherwise
+ * 1. */
 static int between(const char *s, const char *begin, const char *end, line out) {
     const char *a = strstr(s, begin), *b = NULL;
     if (!a)
         return 0;
     a += strlen(begin);
-    /* the last occurrence of `end` is used, because the text itself may contain this string */
+    /* uses the last occurrence of `end`, because the copied part may also contain this string */
     for (const char *at = a; (at = strstr(at, end)) != NULL; at++)
         b = at;
     if (!b)
@@ -37,7 +38,8 @@ static int between(const char *s, const char *begin, const char *end, line out) 
     return 1;
 }
 
-/* Writes the text to `out` with one change: the first word that is in the table is replaced by its synonym. */
+/* Writes the text to `out` and replaces one word of `words` by its synonym. `start` selects the entry of `words` that is tried
+ * first. If the text contains none of the words, appends "Indeed.". */
 static void swap_word(const char *text, unsigned start, line out) {
     static const char *const words[][2] = {{" is ", " is currently "}, {" the ", " that "},       {" a ", " one "},
                                            {" are ", " are now "},     {" was ", " had been "},   {" not ", " never "},
@@ -60,7 +62,7 @@ static void lower_first(const char *text, line out) {
         out[0] = (char)tolower((unsigned char)out[0]);
 }
 
-/* Writes the text to `out` with its long words replaced, so that the sentence has another meaning. */
+/* Writes the text to `out` and replaces all words of more than 3 letters, so that the sentence has another meaning. */
 static void replace_words(const char *text, size_t start, line out) {
     static const char *const words[] = {"winter", "empty",   "refuses", "harbour", "silver",  "never",   "beneath",
                                         "stones", "forgets", "closed",  "distant", "quarrel", "ashes",   "sinking",
@@ -80,8 +82,8 @@ static void replace_words(const char *text, size_t start, line out) {
     out[at] = 0;
 }
 
-/* Writes the i-th sentence that the model generates for a text: a paraphrase, or a sentence with another meaning if
- * `opposite` is set. */
+/* Writes the i-th sentence that the model generates for a text. It is a paraphrase or, if `opposite` is set, a sentence with
+ * another meaning. */
 static void write_sentence(const char *model, const char *text, int opposite, size_t i, line out) {
     static const char *const openings[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ",
                                            "Once more: "};
@@ -102,8 +104,8 @@ static json_t *json_of(const char *s) {
     return v ? v : json_string("not UTF-8");
 }
 
-/* Writes the list of sentences in the format that the model's name selects. The second-to-last sentence is the input itself,
- * and the last one repeats the first, because `aoe data annotate` must drop both. */
+/* Writes a list of `size` sentences in the format that the model's name selects. If there are more than 3 sentences, the
+ * second-to-last sentence is the input, and the last sentence repeats the first. `aoe data annotate` must drop both. */
 static void write_list(const char *model, const char *text, int opposite, size_t size, char *out, size_t capacity) {
     size_t at = 0;
     json_t *array = json_array();
@@ -144,7 +146,7 @@ static size_t count_words(const char *a, const char *b) {
     return n;
 }
 
-/* Writes the text of the model's answer. */
+/* Writes the text of the answer to the prompt. */
 static void write_content(const char *model, const char *prompt, const char *key, char *out, size_t capacity) {
     line text, other, size;
     if (!strncmp(model, "refuses", 7)) {
@@ -202,7 +204,7 @@ static void answer_whole(test_answer *a, const char *model, const char *content)
     json_decref(root);
 }
 
-/* Returns how often this request was received before. */
+/* Returns how many earlier requests had the same body. */
 static unsigned times(chat_model *m, const test_request *q) {
     const unsigned h = hash(q->body, q->body_len);
     for (size_t i = 0; i < m->n_seen; i++)
@@ -220,8 +222,8 @@ static void fail(test_answer *a, int status, const char *message, const char *co
     test_answer_printf(a, "{\"error\":{\"message\":\"%s\",\"type\":\"error\",\"code\":\"%s\"}}", message, code);
 }
 
-/* Sends the failure number `nth` (counted from 0) among the failures that are enabled. Returns 0 if there is no such
- * failure. */
+/* Simulates the failure with index `nth` (from 0) among the failures that m->trouble enables. Returns 0 if fewer failures are
+ * enabled, otherwise 1. */
 static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     for (unsigned i = 0; i < CHAT_TROUBLES; i++) {
         const unsigned kind = m->trouble & (1u << i);
@@ -247,7 +249,8 @@ static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     return 0;
 }
 
-/* Sends an error if the model's name, a missing API key or fail_after requires one. Returns 0 if there is no error to send. */
+/* Answers with an error in three cases: the API key is missing or wrong, the model's name selects an error, or the request
+ * number reached fail_after. Otherwise returns 0. */
 static int answer_error(const chat_model *m, const test_request *q, const char *model, const char *prompt, test_answer *a) {
     const char *authorization = test_request_header(q, "authorization");
     char want[256];

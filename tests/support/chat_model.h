@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A chat endpoint for tests. It answers the prompts of `aoe data annotate` and `aoe data score` by simple rules. The name of
- * the model in a request selects the format of the answer. On request, it simulates failures. The text of an answer depends
- * only on the request.
+ * the model in a request selects the format of the answer. The fields of chat_model select failures to simulate. The text of an
+ * answer depends only on the request and on chat_model.key.
  */
 #ifndef AOE_TESTS_CHAT_MODEL_H
 #define AOE_TESTS_CHAT_MODEL_H
@@ -11,21 +11,21 @@
 enum { CHAT_PROMPTS = 4096 };
 
 typedef struct chat_model {
-    /* API key that a request must contain; a request without it is answered with status 401; NULL: no key is required */
+    /* API key; requests without this key are answered with status 401; NULL: no key is required */
     const char *key;
-    /* bit set of CHAT_* failures; each failure occurs once for every request, before this request is answered */
+    /* bit set of CHAT_* failures; each of them occurs once for every distinct request before the request is answered */
     unsigned trouble;
     double delay; /* seconds before every answer */
-    /* the request with this number (counted from 1) and all later ones are answered with status 500; 0: none */
+    /* number of the first request (counted from 1) that is answered with status 500, as are all later requests; 0: none */
     size_t fail_after;
-    unsigned seen[CHAT_PROMPTS][2]; /* for each request: its hash, and how many times it was received */
+    unsigned seen[CHAT_PROMPTS][2]; /* hash of a request, and how many times it was received */
     size_t n_seen;
     size_t requests;
-    size_t answers; /* number of successful answers, which a real service would charge for */
+    size_t answers; /* number of successful answers */
 } chat_model;
 
 enum {
-    CHAT_429 = 1, /* status 429; every second answer has the header "Retry-After: 1" */
+    CHAT_429 = 1, /* status 429; for odd numbers of requests, with the header "Retry-After: 1" */
     CHAT_500 = 2,
     CHAT_MALFORMED = 4,   /* status 200 with a body that is not valid JSON */
     CHAT_CUT = 8,         /* the connection is closed in the middle of the body */
@@ -33,19 +33,19 @@ enum {
     CHAT_TROUBLES = 5
 };
 
-/* Adds POST /v1/chat/completions. The beginning of the model's name selects the format of an answer or a failure:
- *   "numbered", "bullets", "json"   a list in this format
- *   "stream"                        server-sent events
- *   "refuses"                       an apology instead of a list
- *   "declines"                      a message with the refusal field
- *   "silent"                        a text without a list
- *   "filtered"                      finish_reason content_filter
- *   "cut"                           finish_reason length
- *   "echo"                          the API key in the answer
- *   "unknown"                       status 404
- *   "quota"                         status 429, always
- *   "tells"                         status 400; the API key is at the position where aoe truncates messages
- *   "long"                          status 400 if the text contains "too long" */
+/* Adds the route POST /v1/chat/completions to s. The beginning of the model's name selects the answer:
+ * "numbered", "bullets", "json" a list in this format
+ * "stream" server-sent events
+ * "refuses" an apology instead of a list
+ * "declines" a message with the refusal field
+ * "silent" a text without a list
+ * "filtered" finish_reason content_filter
+ * "cut" finish_reason length
+ * "echo" the API key in the answer
+ * "unknown" status 404
+ * "quota" status 429, always
+ * "tells" status 400; the API key is at the position where aoe truncates messages
+ * "long" status 400 if the text contains "too long" */
 void chat_model_route(test_server *s, chat_model *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Encoder whose texts are angles; see circle.h.
+ * Implements an encoder whose texts are angles; see circle.h.
  */
 #include "circle.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compression with gzip and zstd; see compress.h. A failure ends the program, because the fuzz drivers run outside of
- * cmocka.
+ * Compresses data with gzip and zstd; see compress.h. If a function fails, it ends the program, because the fuzz drivers call
+ * it outside of cmocka.
  */
 #include "compress.h"
 

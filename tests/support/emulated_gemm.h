@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 matmul of tier amx, with emulated tiles (amx_emulation.h) in place of the tile instructions. The rest of its code
- * uses AVX-512, so it runs only on x86-64 CPUs with tier avx512bf16.
+ * The bf16 matmul for AMX, compiled with emulated tile instructions (amx_emulation.h). All other code of the kernel uses
+ * AVX-512, so it runs only on x86-64 CPUs with AVX512-BF16.
  */
 #ifndef AOE_TESTS_EMULATED_GEMM_H
 #define AOE_TESTS_EMULATED_GEMM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Compiles the bf16 matmul of tier amx with emulated tiles, under function names of its own. The name of this file selects the
- * compiler flags of the tier, and excludes the file from builds for other architectures. All code except the tile instructions
- * (packing, epilogue) is the code of the library.
+ * Compiles the bf16 matmul for AMX with emulated tile instructions. Its functions have the prefix "emulated", so that a test
+ * can link both versions. The suffix "_amx" of the file name selects the compiler flags and excludes the file from builds for
+ * other architectures. All code except the tile instructions is the code of the library.
  */
 #include "emulated_gemm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Failure injection. Calls a test function repeatedly, each time with another allocation or I/O step failing.
+ * Failure injection for tests. Calls a function repeatedly. In each call, another allocation or I/O operation fails.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GitHub server for tests; see github_server.h. The contents of an issue are computed from its number. The server can therefore
- * send any issue at any time, and a test can compute the expected result.
+ * Implements a GitHub server for tests; see github_server.h. The contents of an issue are computed from its number, so a test
+ * can compute the expected results.
  */
 #include "github_server.h"
 
@@ -15,16 +15,17 @@
 
 enum { ANVILS = 240, ROCKETS = 40, SECRET = 3, QUOTA = 5000 };
 enum { DELETED = 9999, MOVED = 8888, MOVED_TO = 5, PULL_REQUEST = 7 };
-/* numbers of the issues in acme/anvils whose reference is special: the names say what it refers to */
+/* Numbers of the issues in acme/anvils with special references. A TO_* issue is a duplicate of an issue that was deleted, of an
+ * issue that moved, of a pull request, or of an issue in acme/rockets. Only GraphQL reports the original of GRAPHQL_ONLY. */
 enum { TO_DELETED = 13, TO_MOVED = 18, TO_PULL_REQUEST = 38, TO_ROCKETS = 33, GRAPHQL_ONLY = 43 };
 
 typedef enum reference_kind {
-    LABEL,      /* a label, and a comment that names the original */
-    REASON,     /* state_reason, and a comment that names the original with its repository */
+    LABEL,      /* a label, and a comment with the number of the original */
+    REASON,     /* state_reason, and a comment with the repository and the number of the original */
     LINK,       /* a label, and a link to the original */
-    DISCUSSION, /* comments with a question, a denial and, at last, a statement */
-    COMMENT,    /* only a comment that names the original */
-    WITHDRAWN,  /* a wrong statement that was withdrawn, and then a correct one */
+    DISCUSSION, /* a comment with a question, a comment that denies it, and a comment that states the original */
+    COMMENT,    /* only a comment with the number of the original */
+    WITHDRAWN,  /* a comment with a wrong original, its withdrawal, and a comment with the correct original */
     KINDS
 } reference_kind;
 
@@ -75,7 +76,7 @@ int test_github_original(const char *repo, int n, int all, int graphql, char out
     return snprintf(out, 64, "%s#%d", repo, original_of(n)) > 0;
 }
 
-/* ---- timeline events of an issue, oldest first */
+/* ---- timeline events of an issue, from the oldest to the newest */
 
 static void add_comment(json_t *events, const char *fmt, const char *a, int n) {
     char text[400];
@@ -233,7 +234,8 @@ static void send_json(const test_request *q, test_answer *a, json_t *value) {
     json_decref(value);
 }
 
-/* Simulates a failure if this is the first request for an address. Returns 1 if nothing must be added to the answer. */
+/* If g->storm is set, simulates a failure of the first request for a target (for some targets, also of the second request).
+ * Returns 1 if the answer is complete, and 0 if the handler must add the regular answer. */
 static int simulate_failure(const test_github *g, const test_request *q, test_answer *a) {
     unsigned kind = 0;
     for (const char *s = q->target; *s; s++)
@@ -264,7 +266,7 @@ static int simulate_failure(const test_github *g, const test_request *q, test_an
         error(a, 403, "API rate limit exceeded");
         return 1;
     case 5:
-        a->cut = 1; /* the handler produces the complete answer, but only the first bytes are sent */
+        a->cut = 1; /* only the first 10 bytes of the regular answer are sent */
         a->cut_at = 10;
         return 0;
     case 6:
@@ -275,7 +277,7 @@ static int simulate_failure(const test_github *g, const test_request *q, test_an
         test_answer_printf(a, "[{\"number\": 1, ");
         return 1;
     default:
-        a->reset = 1; /* the connection is reset for the first two requests */
+        a->reset = 1; /* the connection is reset */
         a->status = 0;
         return 1;
     }
@@ -330,7 +332,8 @@ static json_t *all_comments(const test_github *g, const char *repo) {
     return all;
 }
 
-/* Returns the timeline without the fields that name the original of a duplicate, because the REST API does not report them. */
+/* Returns the timeline without the fields that contain the original of a duplicate, because GitHub's REST API does not report
+ * them. */
 static json_t *rest_timeline(const test_github *g, const char *repo, int n) {
     json_t *events = timeline(g, repo, n), *event;
     size_t i;
@@ -349,7 +352,7 @@ static void answer_issue(test_github *g, const test_request *q, test_answer *a, 
         send_json(q, a, issue(g, repo, n));
 }
 
-/* Handles every path below /repos/OWNER/NAME. */
+/* Handles the path /repos/OWNER/NAME and all paths that begin with it. */
 static void repository(void *user, const test_request *q, test_answer *a) {
     test_github *g = user;
     char owner[40], repo[40], path[200];
@@ -399,7 +402,7 @@ static json_t *connection(json_t *nodes, size_t from, size_t count) {
                      part);
 }
 
-/* Returns the timeline events with GraphQL's type names. */
+/* Returns the timeline events with the type names of GraphQL. */
 static json_t *items(const test_github *g, const char *repo, int n) {
     json_t *events = timeline(g, repo, n), *out = json_array(), *event;
     size_t i;
@@ -419,8 +422,8 @@ static json_t *items(const test_github *g, const char *repo, int n) {
     return out;
 }
 
-/* Returns an issue in GraphQL's format. duplicates: 1 if the query names DUPLICATE as a state reason; otherwise GitHub
- * reports NOT_PLANNED. */
+/* Returns an issue in the format of GraphQL. duplicates: 1 if the query contains enableDuplicate:true. Otherwise, the state
+ * reason DUPLICATE is reported as NOT_PLANNED, as in GitHub. */
 static json_t *graphql_issue(const test_github *g, const char *repo, int n, int duplicates) {
     json_t *o = issue(g, repo, n), *labels = json_incref(json_object_get(o, "labels"));
     const char *reason = json_string_value(json_object_get(o, "state_reason"));

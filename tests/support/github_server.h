@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * A server that implements the part of GitHub's API that `aoe data github-issues` uses, over real sockets, with
- * repositories whose duplicates are known:
+ * A server for tests that implements the part of GitHub's API that `aoe data github-issues` uses. It has these repositories:
  *
- *    acme/anvils    240 numbers, every seventh is a pull request; was renamed from old/anvils (301)
- *    acme/rockets   40 numbers, every seventh is a pull request
- *    acme/secret    3 issues; 404 without a token
- *    acme/quiet     issues are disabled (410)
+ *    acme/anvils    numbers 1 to 240; every seventh is a pull request, all others are issues
+ *    acme/rockets   numbers 1 to 40; every seventh is a pull request, all others are issues
+ *    acme/secret    3 issues; requests without a token are answered with status 404
+ *    acme/quiet     issues are disabled (status 410)
+ *    old/anvils     was renamed to acme/anvils (status 301)
  *
- * In acme/anvils and acme/rockets, every number n with n % 5 == 3 is an issue that was closed as a duplicate of the
- * last issue before n - 1. The form of the reference varies (see test_github_original). Some references are special:
- * the target was deleted (410), was transferred (301), is a pull request, is in another repository, or appears only
- * in GraphQL answers.
+ * In acme/anvils and acme/rockets, issue n was closed as a duplicate if n > 5 and n % 5 == 3. Its original is the last issue
+ * before n - 1. The issues refer to their originals in different forms. In acme/anvils, some originals are special: one was
+ * deleted (410), one was transferred (301), one is a pull request, one is in acme/rockets, and one is only in GraphQL answers.
  */
 #ifndef AOE_TESTS_GITHUB_SERVER_H
 #define AOE_TESTS_GITHUB_SERVER_H
@@ -19,21 +18,21 @@
 
 typedef struct test_github {
     test_server *server;
-    int page;         /* number of issues per page, regardless of the number that the request asks for; 0: 20 */
-    int storm;        /* 1: the first request for an address fails; the kind of failure depends on the address */
+    int page;         /* issues per page; 0: 20; the number in the request is ignored */
+    int storm;        /* 1: the first request for a target fails; the target determines the kind of failure */
     double delay;     /* seconds before each answer */
-    int version;      /* 0: initial contents; at least 1: the last issue of acme/rockets has another body */
-    int without_link; /* 1: every link to an issue points to github.com instead of this server */
-    long quota;       /* remaining requests as the rate-limit headers report them */
+    int version;      /* if this is not 0, the body of the last issue of acme/rockets is different */
+    int without_link; /* 1: links to issues point to github.com; 0: links to issues point to this server */
+    long quota;       /* number of remaining requests in the rate-limit headers */
 } test_github;
 
-/* Adds the routes to s. The caller initializes g with zeros and then sets the options that the test needs. g must stay valid
- * until the server stops. */
+/* Adds the routes of the API to s. The caller initializes g with zeros and may set its options. g must stay valid until the
+ * server stops. */
 void test_github_routes(test_github *g, test_server *s);
 
-/* Finds the original of acme/anvils#number or acme/rockets#number and writes it to out as "owner/name#N". Returns 0 if the
- * issue is not a duplicate, or if its original cannot be found. all: 1 if the comments of all issues are read; graphql: 1 if
- * GraphQL is used. */
+/* Writes the expected original of issue repo#number to out, in the format "owner/name#N". repo is "acme/anvils" or
+ * "acme/rockets". If `all` is 1, the comments of all issues are read. If `graphql` is 1, GraphQL is used. Returns 0 if the
+ * issue is not a duplicate or if its original cannot be found in this way. */
 int test_github_original(const char *repo, int number, int all, int graphql, char out[64]);
 int test_github_is_issue(const char *repo, int number); /* returns 0 if the number is a pull request or does not exist */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Helpers of the gradient tests; see grad_check.h.
+ * Helpers for tests of operations and gradients; see grad_check.h.
  */
 #include "grad_check.h"
 
@@ -211,7 +211,8 @@ void test_batch_free(aoei_batch b, int shared) {
     free((void *)b.text_index);
 }
 
-/* Returns the derivative of the loss along `direction` by the five-point formula; restores x. */
+/* Returns the derivative of the loss along `direction`, computed with the five-point formula. x is changed temporarily and
+ * restored from `base`. */
 static double directional_derivative(test_loss_fn loss, void *arg, double *x, const double *base, const double *direction,
                                      size_t n) {
     static const double at[4] = {1, -1, 2, -2}, weight[4] = {8, -8, -1, 1};
@@ -233,7 +234,7 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
     for (size_t i = 0; i < n; i++)
         norm += grad[i] * grad[i];
     norm = sqrt(norm);
-    assert_true(norm > 0); /* norm > 0 is also false if the norm is NaN */
+    assert_true(norm > 0); /* also fails if the norm is NaN */
     aoei_rng r;
     aoei_rng_init(&r, 2, AOEI_STREAM_TEST, (uint32_t)n);
     const size_t tries = n <= SMALL ? n : DIRECTIONS;

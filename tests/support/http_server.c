@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The scriptable server; see http_server.h. One thread accepts connections, and each connection has a thread, which is joined
- * when the server stops. An invalid request or a closed connection ends only this connection. If an operation of the server
- * itself fails, the program ends.
+ * Implements the test server of http_server.h. One thread accepts connections. Each connection has a thread, which is joined
+ * when the server stops. An invalid request closes only its own connection. If a system call of the server fails, for example
+ * malloc, the program ends.
  */
 #include "http_server.h"
 
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define MAX_REQUEST ((size_t)64 << 20) /* bytes */
-#define SLICE       0.01               /* seconds between two checks whether the server stops */
+#define SLICE       0.01               /* seconds between two checks of test_server.stopping */
 #define VALUE_MAX   8192
 
 typedef struct connection {
@@ -40,7 +40,7 @@ typedef struct route {
 } route;
 
 typedef struct record {
-    char *what;    /* owned; "GET /path?query" */
+    char *what;    /* method and target, such as "GET /path?query"; owned */
     char *headers; /* owned */
 } record;
 
@@ -49,7 +49,7 @@ struct test_server {
     char url[64];
     pthread_t acceptor;
     pthread_mutex_t handling; /* held while a handler runs */
-    pthread_mutex_t lock;     /* guards everything below */
+    pthread_mutex_t lock;     /* protects all fields below */
     int stopping;
     connection *connections;
     route *routes, **last_route;
@@ -205,7 +205,7 @@ static int send_all(int fd, const char *data, size_t len) {
     return 0;
 }
 
-/* Sends a piece of the body, as a chunk if the answer is chunked. */
+/* Sends a part of the body. If a->chunked is set, the part becomes one chunk. */
 static int send_piece(const connection *c, const test_answer *a, const char *data, size_t len) {
     char size[32];
     snprintf(size, sizeof size, "%zx\r\n", len);
@@ -217,7 +217,7 @@ static int send_piece(const connection *c, const test_answer *a, const char *dat
                : 0;
 }
 
-/* Returns -1 if the connection must be closed. */
+/* Sends the body. Returns 0, or -1 if the connection must be closed. */
 static int send_body(const connection *c, const test_answer *a) {
     const size_t total = a->body_len * (a->repeat ? a->repeat : 1);
     const size_t end = a->cut && a->cut_at < total ? a->cut_at : total;
@@ -272,7 +272,7 @@ static int send_answer(const connection *c, const test_request *q, const test_an
 
 /* ----------------------------------------------------------------- handling */
 
-/* Records the request; returns the number of equal earlier requests. */
+/* Records a request. Returns the number of earlier requests with the same method and target. */
 static size_t remember(test_server *s, const char *what, const char *headers) {
     size_t nth = 0;
     pthread_mutex_lock(&s->lock);
@@ -292,7 +292,7 @@ static const route *find_route(test_server *s, const test_request *q) {
     const route *r = s->routes;
     while (r && ((strcmp(r->method, "*") != 0 && strcmp(r->method, q->method) != 0) || fnmatch(r->pattern, q->path, 0) != 0))
         r = r->next;
-    /* the route stays valid without the lock, because routes are removed only when the server stops */
+    /* r remains valid after unlocking, because routes are only removed when the server stops */
     pthread_mutex_unlock(&s->lock);
     return r;
 }
@@ -326,7 +326,7 @@ static int handle(const connection *c, test_request *q) {
     return rc;
 }
 
-/* Received bytes: data[len], followed by a NUL. */
+/* The bytes that were received but not yet handled: data[len], followed by a NUL. */
 typedef struct inbox {
     char *data;
     size_t len, capacity;
@@ -345,17 +345,17 @@ static int receive(const connection *c, inbox *in) {
     return 0;
 }
 
-/* Handles the request at the start of the inbox. Its request line and headers are the first `head` bytes. Returns -1 if the
- * request is invalid or the connection must be closed. */
+/* Handles the first request in the inbox. Its request line and headers have `head` bytes. Returns 0, or -1 if the request is
+ * invalid or the connection must be closed. */
 static int take_request(const connection *c, inbox *in, size_t head) {
-    char *text = need_copy(in->data, head); /* a copy, because the inbox may be reallocated */
+    char *text = need_copy(in->data, head); /* copied because receive() may reallocate the inbox */
     char *line_end = strstr(text, "\r\n"), *target = strchr(text, ' '), *version = target ? strchr(target + 1, ' ') : NULL;
     if (!line_end || !version || version > line_end) {
         free(text);
         return -1;
     }
     *target++ = *version = *line_end = 0;
-    text[head - 2] = 0; /* removes the empty line */
+    text[head - 2] = 0; /* removes the empty line after the headers */
     test_request q = {.method = text, .target = target, .headers = line_end + 2};
     char *path = need_copy(target, strcspn(target, "?"));
     q.path = path;
@@ -453,7 +453,7 @@ void test_server_stop(test_server *s) {
         return;
     pthread_mutex_lock(&s->lock);
     s->stopping = 1;
-    shutdown(s->fd, SHUT_RDWR); /* ends accept */
+    shutdown(s->fd, SHUT_RDWR); /* makes accept4 fail in the accepting thread */
     for (connection *c = s->connections; c; c = c->next)
         if (c->fd >= 0)
             shutdown(c->fd, SHUT_RDWR);
@@ -552,8 +552,7 @@ int test_server_main(int argc, char **argv, void (*set_up)(test_server *s, int a
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
-    /* signals are blocked before any thread is created, so that all threads inherit this and only the main thread receives
-     * them */
+    /* threads inherit the blocked signals, so only sigtimedwait in the main thread receives them */
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     test_server *s = test_server_start();
     if (argc > 2)

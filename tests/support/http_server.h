@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A scriptable HTTP/1.1 server on 127.0.0.1 for tests, which can also send invalid answers and close connections. It
- * runs in threads of the test program, or as a program of its own (test_server_main) for tests/cli. Routes call the
- * handlers that the test provides.
+ * An HTTP/1.1 server on 127.0.0.1 for tests. A test adds routes, and each route calls a handler that the test provides. A
+ * handler can also send invalid answers and close connections. The server runs in threads of the test program. For tests/cli,
+ * it runs as a program of its own (test_server_main). Example:
  *
  *     static void greet(void *user, const test_request *q, test_answer *a) {
  *         test_answer_header(a, "ETag: \"1\"");
@@ -14,9 +14,9 @@
  *     assert_int_equal(test_server_count(s, "GET /greet"), 1);
  *     test_server_stop(s);
  *
- * Only one handler runs at a time, whatever the number of connections, so handlers need no locks for shared data.
- * Delays and slow bodies do not block other handlers. The server allocates with malloc, so injected allocation
- * failures affect only the library under test.
+ * Only one handler runs at a time, even if there are several connections, so handlers need no locks for shared data. The server
+ * sends answers outside the handlers, so delays and slow bodies do not block other handlers. The server allocates memory with
+ * malloc, so injected allocation failures affect only the library under test.
  */
 #ifndef AOE_TESTS_HTTP_SERVER_H
 #define AOE_TESTS_HTTP_SERVER_H
@@ -29,81 +29,82 @@ typedef struct test_request {
     const char *method;  /* "GET" */
     const char *target;  /* "/path?query", as sent */
     const char *path;    /* "/path" */
-    const char *query;   /* text after the '?'; "" if there is none */
-    const char *headers; /* header lines as received, each terminated by "\r\n"; test_request_header finds one */
+    const char *query;   /* text after the '?'; "" if there is no '?' */
+    const char *headers; /* header lines as received, each terminated by "\r\n"; see test_request_header */
     const char *body;    /* [body_len], followed by a NUL */
     size_t body_len;
-    size_t nth;                /* number of earlier requests with the same method and target; 0 for the first one */
-    const test_server *server; /* the server, for example for test_server_url in a Link header */
+    size_t nth;                /* number of earlier requests with the same method and target */
+    const test_server *server; /* the server that received the request */
 } test_request;
 
-/* An answer. A handler starts with status 200, no headers and an empty body. The server adds Content-Length, Connection and,
- * unless the handler sets it, Date. */
+/* An answer. When a handler is called, the answer has status 200, no headers and an empty body. The server adds the headers
+ * Content-Length and Connection, and also Date if the handler does not add it. */
 typedef struct test_answer {
-    int status;           /* HTTP status; if it is 0 and `reset` is set, no answer is sent */
+    int status;           /* HTTP status; 0: no answer is sent (used with `reset`) */
     char *headers;        /* private; set by test_answer_header */
     char *body;           /* private; set by test_answer_write and test_answer_printf */
     size_t body_len;      /* size of body in bytes */
     size_t body_capacity; /* private */
-    size_t repeat;        /* number of times that the body is sent, so that a huge body needs little memory; 0: once */
+    size_t repeat;        /* number of copies of the body that are sent, for huge bodies; 0: one */
     int chunked;          /* 1: Transfer-Encoding: chunked instead of Content-Length */
-    int no_length;        /* 1: neither Content-Length nor chunks; the end of the connection ends the body */
+    int no_length;        /* 1: neither Content-Length nor chunks; the connection is closed at the end of the body */
     int close;            /* 1: the connection is closed after the answer */
     double delay;         /* seconds before the first byte */
     double byte_delay;    /* seconds before each byte of the body */
-    int cut;              /* 1: the connection is closed after cut_at bytes of the body, whatever length the headers announce */
+    int cut;              /* 1: the connection is closed after cut_at bytes of the body; Content-Length is the complete size */
     size_t cut_at;
-    int reset;       /* 1: the connection is closed by a reset (RST) after the answer; if status is 0, without an answer */
-    const char *raw; /* [raw_len] bytes that are sent instead of an answer; then the connection is closed; borrowed */
+    int reset;       /* 1: the connection is closed by a reset (RST), after the answer if there is one */
+    const char *raw; /* [raw_len] bytes that are sent instead of an answer before the connection is closed; borrowed */
     size_t raw_len;
 } test_answer;
 
 typedef void (*test_handler)(void *user, const test_request *q, test_answer *a);
 
-/* Start a server on `port`, or on a free port if `port` is 0. test_server_start uses a free port. If a function of the server
- * fails, it ends the program. */
+/* Both functions start a server. test_server_start uses a free port. test_server_start_at uses `port`, or a free port if `port`
+ * is 0. If a function of the server fails, it ends the program. */
 test_server *test_server_start(void);
 test_server *test_server_start_at(int port);
-void test_server_stop(test_server *s); /* closes open connections and joins all threads; NULL is accepted */
+void test_server_stop(test_server *s); /* closes all connections, joins all threads and frees s; s may be NULL */
 
-/* Sends requests with this method ("*": any) and a path that matches the shell pattern to the handler. The first matching
- * route is used; a request without a matching route is answered with 404. Routes may be added while the server runs. */
+/* Adds a route. The handler fn receives the requests whose method is `method` ("*": any method) and whose path matches the
+ * shell pattern. If several routes match, the one that was added first is used. If no route matches, the server answers with
+ * status 404. Routes may be added while the server runs. */
 void test_server_route(test_server *s, const char *method, const char *pattern, test_handler fn, void *user);
 
 const char *test_server_url(const test_server *s); /* "http://127.0.0.1:PORT"; borrowed */
 int test_server_port(const test_server *s);
 
-/* Returns the number of requests so far whose method, path and query are exactly `what`, for example "GET /path?query". If
- * `what` is NULL, returns the number of all requests. */
+/* Returns the number of requests so far with the method and target `what`, such as "GET /path?query". If `what` is NULL,
+ * returns the number of all requests. */
 size_t test_server_count(test_server *s, const char *what);
-/* Returns the number of requests so far with a header line that contains this text, for example "Bearer ". */
+/* Returns the number of requests so far with a header line that contains `text`, such as "Bearer ". */
 size_t test_server_count_header(test_server *s, const char *text);
-/* resets all counts of requests, including those from which test_request.nth is computed */
+/* Forgets all requests so far. test_server_count, test_server_count_header and test_request.nth start again at 0. */
 void test_server_forget(test_server *s);
-/* Appends a line "METHOD /path?query STATUS" to the file for every later request. */
+/* From now on, appends a line "METHOD /path?query STATUS" to the file `path` for each request. */
 void test_server_log(test_server *s, const char *path);
 
-/* Returns the value of a header (case-insensitive), or NULL if it is missing. The next call in the same thread overwrites
- * the buffer. */
+/* Returns the value of a header, or NULL if it is missing. The case of `name` is ignored. The next call in the same thread
+ * overwrites the result. */
 const char *test_request_header(const test_request *q, const char *name);
 /* Returns the decoded value of a query parameter, or NULL if it is missing. The next call in the same thread overwrites the
- * buffer. */
+ * result. */
 const char *test_request_query(const test_request *q, const char *name);
 
 /* Adds one header line, "Name: value". */
 void test_answer_header(test_answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Append to the body. */
+/* Both functions append to the body of the answer. */
 void test_answer_write(test_answer *a, const void *data, size_t len);
 void test_answer_printf(test_answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Adds the Link header of page `page` (counted from 1) of n_pages, with the links first, prev, next and last. The query of
- * `url` must not contain "page=". */
+/* Adds a Link header for page `page` (counted from 1) of n_pages pages. It contains the links first, prev, next and last. The
+ * query of `url` must not contain "page=". */
 void test_answer_pages(test_answer *a, const char *url, size_t page, size_t n_pages);
 
-/* Implements main for a program tests/servers/NAME.c, built as build/tests/servers/NAME:
+/* Implements the main function of a server program in tests/servers:
  *     int main(int argc, char **argv) { return test_server_main(argc, argv, add_routes); }
- * The program is called as NAME URL_FILE [LOG_FILE [ARGUMENT...]]. It writes its URL to URL_FILE atomically, logs requests
- * to LOG_FILE, and serves until SIGTERM or SIGINT (exit code 0) or until its parent ends. set_up receives the arguments
- * after LOG_FILE. */
+ * The arguments of the program are URL_FILE [LOG_FILE [ARGUMENT...]]. It writes its URL to URL_FILE atomically and logs
+ * requests to LOG_FILE. set_up adds the routes; its arguments are those after LOG_FILE. The program serves until it receives
+ * SIGTERM or SIGINT, or until its parent process ends, and returns the exit code 0. */
 int test_server_main(int argc, char **argv, void (*set_up)(test_server *s, int argc, char **argv));
 
 #endif

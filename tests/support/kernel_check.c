@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Helpers of the kernel tests; see kernel_check.h.
+ * Helpers for kernel tests; see kernel_check.h.
  */
 #include "kernel_check.h"
 
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define CANARY UINT32_C(0x7fc0cafe) /* a NaN, so that a read changes the result */
+#define CANARY UINT32_C(0x7fc0cafe) /* a NaN, so that reading it changes the result */
 #define POISON UINT32_C(0x7fc0dead)
 #define MARGIN ((size_t)32) /* number of canaries before a matrix and after an output */
 
@@ -36,7 +36,7 @@ static const struct {
 #undef AOEI_KERNEL
 };
 
-static const char *const *only; /* [n_only] selected ops; NULL: all */
+static const char *const *only; /* [n_only] ops that kernel_each_tier tests; NULL: all ops */
 static size_t n_only;
 
 void kernel_only(const char *const *wanted, size_t n) {
@@ -67,7 +67,7 @@ void kernel_each_tier(const char *op, kernel_tier_fn fn) {
         }
         current = r;
         r->runs++;
-        r->failed++; /* counted as failed until fn returns, because fn does not return if the test fails */
+        r->failed++; /* if the test fails, fn does not return, and the call remains counted as failed */
         fn(aoei_kernel_tables[r->tier]);
         r->failed--;
         current = NULL;
@@ -134,7 +134,8 @@ static kernel_matrix make(aoei_rng *r, size_t rows, size_t cols, size_t after) {
     m.ld = cols + (aoei_rng_below(r, 2) ? kernel_size(r, 1, 19) : 0);
     const size_t before = MARGIN + aoei_rng_below(r, 16);
     m.floats = before + (rows ? (rows - 1) * m.ld + cols : 0) + after;
-    m.block = malloc(m.floats * sizeof(float)); /* the exact size, so that an over-read of an input leaves its block */
+    /* the block has no spare bytes, so that a sanitizer detects a read after its end */
+    m.block = malloc(m.floats * sizeof(float));
     assert_non_null(m.block);
     m.data = m.block + before;
     for (size_t i = 0; i < m.floats; i++)
@@ -165,7 +166,7 @@ void kernel_fill(kernel_matrix *m, aoei_rng *r, double low, double high) {
 void kernel_check_canaries(const kernel_matrix *m, const char *what, int written) {
     const size_t before = (size_t)(m->data - m->block);
     for (size_t i = 0; i < m->floats; i++) {
-        const size_t at = i - before; /* wraps around before the matrix */
+        const size_t at = i - before; /* a huge number if i < before */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && bits_of(m->block + i) != CANARY)
             fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at float %td from its start", what, m->rows,

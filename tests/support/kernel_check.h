@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Helpers of the kernel tests. They provide the list of kernels from kernels.def, so that no kernel is missed, and operands
- * with any alignment and stride. Operands have canaries around them and between their rows, and outputs are filled with NaN.
- * Comparisons fail for NaN. Every random case depends only on the printed seed; set AOE_TEST_SEED to repeat it.
+ * Helpers for kernel tests. They run a test for every kernel in kernels.def, and create operands with random alignments and
+ * strides. Operands have canaries around them and between their rows, and outputs are initially NaN. Comparisons fail for NaN.
+ * Every random case depends only on the printed seed. To repeat a case, set the environment variable AOE_TEST_SEED to its seed.
  */
 #ifndef AOE_TESTS_KERNEL_CHECK_H
 #define AOE_TESTS_KERNEL_CHECK_H
@@ -16,59 +16,60 @@
 /* Unit roundoff of float32, 2^-24: the relative error of one rounding. */
 #define KERNEL_ROUNDOFF (1.0 / 16777216.0)
 
-/* Calls fn for each tier that has its own kernel for `op`, provided that the CPU supports the tier and AOE_CPU allows it. Fails
- * if there is no such tier. k contains the kernels of the tier. */
+/* Calls fn for each tier (instruction set) that has its own kernel for `op`. Skips tiers that the CPU does not support or that
+ * the environment variable AOE_CPU excludes. Fails if no tier remains. k contains the kernels of the tier. */
 typedef void (*kernel_tier_fn)(const aoei_kernels *k);
 void kernel_each_tier(const char *op, kernel_tier_fn fn);
-/* Results of the tests so far for one kernel of kernels.def. */
+/* Results of all tests so far for one kernel in kernels.def. */
 typedef struct kernel_record {
-    const char *op; /* name of the operation; static */
+    const char *op; /* name of the operation in kernels.def */
     aoei_tier tier;
-    size_t runs;        /* number of times that kernel_each_tier called a test of this kernel */
-    size_t failed;      /* number of these calls in which the test failed */
-    size_t comparisons; /* values that were compared with expected values */
+    size_t runs;        /* number of tests that kernel_each_tier ran for this kernel */
+    size_t failed;      /* number of these tests that failed */
+    size_t comparisons; /* number of values that were compared with expected values */
     double worst;       /* largest error divided by its bound; 0 if all values were exact */
 } kernel_record;
 const kernel_record *kernel_records(size_t *n);
-/* Adds a comparison to the record of the kernel that kernel_each_tier is testing. If bound is 0, the value must be exact. */
+/* Adds a comparison of one value to the record of the kernel that kernel_each_tier is testing. `error` is the error of the
+ * value, and `bound` is its maximum. If bound is 0, the error must be 0. */
 void kernel_compared(double error, double bound);
 /* Returns the tolerance of `op` in kernels.def; fails for an unknown op. */
 double kernel_tolerance(const char *op);
 
-/* Restricts kernel_each_tier to these ops; it skips all others. */
+/* Makes kernel_each_tier skip all ops except ops[n]. The array must stay valid. */
 void kernel_only(const char *const *ops, size_t n);
 
-/* Returns 0 if AOE_TEST_GUARDS=0, otherwise 1. If it is 0, the pages after arrays stay accessible. CPU emulators need this if
- * their masked loads also read the disabled lanes. */
+/* Returns 0 if the environment variable AOE_TEST_GUARDS is 0, otherwise 1. If the result is 0, the pages after arrays stay
+ * accessible. CPU emulators whose masked loads also read disabled lanes need this. */
 int kernel_guards(void);
 uint64_t kernel_seed(void); /* returns AOE_TEST_SEED, or 1 if it is not set */
 /* Returns a random number generator for one test and prints its seed. */
 aoei_rng kernel_rng(const char *test);
-size_t kernel_size(aoei_rng *r, size_t low, size_t high); /* uniform in [low, high] */
+size_t kernel_size(aoei_rng *r, size_t low, size_t high); /* returns a random number in [low, high] */
 
-/* A matrix [rows, cols] inside a block whose other elements are canaries. There are canaries before the matrix, between its
- * rows and, if it is an output, after it. An input ends where the block ends, so that a sanitizer detects a read after its
- * end. */
+/* A matrix [rows, cols] inside a larger block. All other elements of the block are canaries. They are before the matrix,
+ * between its rows and, if it is an output, after it. The last element of an input is the last element of the block, so that a
+ * sanitizer detects a read after the end of the input. */
 typedef struct kernel_matrix {
     float *data; /* [rows, cols] */
     size_t rows, cols;
-    size_t ld;     /* row stride in floats, >= cols */
-    float *block;  /* owned memory */
-    size_t floats; /* size of block */
+    size_t ld;     /* row stride in floats, at least cols */
+    float *block;  /* [floats] owned */
+    size_t floats; /* size of `block` in floats */
 } kernel_matrix;
 
-kernel_matrix kernel_input(aoei_rng *r, size_t rows, size_t cols);  /* uniform in [-1, 1); random stride and alignment */
+kernel_matrix kernel_input(aoei_rng *r, size_t rows, size_t cols); /* uniform numbers in [-1, 1); random stride and alignment */
 kernel_matrix kernel_output(aoei_rng *r, size_t rows, size_t cols); /* filled with NaN; random stride and alignment */
-/* Fills the matrix with numbers uniform in [low, high). */
+/* Fills the matrix with uniformly distributed numbers in [low, high). */
 void kernel_fill(kernel_matrix *m, aoei_rng *r, double low, double high);
-/* Fails if a canary has changed. If `written` is set, also fails if an element of the matrix was not written. `what` names the
- * matrix in the message. */
+/* Fails if a canary has changed. If `written` is 1, also fails if an element of the matrix was not written. `what` is the name
+ * of the matrix in the message. */
 void kernel_check_canaries(const kernel_matrix *m, const char *what, int written);
 void kernel_free(kernel_matrix *m);
 
-/* Asserts that |value - expected| <= bound; NaN fails. `what`, row and col appear in the message. */
+/* Asserts that |value - expected| <= bound. Fails if value is NaN. `what`, row and col appear in the message. */
 void kernel_check_value(float value, double expected, double bound, const char *what, size_t row, size_t col);
-/* Asserts that the bits are equal. `what`, row and col appear in the message. */
+/* Asserts that value and expected have equal bits. `what`, row and col appear in the message. */
 void kernel_check_bits(float value, float expected, const char *what, size_t row, size_t col);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes the small model directories; see model_dir.h. Float16 and bfloat16 values are derived from the bits of
- * floats, independently of the code under test.
+ * Writes small model directories for tests; see model_dir.h. It computes float16 and bfloat16 values from the bits of floats,
+ * independently of the library.
  */
 #include "model_dir.h"
 
@@ -130,7 +130,7 @@ static void write_file(const char *dir, const char *name, const test_model_spec 
     free(path);
 }
 
-/* Adds one space of padding to the header of the file, so that every tensor begins at an odd address. */
+/* Adds one space to the header of model.safetensors, so that every tensor begins at an odd address. */
 static void shift(const char *dir) {
     size_t size;
     char *path = test_path(dir, "model.safetensors"), *data = test_read(path, &size), *moved = malloc(size + 1);

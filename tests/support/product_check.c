@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks of the matrix product kernels; see product_check.h.
+ * Checks for matmul kernels; see product_check.h.
  */
 #include "product_check.h"
 
@@ -17,11 +17,12 @@
 #endif
 
 #define CANARY 0xca
-#define POISON UINT16_C(0x7fde) /* NaN in both types */
+#define POISON UINT16_C(0x7fde) /* a NaN in float32 (two halves) and in bf16 */
 #define MARGIN ((size_t)64)     /* number of canary elements before a matrix and after an output */
 
-/* Largest block sizes of all tiers: 270 rows, panels of 32 columns, wide tiles of 128 columns, K of 768. */
-enum { AMX_SWEEP_M = 2 * 512 + 1 /* larger blocks of rows in tier amx, tested at fewer sizes */ };
+/* The SWEEP_* sizes are two blocks and one element. The largest blocks of all instruction sets have 270 rows, 128 columns and
+ * 768 values of k. */
+enum { AMX_SWEEP_M = 2 * 512 + 1 /* AMX has blocks of 512 rows; fewer sizes are tested */ };
 enum { SWEEP_M = 2 * 270 + 1, SWEEP_N = 2 * 128 + 1, SWEEP_K = 2 * 768 + 1 };
 
 static float round_to(aoei_dtype type, float x) {
@@ -46,7 +47,7 @@ static product_matrix make(aoei_rng *r, aoei_dtype type, size_t rows, size_t col
     m.ld = cols + (aoei_rng_below(r, 2) ? kernel_size(r, 1, 19) : 0);
     const size_t before = MARGIN + aoei_rng_below(r, 32);
     m.bytes = (before + (rows ? (rows - 1) * m.ld + cols : 0) + after) * aoei_dtype_size(type);
-    m.block = malloc(m.bytes); /* the exact size, so that an over-read of an input leaves its block */
+    m.block = malloc(m.bytes); /* the block has no spare bytes, so that a sanitizer detects a read after its end */
     assert_non_null(m.block);
     memset(m.block, CANARY, m.bytes);
     m.data = m.block + before * aoei_dtype_size(type);
@@ -72,7 +73,7 @@ product_matrix product_output(aoei_rng *r, aoei_dtype type, size_t rows, size_t 
 void product_check_canaries(const product_matrix *m, const char *what, int written) {
     const size_t size = aoei_dtype_size(m->type), before = (size_t)((const unsigned char *)m->data - m->block);
     for (size_t i = 0; i < m->bytes; i++) {
-        const size_t at = (i - before) / size; /* wraps around before the matrix */
+        const size_t at = (i - before) / size; /* a huge number if i < before */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && m->block[i] != CANARY)
             fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at byte %td from its start", what, m->rows,
@@ -92,7 +93,7 @@ void product_free(product_matrix *m) {
     memset(m, 0, sizeof *m);
 }
 
-/* An operand of a product: element (i, j) is at i * row + j * col. */
+/* An operand of a product. The offset of element (i, j) is i * row + j * col. */
 typedef struct operand {
     product_matrix m;
     size_t row, col; /* strides in elements */
@@ -134,8 +135,8 @@ AOEI_TARGET("avx512f,avx512vl,avx512bf16") static float pairwise_sum(float start
 }
 #endif
 
-/* Computes one element of the product with the accumulation order and the rounding of the tier. Returns 0 for bf16 in tier amx,
- * because its order is implemented in gemm_bf16_amx_test.c. */
+/* Computes one element of the product with the accumulation order and the rounding of the kernels k, and returns 1. Returns 0
+ * for bf16 with AMX, whose accumulation order is implemented in gemm_bf16_amx_test.c. */
 static int expected_sum(const aoei_kernels *k, aoei_dtype type, float start, const terms *t, float *expected) {
     if (type == AOEI_BF16 && k->tier == AOEI_TIER_AMX)
         return 0;
@@ -198,7 +199,8 @@ static void multiply(const aoei_kernels *k, aoei_dtype type, const aoei_gemm_arg
     (type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(g, scratch());
 }
 
-/* Returns packed B, 64-byte aligned; asserts that nothing is written after its end. free() it. */
+/* Returns B in the packed format, 64-byte aligned. Asserts that packing writes nothing after the end. The caller frees the
+ * result with free(). */
 static void *pack(const aoei_kernels *k, aoei_dtype type, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                   size_t K, size_t N) {
     const size_t bytes = (type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(K, N);
@@ -213,14 +215,14 @@ static void *pack(const aoei_kernels *k, aoei_dtype type, const void *b, aoei_dt
     return packed;
 }
 
-/* Returns packed B. Depending on the case, packs the elements of B, or float32 values that round to them. */
+/* Returns B in the packed format. If p->packed is 2, packs float32 values that round to the bf16 elements of B. */
 static void *pack_operand(const aoei_kernels *k, aoei_dtype type, const operand *b, const product_case *p) {
     if (p->packed == 1)
         return pack(k, type, b->m.data, type, b->row, b->col, p->K, p->N);
     const size_t n = b->m.rows ? (b->m.rows - 1) * b->m.ld + b->m.cols : 0;
     float *rounded_up = malloc((n + 1) * sizeof *rounded_up);
     assert_non_null(rounded_up);
-    /* each value is changed by less than half a unit in the last place of bf16, so that it rounds to the same bf16 value */
+    /* changes each value by less than half a unit in the last place of bf16, so that it still rounds to the element of B */
     for (size_t i = 0; i < n; i++) {
         const float x = aoei_bf16_to_f32(((const aoei_bf16 *)b->m.data)[i]);
         rounded_up[i] = x * (1.0f + (float)(i % 7) * 0x1p-12f);
@@ -230,7 +232,7 @@ static void *pack_operand(const aoei_kernels *k, aoei_dtype type, const operand 
     return packed;
 }
 
-/* Outputs and additional inputs of the epilogue; owned. */
+/* Outputs of a product with an epilogue, and the inputs of the epilogue. */
 typedef struct extras {
     product_matrix c, pre, gate, residual;
     float *bias; /* [N], owned */
@@ -272,7 +274,7 @@ static void free_extras(extras *e) {
     free(e->bias);
 }
 
-/* Return activation(x), and gradient * activation'(x), computed by the row kernels of the tier. */
+/* activate returns activation(x), and activate_backward returns gradient * activation'(x). They use the row kernels in k. */
 static float activate(const aoei_kernels *k, aoei_activation activation, float x) {
     float y = x;
     if (activation != AOEI_IDENTITY)
@@ -287,7 +289,7 @@ static float activate_backward(const aoei_kernels *k, aoei_activation activation
     return y;
 }
 
-/* Asserts that C and pre follow from the sums as kernels.h specifies. */
+/* Applies the epilogue to `sums` as kernels.h specifies, and asserts that C and pre have the resulting bits. */
 static void check_epilogue(const aoei_kernels *k, const product_case *p, const aoei_gemm_args *g, const extras *e,
                            const product_matrix *sums) {
     for (size_t m = 0; m < p->M; m++)
@@ -370,7 +372,7 @@ void product_check(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, const pr
     free(packed);
 }
 
-/* Returns the case, in which combinations of options that kernels.h excludes are replaced by valid ones. */
+/* Returns p with valid options: replaces combinations of options that kernels.h excludes. */
 static product_case consistent(product_case p, aoei_dtype type) {
     if (type == AOEI_F32) {
         p.c_type = AOEI_F32;
@@ -456,14 +458,14 @@ void product_test_options(const aoei_kernels *k, aoei_dtype type) {
     }
 }
 
-/* A linear layer, x w^T. */
+/* The linear layer x w^T. */
 typedef struct layer {
     aoei_dtype type;
     const product_matrix *x, *w;
-    const void *packed; /* packed w^T, or NULL */
+    const void *packed; /* w^T in the packed format; NULL: the kernel reads w */
 } layer;
 
-/* Computes rows [m0, m1) of c from the terms [k0, k1). */
+/* Computes rows [m0, m1) of c in one call, with only the values [k0, k1) of k. */
 static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix *c, size_t m0, size_t m1, size_t k0, size_t k1,
                           int accumulate, const product_matrix *residual) {
     const size_t size = aoei_dtype_size(l->type), c_size = aoei_dtype_size(c->type);
@@ -487,7 +489,7 @@ static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix 
                                .residual_row = residual ? residual->ld : 0});
 }
 
-/* Asserts that each element of `got` is the rounded sum of the elements of sums and residual. residual may be NULL. */
+/* Asserts that each element of `got` is sums + residual, rounded to the type of `got`. residual may be NULL. */
 static void check_follows(const product_matrix *got, const product_matrix *sums, const product_matrix *residual,
                           const char *what) {
     for (size_t m = 0; m < got->rows; m++)
@@ -497,8 +499,8 @@ static void check_follows(const product_matrix *got, const product_matrix *sums,
         }
 }
 
-/* Computes the product in groups of `group` rows, and compares C of type c_type with the expected sums. If in_place is set, C
- * also contains the residual. */
+/* Computes the product with one call per `group` rows, and compares it with the expected sums. C has the type c_type. If
+ * in_place is set, C initially contains the residual. */
 static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, const product_matrix *sums, size_t group,
                          aoei_dtype c_type, int in_place) {
     const size_t M = sums->rows;
@@ -543,7 +545,8 @@ void product_test_pieces(const aoei_kernels *k, aoei_dtype type) {
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     check_pieces(k, type, &r, 560, 75, 1100);
     check_pieces(k, type, &r, 3, 160, (size_t)12500);
-    check_pieces(k, type, &r, 2, 3000, 1601); /* more columns than accumulators fit into the scratch memory */
+    /* N is so large that the accumulators of a row do not fit into the scratch memory */
+    check_pieces(k, type, &r, 2, 3000, 1601);
 }
 
 void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
@@ -553,7 +556,7 @@ void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
     const layer l = {type, &x, &w, NULL};
     product_set(&x, 5, 3, NAN);
     product_set(&w, 70, 19, INFINITY);
-    /* C contains NaN, but the product is not added to C, so the kernel must not read it */
+    /* C initially contains NaN. The product is not added to C, so the kernel must not read C. */
     multiply_part(k, &l, &c, 0, M, 0, K, 0, NULL);
     for (size_t m = 0; m < M; m++)
         for (size_t n = 0; n < N; n++) {
@@ -561,7 +564,7 @@ void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
             assert_int_equal(isnan(v) != 0, m == 5);
             assert_int_equal(isinf(v) != 0, m != 5 && n == 70);
         }
-    for (size_t m = 0; m < M; m++) /* a row of one subnormal number, times 1 */
+    for (size_t m = 0; m < M; m++) /* each element of the product is one subnormal number times 1 */
         for (size_t i = 0; i < K; i++)
             product_set(&x, m, i, i == m % K ? ldexpf(1, -130) : 0);
     for (size_t n = 0; n < N; n++)

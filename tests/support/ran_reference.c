@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * RAN in double precision; see ran_reference.h.
+ * Computes a recurrent attention network (RAN) in double precision; see ran_reference.h.
  */
 #include "ran_reference.h"
 
@@ -91,7 +91,7 @@ size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t
     return n;
 }
 
-/* A text and a layer: the context of the functions below. */
+/* The text and the layer that the functions below compute. */
 typedef struct text_in_layer {
     const ran_reference *r;
     size_t text, layer;
@@ -102,8 +102,8 @@ static double swish(double x) {
     return x / (1 + exp(-x));
 }
 
-/* Returns x after dropout at a site of the layer, which is 0 or x / (1 - p). number: index of the row of x among the rows of
- * the text at this site. */
+/* Applies dropout to an element x at a site of the layer. Returns 0 or x / (1 - p). number: index of the row of x among all
+ * rows of the text at this site. */
 static double dropped(const text_in_layer *p, double x, uint32_t site, size_t head, size_t number, size_t column) {
     const aoei_encoder_dropout *drop = p->r->drop;
     const double probability = !drop ? 0 : site == AOEI_RAN_SITE_ATTENTION ? drop->attention : drop->hidden;
@@ -137,7 +137,7 @@ static void swish_linear(double *y, const double *x, double *const *w, size_t ou
         y[o] = swish(y[o]);
 }
 
-/* Replaces x by (x - mean) / divisor * gamma + beta. gamma and beta may be NULL. */
+/* Normalizes x[D] in place with the LayerNorm that c selects. gamma and beta may be NULL. */
 static void norm(const aoei_encoder_config *c, double *x, const double *gamma, const double *beta) {
     const size_t D = c->hidden;
     double mean = 0, square = 0, variance = 0;
@@ -152,7 +152,8 @@ static void norm(const aoei_encoder_config *c, double *x, const double *gamma, c
         x[i] = (x[i] - mean) / divisor * (gamma ? gamma[i] : 1) + (beta ? beta[i] : 0);
 }
 
-/* Adds GLU(x) to y. w contains the weight and bias of the linear half, then the weight and bias of the gate. */
+/* Adds GLU(x) to y. w[0] and w[1] are the weight and bias of the linear half; w[2] and w[3] are the weight and bias of the
+ * gate. */
 static void add_glu(const text_in_layer *p, double *y, const double *x, double *const *w) {
     const size_t D = p->r->config->hidden;
     double *t = doubles(D), *g = doubles(D);
@@ -164,7 +165,7 @@ static void add_glu(const text_in_layer *p, double *y, const double *x, double *
     free(g);
 }
 
-/* Rotates the pairs (2i, 2i + 1) of each head by position * 10000^(-2i / head size). */
+/* Rotates the component pair (2i, 2i + 1) of each head by the angle position * 10000^(-2i / head size). */
 static void rotate(const aoei_encoder_config *c, double *x, size_t position) {
     const size_t d = c->ran.head_size;
     for (size_t h = 0; h < c->heads; h++)
@@ -176,8 +177,8 @@ static void rotate(const aoei_encoder_config *c, double *x, size_t position) {
         }
 }
 
-/* Computes out[d], the attention of one query to n keys and values, whose row stride is `row`. If head is negative, there is no
- * dropout. */
+/* Computes out[d], which is the attention of one query to n keys and values. The row stride of k and v is `row`. If `head` is
+ * negative, no dropout is applied. */
 static void attend(const text_in_layer *p, double *out, const double *q, const double *k, const double *v, size_t n, size_t row,
                    size_t d, int head, size_t number) {
     double *a = doubles(n), most = -INFINITY, sum = 0;
@@ -198,7 +199,8 @@ static void attend(const text_in_layer *p, double *out, const double *q, const d
     free(a);
 }
 
-/* Computes u[n, D] = pMHSA(z[n, D]), the attention in one window. number: index of the first row of z in the text. */
+/* Computes u[n, D] = pMHSA(z[n, D]), the attention inside one window. number: index of the first row of z among all rows of the
+ * text. */
 static void window_attention(const text_in_layer *p, double *u, const double *z, size_t n, size_t number) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden, d = c->ran.head_size, H = c->heads * d;
@@ -224,7 +226,7 @@ static void window_attention(const text_in_layer *p, double *u, const double *z,
     free(heads);
 }
 
-/* Computes SelfAtt(x, s[n, D]), the attention of the tokens to the cells, and writes it to x[L, D]. */
+/* Replaces x[L, D] by SelfAtt(x, s[n, D]), which is the attention of the tokens to the cells. */
 static void review(const text_in_layer *p, double *x, const double *s, size_t L, size_t n) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden;
@@ -249,7 +251,7 @@ static void review(const text_in_layer *p, double *x, const double *s, size_t L,
     free(o);
 }
 
-/* Computes the cell c[D] after window t of n. */
+/* Computes the cell c[D] after window t of n windows. */
 static void next_cell(const text_in_layer *p, double *c, const double *s, size_t t, size_t n) {
     const size_t D = p->r->config->hidden;
     memcpy(c, s + t * D, D * sizeof *c);
@@ -261,8 +263,8 @@ static void next_cell(const text_in_layer *p, double *c, const double *s, size_t
         drop_row(p, c, AOEI_RAN_SITE_CELL, t);
 }
 
-/* Computes a layer for x[L, D] in place. On entry, c[D] is the initial cell; on return, it is the last cell. Writes the cells
- * before the review to s[windows, D]. Returns the number of windows. */
+/* Replaces x[L, D] by the output of the layer. c[D] contains the initial cell, and on return the last cell. Writes the cells
+ * g_t of all windows (docs/ran.md) to s[windows, D]. Returns the number of windows. */
 static size_t layer(const text_in_layer *p, double *x, double *c, double *s, size_t L) {
     const size_t D = p->r->config->hidden;
     size_t *begin = calloc(L, sizeof *begin), *end = calloc(L, sizeof *end), number = 0;
@@ -314,7 +316,7 @@ void ran_reference_forward(ran_reference *r) {
         memcpy(r->first + begin * D, x, L * D * sizeof *x);
         for (size_t l = 0; l < r->config->layers; l++) {
             const text_in_layer p = {r, text, l, r->weights + aoei_slot_of_layer(r->config, l, 0)};
-            if (l == 0) { /* CellInit of a zero vector is the bias of its norm */
+            if (l == 0) { /* CellInit(0) is the bias of its LayerNorm */
                 memcpy(cell, p.w[AOEI_RW_FIRST_CELL], D * sizeof *cell);
                 drop_row(&p, cell, AOEI_RAN_SITE_FIRST, 0);
             }
@@ -324,7 +326,7 @@ void ran_reference_forward(ran_reference *r) {
     }
 }
 
-/* Computes the mean (which 0), the maximum (1), the first row (2) or the last row (3) of x[n, D]. */
+/* Reduces x[n, D] to out[D]. `which` selects the mean (0), the maximum (1), the first row (2) or the last row (3). */
 static void reduce(double *out, const double *x, size_t n, size_t D, int which) {
     for (size_t i = 0; i < D; i++) {
         double sum = 0, most = -INFINITY;
@@ -362,7 +364,7 @@ void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out
     free(other);
 }
 
-/* Returns -log softmax of the target's logit; the decoder is the token embedding matrix. */
+/* Returns the cross entropy of the target. h is the input of the decoder, which is the token embedding matrix. */
 static double cross_entropy(const ran_reference *r, const double *h, int32_t target) {
     const size_t D = r->config->hidden, V = r->config->vocab;
     const double *bias = r->weights[aoei_head_slot(r->config, AOEI_HW_DECODER_BIAS)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Guarded arrays and comparisons of the kernel tests; see span.h.
+ * Implements guarded arrays and comparisons for kernel tests; see span.h.
  */
 #include "span.h"
 

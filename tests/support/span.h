@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Guarded arrays for the kernel tests. An array ends at an inaccessible page, or a few floats before it, and has canaries
- * around it. A read or write outside the array is therefore detected even in code that sanitizers do not instrument (masked
- * vector loads). kernel_check.h provides the tiers, the tolerances and random matrices.
+ * Guarded arrays for kernel tests. An array is surrounded by canaries. It ends at an inaccessible page, or a few floats before
+ * this page. Therefore, tests detect an access outside the array even for masked vector loads, which sanitizers do not
+ * instrument.
  */
 #ifndef AOE_TESTS_SPAN_H
 #define AOE_TESTS_SPAN_H
@@ -15,26 +15,26 @@
 #define EPS32 ((double)FLT_EPSILON)
 
 typedef struct test_span {
-    float *data; /* [n], initially NaN; aligned to 4 bytes only */
+    float *data; /* [n] initially NaN; the address is a multiple of 4 */
     size_t n;
-    size_t slack; /* number of canaries between data and the inaccessible page */
-    void *block;  /* owned mapping */
-    size_t bytes; /* size of the mapping */
+    size_t slack; /* number of canaries between the end of data and the inaccessible page */
+    void *block;  /* memory mapping, owned */
+    size_t bytes; /* size of `block` */
 } test_span;
 
 test_span test_span_create(size_t n, size_t slack);
-/* Returns an array of normally distributed numbers with standard deviation sd. */
+/* Returns an array of normally distributed numbers with standard deviation sd. `substream` selects the random numbers. */
 test_span test_span_normal(size_t n, size_t slack, double sd, unsigned substream);
-void test_span_check(const test_span *s); /* asserts that the canaries are unchanged */
+void test_span_check(const test_span *s); /* fails if a canary has changed */
 void test_span_free(test_span *s);        /* checks the canaries and frees the array */
 
-/* Asserts that |got - want| <= bound. If want is NaN or infinite, got must be the same value. The message contains `what`, the
- * tier, n and i, the index of the element among n. */
+/* Asserts that |got - want| <= bound. If want is NaN or infinite, got must be equal to want. The message contains `what`, the
+ * tier, and the position of the value: element i of n. */
 void test_value(float got, double want, double bound, const char *what, aoei_tier tier, size_t n, size_t i);
-/* Asserts that the arrays are bit-identical, except that any NaN equals any other. */
+/* Asserts that a[n] and b[n] are bit-identical, except that NaNs may have different bits. */
 void test_same_floats(const float *a, const float *b, size_t n);
 
-/* Values that often cause errors: zeros, infinities, NaN, subnormals, the largest and smallest normal numbers. */
+/* Values that often cause errors: zeros, infinities, NaN, subnormal numbers, and the largest and smallest normal numbers. */
 extern const float test_specials[];
 extern const size_t test_n_specials;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Temporary directories, small files and the shared material for the tests; see support.h.
+ * Implements helpers for all test programs; see support.h.
  */
 #include "support.h"
 
@@ -14,7 +14,7 @@
 #include "base/dir.h"
 #include "base/path.h"
 
-/* Under the sanitizers, too, malloc returns NULL if an allocation is too large. By default, it would end the program. */
+/* Makes malloc return NULL if an allocation is too large. By default, AddressSanitizer ends the program instead. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 const char *__asan_default_options(void) {

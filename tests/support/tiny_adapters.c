@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adapter directories for tests; see tiny_adapters.h.
+ * Writes adapter directories for tests; see tiny_adapters.h.
  */
 #include "aoe_train.h"
 #include "tiny_adapters.h"

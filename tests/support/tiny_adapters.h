@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Adapter directories for tests: adapters of a tiny model with random values in both matrices, as in trained adapters.
+ * Directories with LoRA adapters of a tiny model, for tests. Both matrices of an adapter have random values, as in trained
+ * adapters.
  */
 #ifndef AOE_TESTS_TINY_ADAPTERS_H
 #define AOE_TESTS_TINY_ADAPTERS_H
@@ -7,9 +8,9 @@
 #include "aoe.h"
 #include "model/model.h"
 
-/* Writes adapters of rank r for the model in `base` to dir. targets: as in aoe_lora. */
+/* Writes adapters of rank r for the model in the directory `base` to dir. targets: see aoe_lora.targets. */
 void tiny_adapters_write(aoe_context *ctx, const char *dir, const char *base, size_t r, const char *targets);
-/* Fills the adapters of an open model, including lora_B, with random values. */
+/* Fills lora_A and lora_B of all adapters of m with random values. */
 void tiny_adapters_fill(aoe_model *m, uint32_t seed);
 
 #endif

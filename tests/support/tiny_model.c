@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tiny models, texts and tables; see tiny_model.h.
+ * Writes tiny models, texts and tables for tests; see tiny_model.h.
  */
 #include "encoder/params.h"
 #include "tiny_model.h"
@@ -62,7 +62,7 @@ void tiny_roberta(aoei_encoder_config *c) {
     c->norm_eps = 1e-5;
 }
 
-/* Applies the architecture's default options and keeps the sizes of c. */
+/* Changes c to another architecture. The options become the defaults of `arch`, and the sizes remain unchanged. */
 static void become(aoei_encoder_config *c, const aoei_arch *arch) {
     const aoei_encoder_config sizes = *c;
     arch->defaults(c);
@@ -140,7 +140,7 @@ void tiny_fill(const aoe_context *ctx, aoei_params *p, const aoei_encoder_config
     free(host);
 }
 
-/* Writes config.json of an architecture other than BERT. */
+/* Writes config.json for an architecture other than BERT. */
 static void write_other_config(const char *dir, const tiny_model *o) {
     aoei_encoder_config c;
     tiny_config(&c, o);
@@ -184,7 +184,7 @@ static void write_vocab(const char *dir) {
     free(test_write_text(dir, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": true}"));
 }
 
-/* Adds the two tensors of the pooler, which are not in alphabetical order. */
+/* Adds the two tensors of the pooler. Their names are not in alphabetical order, so that readers are tested with such files. */
 static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_model *o) {
     if (!o->pooler)
         return 0;
@@ -248,7 +248,7 @@ void tiny_model_write(const char *dir, const tiny_model *o) {
     write_weights(dir, o);
 }
 
-/* Appends n random words to out, separated by spaces; returns the new length. */
+/* Appends n random words, separated by spaces, to the text out[size] of length `at`. Returns the new length. */
 static size_t add_words(char *out, size_t size, size_t at, aoei_rng *r, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t k = aoei_rng_below(r, WORDS - 2 + 4);
@@ -286,7 +286,7 @@ char *tiny_table(const char *dir, const char *name, size_t n, uint32_t seed) {
         add_words(a, sizeof a, start, &r, 6 - shared);
         add_words(b, sizeof b, start, &r, 6 - shared - (shared > 3));
         if (i % 7 == 3)
-            snprintf(b, sizeof b, "the old house"); /* a text that occurs several times */
+            snprintf(b, sizeof b, "the old house"); /* the table contains this text several times */
         at += (size_t)snprintf(text + at, size - at, "%s\t%s\t%zu\n", a, b, shared);
     }
     assert_true(at < size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Small tokenizers for tests; see tokenizers.h.
+ * Creates small tokenizers for tests; see tokenizers.h.
  */
 #include "tokenizers.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training runs for tests; see train_run.h.
+ * Runs the training for tests; see train_run.h.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -63,7 +63,7 @@ void train_run_create(train_run *r) {
     o->data = &r->source;
     o->n_data = 1;
     o->args.output = r->output;
-    o->args.model_options.dtype = AOE_DTYPE_F32; /* the same results on every machine */
+    o->args.model_options.dtype = AOE_DTYPE_F32; /* bf16 results depend on the CPU */
     o->args.epochs = 2;
     o->batch_size = 4;
     o->args.lr = 1e-3;

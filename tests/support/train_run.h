@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Training runs for tests. A training run has a tiny model, a table of 22 pairs, a dev table, and options for 12 steps with
- * evaluations and checkpoints. It records the events that training reports.
+ * A training run for tests. It has a tiny model, a table of 22 pairs, a dev table, and options for 12 steps with evaluations
+ * and checkpoints. It records the events that aoe_train reports.
  */
 #ifndef AOE_TESTS_TRAIN_RUN_H
 #define AOE_TESTS_TRAIN_RUN_H
@@ -15,39 +15,39 @@
 enum { TRAIN_PAIRS = 22, TRAIN_EVENTS = 512, TRAIN_DIMS = 16 };
 
 typedef struct train_run {
-    char *dir, *model, *data, *output; /* owned paths; output does not exist at first */
+    char *dir, *model, *data, *output; /* paths, owned; the output directory is created by training */
     aoe_pairs *dev;                    /* owned */
     aoe_train_options o;
-    aoe_train_data source; /* data source for o.data, which points to it */
+    aoe_train_data source; /* the training data; o.data points to it */
 
-    aoe_train_event events[TRAIN_EVENTS]; /* events of all runs since `n` was last set to 0 */
+    aoe_train_event events[TRAIN_EVENTS]; /* events that training reported since the test set n to 0 */
     size_t n;
-    size_t evaluations; /* evaluations since the field was last set to 0 */
-    /* scores that the evaluations return, indexed by `evaluations`; if NULL, an evaluation returns the Spearman correlation on
-     * dev */
+    size_t evaluations; /* evaluations since the test set this field to 0 */
+    /* Evaluation i returns scores[i]. NULL: an evaluation returns the Spearman correlation on dev. */
     const double *scores;
-    float probe[64][TRAIN_DIMS]; /* vector of a fixed text at each evaluation */
+    float probe[64][TRAIN_DIMS]; /* embedding of a fixed text at each evaluation */
 
-    int stop_kind;    /* kind of event (aoe_train_event_kind) that stops the run; -1: none */
+    int stop_kind;    /* kind (aoe_train_event_kind) of the event that stops the run; -1: no event */
     size_t stop_step; /* step of the event that stops the run */
-    int kill;         /* 1: at the event that would stop the run, the process kills itself with SIGKILL */
+    int kill;         /* 1: instead of stopping the run, this event makes the process kill itself with SIGKILL */
 } train_run;
 
-/* Prepares a run of tiny_defaults() with pooler and prefix: two epochs, batches of 4, checkpoints every 3 steps, evaluation
- * every 4 steps, learning rate 1e-3, float32. */
+/* Prepares a run. The model is tiny_defaults() with a pooler and a prefix. The options are two epochs, batches of 4 pairs, a
+ * checkpoint every 3 steps, an evaluation every 4 steps, a learning rate of 1e-3, and float32. */
 void train_run_create(train_run *r);
 void train_run_destroy(train_run *r);
-/* Calls aoe_train with a new context of this number of threads. Returns its error code. */
+/* Calls aoe_train with a new context that has the given number of threads. Returns the error code of aoe_train. */
 int train_run_go(train_run *r, size_t threads, aoe_error *err);
 /* Calls train_run_go and fails the test on an error. */
 void train_run_ok(train_run *r, size_t threads);
-/* Selects another output directory, which does not exist yet. */
+/* Changes the output directory to the new directory `name`. */
 void train_run_output(train_run *r, const char *name);
-/* Returns the contents of OUTPUT/name, or NULL; free() it. */
+/* Returns the contents of the file `name` in the output directory, or NULL if it does not exist. The caller frees them. */
 char *train_run_read(const train_run *r, const char *name, size_t *size);
-/* Asserts that OUTPUT/model.safetensors and OUTPUT/aoe.json have the contents `weights` and `settings`. */
+/* Asserts that, in the output directory, model.safetensors has the contents weights[size] and aoe.json has the contents
+ * `settings`. */
 void train_run_assert_output(const train_run *r, const char *weights, size_t size, const char *settings);
-/* Returns the number of events of a kind. */
+/* Returns the number of recorded events of a kind. */
 size_t train_run_count(const train_run *r, aoe_train_event_kind kind);
 
 #endif
