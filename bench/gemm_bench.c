@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Measures the speed of matmuls with the shapes that occur in encoders. It covers batches of 512 to 2,048 tokens
- * (forward pass, backward pass and gradients of the weights), and single short texts.
+ * Measures the speed of matmuls with the shapes that occur in encoders. For batches of 512 to 2,048 tokens, it measures the
+ * matmuls of the forward pass, of the backward pass and of the gradients of the weights. For single short texts, it measures
+ * the matmuls of the forward pass.
  *
- *     gemm_bench [THREADS [TIER [f32|bf16]]]     THREADS 0: all; TIER, type: measure only these
+ *     gemm_bench [THREADS [TIER [f32|bf16]]]     THREADS: 0 for all threads; TIER (instruction set) and f32 or bf16: measure
+ *     only these
  *
- * Prints for each matmul the fastest and median time of the runs, GFLOP/s of the fastest run, and its percentage of the peak.
- * The peak is the rate of multiply-adds whose operands are in registers. It is measured just before, with the same number of
- * threads and with the same instructions as the matmul: float32 vectors, bf16 pairs or tiles.
+ * Prints, for each matmul, the fastest and the median time of the runs, the GFLOP/s of the fastest run, and these GFLOP/s as a
+ * percentage of the peak. The peak is the rate of multiply-adds whose operands are in registers. It is measured before the
+ * matmuls of each data type, with the same number of threads and with the instructions that the matmul uses: float32 vectors,
+ * bf16 vectors or tiles.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +26,10 @@ enum { RUNS = 15, RUNS_C = 3 };
 
 typedef enum form {
     NT,        /* x w^T */
-    NT_PACKED, /* x w^T, w packed in advance */
-    NT_GELU,   /* NT_PACKED with bias and GELU, the input of GELU saved */
+    NT_PACKED, /* x w^T, where w is packed before the measurement */
+    NT_GELU,   /* gelu(x w^T + b), where w is packed before the measurement; the input of GELU is stored */
     NN,        /* dy w */
-    TN         /* dw += dy^T x, in float32 */
+    TN         /* dw += dy^T x, where dw is float32 */
 } form;
 
 static const char *const names[] = {"x w^T", "x w^T packed", "gelu(x w^T + b)", "dy w", "dw += dy^T x"};
@@ -47,8 +50,9 @@ static const struct {
 #define LARGEST ((size_t)2048 * 3072) /* maximum number of elements of an operand */
 
 typedef struct memory {
-    void *a, *b, *c, *pre, *packed; /* operands, result and packed weights: [LARGEST] each, float32 or bf16 */
-    float *bias;                    /* [LARGEST]: bias of the output columns */
+    /* [LARGEST] a, b: operands; c: result; pre: input of GELU; packed: packed weights; all in float32 or bf16 */
+    void *a, *b, *c, *pre, *packed;
+    float *bias; /* [LARGEST]: bias of the output columns */
 } memory;
 
 static void fill(void *p, aoei_dtype type, size_t period) {
@@ -96,7 +100,7 @@ static aoei_gemm_args make_product(const aoe_context *ctx, const memory *m, aoei
 static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which, double peak) {
     const aoei_gemm_args g = make_product(ctx, m, type, which);
     const double flops = 2.0 * (double)g.M * (double)g.N * (double)g.K;
-    /* short matmuls are repeated more often, so that a measurement is long enough for the clock */
+    /* short matmuls are repeated more often, so that the measured time is much longer than the resolution of the clock */
     const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1;
     const size_t runs = ctx->tier == AOEI_TIER_C ? RUNS_C : RUNS;
     bench_series times = {.n = 0};
@@ -119,7 +123,7 @@ static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, si
 
 static void bench_type(const aoe_context *ctx, memory *m, aoei_dtype type) {
     double peak = bench_peak(ctx, aoei_public_dtype(type));
-    if (!(peak > 0)) /* the tier has no bf16 instructions: it emulates bf16 with float32 vectors, whose peak is the limit */
+    if (!(peak > 0)) /* a tier without bf16 instructions computes with float32 vectors, so their peak is the limit */
         peak = bench_peak(ctx, AOE_DTYPE_F32);
     if (peak > 0)
         printf("%-15s %-4s %-10s %7zu %-14s %10s %10s %9.1f %7s\n", "registers", type == AOEI_BF16 ? "bf16" : "f32",
@@ -130,7 +134,7 @@ static void bench_type(const aoe_context *ctx, memory *m, aoei_dtype type) {
         measure(ctx, m, type, i, peak);
 }
 
-/* Measures the type `only`, or both types if it is NULL. */
+/* Measures all matmuls on one tier. only: "f32" or "bf16" measures only this data type; NULL measures both. */
 static int bench_tier(memory *m, size_t threads, aoei_tier tier, const char *only) {
     aoe_context *ctx;
     aoe_error err;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Measures the steps of `aoe data github-issues` between reading the cache and writing the output files: extracting references
- * from texts, building the set of issues, and computing clusters, splits and negatives. The issues are generated and belong to
- * 8 repositories. A title has 4 to 10 words, drawn from 20,000 words by Zipf's law, and an issue has 0 to 3 of 60 labels. Every
- * sixth issue is a duplicate of an earlier one. A few issues are drawn as originals more often, so that clusters of all sizes
- * occur.
+ * Measures the steps of `aoe data github-issues` after reading the cache and before writing the output files. The first step
+ * extracts references from texts and stores the issues. The next steps compute clusters, splits and negatives, once for each
+ * strategy of choosing negatives.
+ *
+ * The issues are generated and belong to 8 repositories. A title has 4 to 10 words, drawn from 20,000 words by Zipf's law. An
+ * issue has 0 to 3 of 60 labels. About every sixth issue is a duplicate of an earlier issue. Some originals are drawn by Zipf's
+ * law, so that clusters of all sizes occur.
  *
  *     issues_bench [ISSUES...]     default: 100000
  *
- * Prints the seconds of one run of each step. Network and cache are not included.
+ * Prints the duration of each step in seconds. Each step runs once. The network and the cache are not used.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,14 +29,15 @@ enum { REPOS = 8, LABELS = 60, WORDS = 20000, DUPLICATE = 6 };
 
 static double total; /* seconds of all steps for one number of issues */
 
-/* Prints the row of a step that began at time `start` (seconds) and adds its time to the total. */
+/* Prints the row of a step that has just ended, and adds its duration to `total`. start: time in seconds at which the step
+ * began. */
 static void show(const char *step, size_t n, double start, const char *result) {
     const double seconds = aoei_now() - start;
     total += seconds;
     printf("%-34s %8zu %9.3f  %s\n", step, n, seconds, result);
 }
 
-/* Draws a rank by Zipf's law: the probability of rank r is proportional to 1 / r. */
+/* Draws a rank from 1 to n by Zipf's law: the probability of rank r is proportional to 1 / r. */
 static unsigned draw(aoei_rng *rng, unsigned n) {
     return (unsigned)exp(aoei_rng_uniform(rng) * log((double)n));
 }
@@ -46,7 +49,8 @@ static void make_title(aoei_rng *rng, aoei_buffer *title) {
         aoei_buffer_printf(title, "%sword%u", i ? " " : "", draw(rng, WORDS));
 }
 
-/* Writes a typical comment. If `earlier` is not 0, the comment says that the issue is a duplicate of this issue. */
+/* Writes a typical comment of an issue to `text`. number: number of the issue; earlier: number of an earlier issue of which the
+ * comment says that this issue is a duplicate; 0: the comment does not mention a duplicate. */
 static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_buffer *text) {
     aoei_buffer_clear(text);
     for (unsigned i = 0; i < 5; i++)
@@ -57,8 +61,8 @@ static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_
         aoei_buffer_printf(text, "Thanks! Closing as a duplicate of #%llu.\n", (unsigned long long)earlier);
 }
 
-/* Returns the number of the earlier issue that issue `number` duplicates, or 0 if it is not a duplicate. The earlier issue is
- * drawn uniformly or by Zipf's law, which prefers the first issues of a repository. */
+/* Draws the original of issue `number`. Returns the number of an earlier issue, or 0 if issue `number` is not a duplicate. Two
+ * of three originals are drawn uniformly, the others by Zipf's law, which prefers the first issues of a repository. */
 static uint64_t earlier_than(aoei_rng *rng, uint64_t number) {
     if (number < 50 || aoei_rng_below(rng, DUPLICATE))
         return 0;
@@ -85,7 +89,7 @@ static int add_issue(aoei_issues *s, aoei_rng *rng, const char *const *names, si
     return aoei_issues_add(s, &copy, index, NULL);
 }
 
-/* Adds n generated issues and the links that are found in their comments. */
+/* Generates n issues with one comment each. Adds the issues and the links that are found in the comments to *s. */
 static int fill(aoei_issues *s, size_t n, const char *const *names) {
     aoei_rng rng;
     aoei_buffer text = {0};

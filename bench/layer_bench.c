@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Measures the operations of a BERT-base training step, except large matmuls, in float32 and bf16 on all threads. The
- * operations are normalization, GELU, attention, dropout, embedding, pooling and AdamW. Each operation is one row.
+ * Measures the operations of a BERT-base training step, except large matmuls, in float32 and bf16. The operations are
+ * normalization, GELU, attention, dropout, embedding, pooling and AdamW.
  *
- *     layer_bench [THREADS [quick]]     THREADS 0: all; quick: an eighth of the parameters for the optimiser
+ *     layer_bench [THREADS [quick]]     THREADS: 0 (default) for all threads; quick: the optimizer updates only an eighth of
+ *     the parameters
  *
- * Prints the fastest and median time of the runs, the least number of bytes that the operation must read and write, the
- * transfer rate of the fastest run, and its percentage of the limit. The limit is the rate at which the same number of bytes
- * can be copied or updated in place; it is measured just before. For attention, it also prints GFLOP/s. AOE_CPU=avx2 selects
- * the kernels of another tier.
+ * Prints one row per operation:
+ * - the fastest and the median time of the runs,
+ * - the minimum number of bytes that the operation must read and write,
+ * - the transfer rate of the fastest run,
+ * - this rate as a percentage of the limit,
+ * - the GFLOP/s of the fastest run (attention only).
+ * The limit is the rate at which the same number of bytes can be copied or updated in place. It is measured before each
+ * operation. The environment variable AOE_CPU selects the kernels of another instruction set, for example AOE_CPU=avx2.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,40 +34,44 @@
 enum { RUNS = 15, HIDDEN = 768, INTERMEDIATE = 3072, HEADS = 12, TOKENS = 2048, VOCABULARY = 30522, POSITIONS = 512 };
 #define PARAMETERS ((size_t)109482240) /* number of parameters of BERT-base */
 
-/* A batch of texts of equal length and all operands of the operations. All tensors are allocated in one arena. */
+/* A batch of texts of equal length, and the operands of all operations. All tensors are allocated in one arena. N: number of
+ * tokens; D: hidden size; I: intermediate size; V: size of the vocabulary. */
 typedef struct fixture {
     aoe_context *ctx;
     aoei_arena arena;
-    aoei_batch batch;                   /* the texts: TOKENS tokens in total */
-    aoei_dtype type;                    /* type of activations */
-    size_t parameters;                  /* number of elements of value, grad, m and moment */
-    aoei_tensor x, y;                   /* [N, D] of `type` */
-    aoei_tensor dy, dx;                 /* [N, D] float32: the gradient of the residual stream */
-    aoei_tensor q, k, v, dq, dk, dv;    /* [N, D]: query, key, value and their gradients */
-    aoei_tensor up, pre;                /* [N, I] of `type` */
-    aoei_tensor stats;                  /* [N, 2]: mean and inverse standard deviation of each row */
-    aoei_tensor gamma, beta, dg, db;    /* [1, D]: parameters of a LayerNorm and their gradients */
-    aoei_tensor bias;                   /* [1, I]: gradient of a bias */
-    aoei_tensor word, dword;            /* [V, D]: token embeddings and their gradient */
-    aoei_tensor position, dposition;    /* [POSITIONS, D]: position embeddings and their gradient */
-    aoei_tensor token_type, dtoken;     /* [2, D]: token type embeddings and their gradient */
-    aoei_tensor pooled;                 /* [n_texts, D]: one vector per text */
-    aoei_tensor value, grad, m, moment; /* [1, parameters]: parameters, gradients, first and second moments of AdamW */
-    aoei_tensor work;                   /* workspace of attention */
+    aoei_batch batch;                /* the texts, which have TOKENS tokens in total */
+    aoei_dtype type;                 /* data type of the activations */
+    size_t parameters;               /* number of elements of `value`, `grad`, `m` and `moment` */
+    aoei_tensor x, y;                /* [N, D] input and output of operations, in `type` */
+    aoei_tensor dy, dx;              /* [N, D] gradients of the residual stream, in float32 */
+    aoei_tensor q, k, v, dq, dk, dv; /* [N, D] query, key, value and their gradients, in `type` */
+    aoei_tensor up, pre;             /* [N, I] output and input of GELU, in `type` */
+    aoei_tensor stats;               /* [N, 2] mean and inverse standard deviation of each row */
+    aoei_tensor gamma, beta, dg, db; /* [1, D] weight and bias of a LayerNorm, and their gradients */
+    aoei_tensor bias;                /* [1, I] gradient of a bias */
+    aoei_tensor word, dword;         /* [V, D] token embeddings and their gradient */
+    aoei_tensor position, dposition; /* [POSITIONS, D] position embeddings and their gradient */
+    aoei_tensor token_type, dtoken;  /* [2, D] token type embeddings and their gradient */
+    aoei_tensor pooled;              /* [n_texts, D] one embedding per text */
+    /* [1, parameters] value: parameters; grad: gradients; m, moment: first and second moments of AdamW */
+    aoei_tensor value, grad, m, moment;
+    aoei_tensor work; /* workspace of attention */
     aoei_attention attention;
     aoei_dropout drop;
-    aoei_adamw_segment segment; /* segment with all parameters */
-    size_t tasks;               /* parallel tasks of an optimiser step */
+    aoei_adamw_segment segment; /* segment of AdamW that contains all parameters */
+    size_t tasks;               /* number of parallel tasks of an optimizer step */
     uint64_t step;
 } fixture;
 
 typedef struct operation {
     const char *name;
     void (*run)(fixture *f);
-    double full;  /* least number of float32 values that are read and written, in units of `unit` */
-    double typed; /* least number of values of the activations' type that are read and written, in units of `unit` */
-    enum { TOKEN_ROWS, FFN_ROWS, ALL_PARAMETERS } unit; /* TOKENS x HIDDEN, TOKENS x INTERMEDIATE, or all parameters */
-    double multiply_adds; /* number of multiply-adds for each pair of a token and a key, per hidden component; 0: not counted */
+    double full;  /* minimum number of float32 values that are read and written, divided by `unit` */
+    double typed; /* minimum number of values of type fixture.type that are read and written, divided by `unit` */
+    /* TOKEN_ROWS: TOKENS x HIDDEN values; FFN_ROWS: TOKENS x INTERMEDIATE values; ALL_PARAMETERS: one value per parameter */
+    enum { TOKEN_ROWS, FFN_ROWS, ALL_PARAMETERS } unit;
+    /* attention: number of multiply-adds per query token, key token and hidden component; 0: not counted */
+    double multiply_adds;
 } operation;
 
 /* -------------------------------------------------------------- operations */
@@ -75,8 +84,8 @@ static void layernorm_backward(fixture *f) {
     aoei_layernorm_backward(f->ctx, f->dx, f->dg, f->db, f->dy, f->x, f->stats, f->gamma);
 }
 
-/* In the forward pass GELU is fused into the matmul before it. The backward pass recomputes it separately, with a fused
- * derivative. */
+/* Measures GELU alone. In a training step, GELU is fused into the preceding matmul (forward pass) or computed together with its
+ * derivative (backward pass). */
 static void gelu(fixture *f) {
     aoei_activation_forward(f->ctx, f->up, f->pre, AOEI_GELU);
 }
@@ -147,8 +156,8 @@ static void gradient_norm(fixture *f) {
     (void)norm;
 }
 
-/* The number of bytes counts every operand once, even if an operation uses it twice, because the second use can read it from
- * the cache. */
+/* Every operand is counted once, even if an operation uses it twice, because the operation can read it from the cache the
+ * second time. */
 static const operation operations[] = {
     {"layernorm", layernorm, 0, 2, TOKEN_ROWS, 0},
     {"layernorm backward", layernorm_backward, 2, 1, TOKEN_ROWS, 0},
@@ -199,7 +208,8 @@ static void take(fixture *f, aoei_arena *a) {
     f->tasks = aoei_adamw_plan(&f->segment, 1);
 }
 
-/* Fills a tensor with random values in [-0.5, 0.5). Moments must not be negative. */
+/* Fills a tensor with random values in [least, least + 1). For second moments, `least` is 0, because they must not be
+ * negative. */
 static void fill(aoei_tensor t, uint32_t seed, float least) {
     for (size_t i = 0; i < t.rows * t.cols; i++) {
         seed = seed * 1664525u + 1013904223u;
@@ -258,7 +268,8 @@ static void measure(fixture *f, const operation *op) {
            op->multiply_adds > 0 ? rate : "-");
 }
 
-/* Measures texts of one length. Operations that do not depend on the length are measured only for the first length. */
+/* Measures operations on a batch of `texts` texts of equal length. all: 1 measures all operations; 0 measures only attention,
+ * because the other operations do not depend on the length. */
 static int bench_texts(fixture *f, size_t texts, int all, aoe_error *err) {
     static int32_t ids[TOKENS];
     static uint32_t positions[TOKENS], offsets[TOKENS + 1];

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Measures the training losses: the time to compute the value and the gradients for a batch of pairs of vectors with 768
- * components, on all threads. Each loss is measured alone, and all three are measured together. A third of the pairs is
- * positive, and no two texts are equal. The contrastive loss is measured without and with negatives; its number of queries is
- * the number of pairs.
+ * Measures the time to compute the training losses and their gradients for a batch of PAIRS pairs of vectors with 768
+ * components, on all threads. Three losses of labeled pairs (cosine, in-batch negatives, angle) are measured separately and
+ * together. A third of the pairs is positive, and no two texts are equal. In addition, the contrastive loss is measured for
+ * PAIRS queries, without and with one negative per query.
  *
  *     loss_bench [PAIRS...]     default: 32 256 1024 4096
  *
- * Prints the fastest and median time of the runs, and GFLOP/s of the fastest run for losses that consist of matmuls. For
- * in-batch negatives with N = 2 PAIRS texts, the least possible number of operations is counted: N^2 768 for half of the
- * symmetric matrix of scores, and 2 N^2 768 for the gradient. Large batches compute more, because scores that do not fit in the
- * workspace are computed twice. For the contrastive loss, 6 PAIRS CANDIDATES 768 operations are counted for each term. Without
- * negatives, there is one term, whose candidates are the positives. With negatives, there is a second term, whose candidates
- * are all positives and negatives.
+ * Prints the fastest and the median time of the runs. For losses that consist of matmuls, it also prints the GFLOP/s of the
+ * fastest run.
+ *
+ * For in-batch negatives with N = 2 PAIRS texts, the minimum number of operations is counted: N^2 768 for half of the symmetric
+ * matrix of scores, and 2 N^2 768 for the gradient. For large batches, more operations are executed, because scores that do not
+ * fit in the workspace are computed twice. For each term of the contrastive loss, 6 PAIRS CANDIDATES 768 operations are
+ * counted, where CANDIDATES is the number of candidates per query. Without negatives, there is one term, whose candidates are
+ * all positives. With negatives, there is a second term, whose candidates are all positives and negatives.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,17 +31,18 @@ enum { D = 768, MOST_RUNS = 25 };
 static const struct {
     const char *name;
     int cosine, ibn, angle;
-    size_t arity;         /* texts per contrastive example; 0: pairs */
-    double multiply_adds; /* multiply-adds of the matmuls, in units of PAIRS^2 768; 0: not counted */
+    size_t arity;         /* contrastive loss: number of texts per example; 0: losses of labeled pairs */
+    double multiply_adds; /* number of multiply-adds of the matmuls, divided by PAIRS^2 768; 0: not counted */
 } terms[] = {{"cosine", 1, 0, 0, 0, 0},           {"in-batch negatives", 0, 1, 0, 0, 6}, {"angle", 0, 0, 1, 0, 0},
              {"all three", 1, 1, 1, 0, 0},        {"query, positive", 0, 1, 0, 2, 3},    {"and negative", 0, 1, 0, 3, 9},
              {"and cosine, angle", 1, 1, 1, 3, 0}};
 
 typedef struct problem {
     size_t B;
-    /* [B, 3, D]: vectors and their gradients. For pairs, only the first two thirds are used, in which x and y alternate. */
+    /* [B, 3, D] vectors and their gradients. Losses of labeled pairs use only the first two thirds, in which the vectors of the
+     * first and of the second text of a pair alternate. */
     float *x, *grad;
-    double *label; /* [B]: label of each pair */
+    double *label; /* [B] label of each pair */
     void *workspace;
     size_t workspace_bytes;
 } problem;
@@ -72,7 +75,7 @@ static int create(problem *p, size_t B) {
     return 0;
 }
 
-/* Computes value and gradient of one loss once. */
+/* Computes one loss and its gradient once. term: index in `terms`. */
 static int evaluate(const aoe_context *ctx, const problem *p, size_t term, aoe_error *err) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);
@@ -106,7 +109,7 @@ static int measure(const aoe_context *ctx, const problem *p, size_t term) {
         }
         const double seconds = aoei_now() - start;
         total += seconds;
-        if (run > 0) /* run 0 is a warm-up that touches the memory */
+        if (run > 0) /* run 0 is a warm-up run and is not recorded */
             bench_series_add(&times, seconds);
     }
     const double fastest = bench_fastest(&times), pairs = (double)p->B;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Measures the speed of the BERT WordPiece tokenizer with lines of text, on one CPU core.
+ * Measures the speed of the BERT WordPiece tokenizer on one CPU core. Each line of the input is one text.
  *
- *     tokenizer_bench [FILE...]     plain, .gz or .zst; each file is measured separately
+ *     tokenizer_bench [FILE...]     FILE: plain, .gz or .zst; each file is measured separately
  *
- * Without arguments it reads the book and Wikipedia corpora of the shared material (AOE_SHARED, otherwise ../shared) with the
- * vocabulary of bert-base-uncased. If the material does not exist, it reads the pairs of examples/train.tsv repeatedly, with a
- * vocabulary trained on them, and prints a note, because repeated text makes the caches of the tokenizer more effective than a
- * real corpus does.
+ * The vocabulary is that of bert-base-uncased in the directory of test data (environment variable AOE_SHARED, default:
+ * ../shared). Without arguments, the program reads the book and Wikipedia corpora in this directory. If the directory does not
+ * exist, the vocabulary is trained on the texts of examples/train.tsv. Without arguments, these texts are then tokenized
+ * repeatedly. The program prints a note in this case, because repeated texts make the caches of the tokenizer more effective
+ * than a real corpus does.
  *
- * At most the first 32 MB of a file are read, and each line is one text. Prints the fastest and the median CPU time of the
- * runs, and MB/s (10^6 bytes of text) of the fastest run. CPU time is used because it hardly depends on other processes. The
- * tokenizer has one portable implementation, so its tier is always c.
+ * Only the first 32 MB of a file are read. Prints the fastest and the median CPU time of the runs, and the speed of the fastest
+ * run in MB/s (10^6 bytes of text per second). CPU time is measured because it hardly depends on other processes. The printed
+ * tier is always c, because the tokenizer has only one portable implementation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,8 @@
 enum { RUNS = 9, MOST_BYTES = 32000000, EXAMPLE_REPEATS = 100 };
 
 typedef struct corpus {
-    aoei_buffer bytes; /* concatenated texts */
-    size_t *end;       /* [n], owned: offset of the end of each text in bytes */
+    aoei_buffer bytes; /* bytes of all texts, one text after the other */
+    size_t *end;       /* [n] offset in `bytes` of the end of each text, owned */
     size_t n, capacity;
 } corpus;
 
@@ -52,8 +53,8 @@ static aoe_text text_at(const corpus *c, size_t i) {
     return (aoe_text){c->bytes.data + start, c->end[i] - start};
 }
 
-/* Reads the lines of a file as texts. If `fields` is set, the texts are the fields of its tab-separated lines, without the
- * header line. */
+/* Adds the texts of a file. If `fields` is 0, each line is a text. If `fields` is 1, the file is a tab-separated table with a
+ * header line, and each field is a text. */
 static int read_corpus(corpus *c, const char *path, int fields, aoe_error *err) {
     aoei_lines *lines;
     aoei_line line;
@@ -95,7 +96,7 @@ static int measure(const aoe_tokenizer *t, const char *name, const corpus *c, si
                 tokens += ids.n;
             }
         }
-        if (run > 0) /* run 0 is a warm-up */
+        if (run > 0) /* run 0 is a warm-up run and is not recorded */
             bench_series_add(&times, cpu_seconds() - start);
     }
     aoe_ids_free(&ids);
@@ -117,7 +118,7 @@ static int bench_file(const aoe_tokenizer *t, const char *path, aoe_error *err) 
     return rc;
 }
 
-/* Trains a vocabulary on the texts and opens its tokenizer, using a temporary directory. */
+/* Trains a vocabulary on the texts, saves it in a temporary directory, opens the tokenizer, and removes the directory. */
 static int learn(aoe_tokenizer **t, const corpus *c, aoe_error *err) {
     static const char *const files[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
     const char *tmp = getenv("TMPDIR");
@@ -146,7 +147,8 @@ static int learn(aoe_tokenizer **t, const corpus *c, aoe_error *err) {
     return rc;
 }
 
-/* Measures the files, or the examples if there are no files. */
+/* Trains a vocabulary on examples/train.tsv and measures its tokenizer on the given files, or on examples/train.tsv if there
+ * are no files. */
 static int bench_learned(const char *const *file, size_t n, aoe_error *err) {
     corpus c = {.n = 0};
     aoe_tokenizer *t = NULL;

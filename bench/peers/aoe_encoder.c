@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Makes aoe one of the libraries that run.py measures in alternation. The process measures one shape and one batch size. Each
- * command on stdin starts one measurement.
+ * Measures the speed of an encoder of aoe. run.py runs this program and similar programs for other libraries, and alternates
+ * between them. The arguments of the program are the shape of the encoder and the size of the batch. Each line on stdin is a
+ * command that starts one measurement.
  *
  *     aoe_encoder SHAPE TEXTS LENGTH THREADS
- *     infer|train|pretrain f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- REASON" if it is not supported
+ *     infer|train|pretrain f32|bf16 COUNT      prints the times of COUNT runs in milliseconds, or "- REASON" if the measurement
+ *     is not possible
  *
- * The first command with a mode and a data type creates the state of this mode and type and executes one warm-up run. Later
- * commands use the same state.
+ * The first command with a given mode and data type creates a benchmark and executes one warm-up run. Later commands with this
+ * mode and data type use the same benchmark.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +18,17 @@
 #include "base/cpu.h"
 #include "bench/bench.h"
 
-static const char *const modes[] = {"infer", "train", "pretrain"}; /* in the order of aoe_bench_mode */
+/* names of the values of aoe_bench_mode, in the order of the values */
+static const char *const modes[] = {"infer", "train", "pretrain"};
 static const char *const types[] = {"f32", "bf16"};
 
 typedef struct state {
     aoe_context *ctx;
-    aoe_bench_options options; /* shape, number of texts and length of this process */
-    aoei_bench *bench[3][2];   /* [mode][type], NULL until used */
+    aoe_bench_options options; /* shape, number of texts and length of a text, from the command line */
+    aoei_bench *bench[3][2];   /* benchmark by index in `modes` and in `types`; NULL before its first use */
 } state;
 
-/* Index of name in names[n]; n if it is not in the list. */
+/* Returns the index of `name` in names[n], or n if the list does not contain the name. */
 static size_t choose(const char *const *names, size_t n, const char *name) {
     size_t i = 0;
     while (i < n && strcmp(name, names[i]) != 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Compares the speed of matmuls of an encoder with that of oneDNN, in alternation. The product is C = A W^T, where A
- * [M,K] and C [M,N] are row-major and all matrices have one type. Both libraries pack the weights W in advance, which is not
- * measured (oneDNN: format `any` and a reorder). oneDNN is measured as matmul and as inner product; the ratio is computed with
- * the one that has the lower median.
+ * Compares the speed of the matmuls of aoe and oneDNN, with the shapes of an encoder. The measurements of the two libraries
+ * alternate. The matmul is C = A W^T, where A [M, K] and C [M, N] are row-major, and all matrices have the same data type. Both
+ * libraries pack the weights W before the measurement (oneDNN: format `any` and a reorder). oneDNN is measured with its
+ * primitives `matmul` and `inner product`; the faster one (by median time) is compared with aoe.
  *
  *     gemm_onednn [--threads N] [--rounds N] [--type f32|bf16] [--quick] [--json FILE]
  *
- * Each measurement begins with a pause, in which the idle threads of the other library stop spinning, and an unmeasured call.
- * It then repeats the call for TURN_SECONDS. The results of both libraries are compared before the measurements.
+ * Each measurement begins with a pause, in which the idle threads of the other library stop spinning, and with one call that is
+ * not measured. Then the call is repeated for TURN_SECONDS. Before the measurements, the program checks that the results of
+ * both libraries agree.
  */
 #include <dnnl.h>
 #include <math.h>
@@ -36,25 +37,24 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 typedef struct options {
     size_t threads, rounds;
-    int quick;        /* measure only two shapes */
-    const char *type; /* type to measure; NULL: both */
-    const char *json; /* output file; NULL: none */
+    int quick;        /* 1: measure only two shapes */
+    const char *type; /* data type to measure, "f32" or "bf16"; NULL: both */
+    const char *json; /* path of the JSON output file; NULL: none */
 } options;
 
-/* Operands of one matmul in its type; each buffer has space for LARGEST floats. */
+/* Operands and results of one matmul. Each buffer has space for LARGEST floats; if bf16 is 1, the elements are bf16. */
 typedef struct problem {
     size_t M, N, K;
     int bf16;
-    void *a, *w;    /* operands A [M,K] and W [N,K] */
-    void *c[SIDES]; /* result [M,N] of each library */
-    float *packed;  /* w packed for aoe */
+    void *a, *w;    /* a: operand A [M, K]; w: operand W [N, K] */
+    void *c[SIDES]; /* result C [M, N] of each side (aoe, oneDNN matmul, oneDNN inner product) */
+    float *packed;  /* W in the packed format of aoe */
 } problem;
 
 typedef struct side {
     const char *name;
     int present;
     bench_series times;
-    /* oneDNN */
     dnnl_primitive_t primitive;
     dnnl_memory_t src, weights, dst;
     char implementation[64];
@@ -67,9 +67,9 @@ typedef struct run {
     dnnl_stream_t stream;
     problem p;
     side sides[SIDES];
-    double peak[2]; /* peak in FLOP/s for f32 and bf16 */
-    FILE *json;     /* output file, or NULL */
-    int rows;       /* number of rows written to json */
+    double peak[2]; /* peak in FLOP/s; index 0: f32, index 1: bf16 */
+    FILE *json;     /* JSON output file, or NULL */
+    int rows;       /* number of rows written to `json` */
 } run;
 
 /* ------------------------------------------------------------------ oneDNN */
@@ -81,7 +81,8 @@ typedef struct run {
             return (int)status;                                                                                                \
     } while (0)
 
-/* matmul: src [M,K], weights [K,N], dst [M,N]. Inner product: weights [N,K]. */
+/* Creates the description *pd of a oneDNN primitive. which: MATMUL (weights [K, N]) or INNER_PRODUCT (weights [N, K]); for
+ * both, src is [M, K] and dst is [M, N]. Sets *plain_weights to the layout of p->w. */
 static int describe(const problem *p, int which, dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                     dnnl_memory_desc_t *plain_weights) {
     const dnnl_data_type_t type = p->bf16 ? dnnl_bf16 : dnnl_f32;
@@ -122,8 +123,8 @@ static int pack_weights(run *r, side *s, const dnnl_memory_desc_t *plain, const 
     return 0;
 }
 
-/* Returns 0 or oneDNN's error status. After an error, the objects created so far are not freed, because the program then
- * ends. */
+/* Creates the oneDNN primitive of a side and packs its weights. Returns 0 or the error status of oneDNN. After an error, the
+ * objects that were created are not freed, because the program ends. */
 static int prepare_onednn(run *r, int which) {
     side *s = &r->sides[which];
     dnnl_primitive_desc_t pd = NULL;
@@ -185,7 +186,7 @@ static void run_aoe(const run *r) {
 static uint16_t to_bf16(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* to nearest, ties to even; the input is never NaN */
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* rounds to nearest, ties to even; the input is never NaN */
 }
 
 static float value_at(const problem *p, const void *c, size_t i) {
@@ -197,7 +198,7 @@ static float value_at(const problem *p, const void *c, size_t i) {
     return x;
 }
 
-/* Fills the buffer with values in [-0.5, 0.5) of a linear congruential generator. */
+/* Fills a buffer with n random values in [-0.5, 0.5) from a linear congruential generator. */
 static void fill(const problem *p, void *to, size_t n, uint32_t seed) {
     for (size_t i = 0; i < n; i++) {
         seed = seed * 1664525u + 1013904223u;
@@ -209,7 +210,8 @@ static void fill(const problem *p, void *to, size_t n, uint32_t seed) {
     }
 }
 
-/* Largest difference to oneDNN's matmul, relative to its largest element. NaN is returned as NaN. */
+/* Returns the maximum absolute difference between the result of a side and the result of oneDNN's matmul, divided by the
+ * maximum absolute element of the latter. Returns NaN if a difference is NaN. */
 static double difference(const problem *p, int which) {
     double worst = 0, largest = 0;
     for (size_t i = 0; i < p->M * p->N; i++) {
@@ -227,7 +229,8 @@ static void call(const run *r, int which) {
         run_onednn(r, &r->sides[which]);
 }
 
-/* Both libraries accumulate up to 3,072 terms in float32 and, for bf16, round the sum once. */
+/* Runs all sides once and checks that their results agree. The tolerances allow for rounding errors: both libraries accumulate
+ * up to 3,072 terms in float32 and, for bf16, round the sum once. */
 static int compare(const run *r) {
     const double tolerance = r->p.bf16 ? 1.0 / 128 : 1e-5;
     for (int i = 0; i < SIDES; i++)
@@ -306,7 +309,8 @@ static void write_side(const run *r, const side *s) {
     fprintf(r->json, "]}");
 }
 
-/* Prints the row. Returns the ratio of oneDNN's median to aoe's, 0 without aoe. */
+/* Prints the row of the current matmul. Returns oneDNN's median time divided by aoe's median time, or 0 if aoe has no such
+ * matmul. */
 static double report(run *r) {
     const problem *p = &r->p;
     const side *peer = best_onednn(r), *own = &r->sides[AOE];
@@ -354,14 +358,16 @@ static int measure_shape(run *r, size_t shape, int bf16, double *ratio) {
     return 0;
 }
 
-/* Prints the geometric means of the median ratios over all shapes, and their targets. */
+/* Measures all shapes with one data type. Prints the geometric mean of the ratios of the median times, the geometric mean of
+ * aoe's speed as a percentage of the peak, and the minimum values that both means should reach. */
 static int measure_type(run *r, int bf16) {
     const aoe_dtype type = bf16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
     const double floor = bf16 ? 1.4 : 1.0;
     double logs = 0, shares = 0, ratio;
     size_t n = 0;
     for (size_t i = 0; i < N_SHAPES; i += r->o->quick ? 3 : 1) {
-        /* measured for every shape, because other processes may disturb one measurement */
+        /* the peak is measured again for every shape and the maximum is used, because other processes may disturb a
+         * measurement */
         const double peak = bench_peak(r->ctx, type);
         r->peak[bf16] = peak > r->peak[bf16] ? peak : r->peak[bf16];
         if (measure_shape(r, i, bf16, &ratio))
@@ -399,7 +405,8 @@ static int measure(run *r) {
     return 0;
 }
 
-/* Starts the program again with the number of threads in the environment, because oneDNN's OpenMP reads it before main. */
+/* Sets the environment variable OMP_NUM_THREADS and starts the program again. The restart is necessary because oneDNN's OpenMP
+ * runtime reads the variable before main(). */
 static void start_with_threads(char **argv, size_t threads) {
     char wanted[24];
     const char *given = getenv("OMP_NUM_THREADS");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Measures the peak speed of the CPU's multiply-adds and the transfer rate of its memory. Each loop uses only registers and
- * enough independent accumulators to hide the latency of the unit. A loop that needs more than the baseline instruction set is
- * compiled for its instruction set (AOEI_TARGET) and called only if the CPU tier includes this instruction set. The tier amx
- * also implies that the operating system permits the process to use tiles.
+ * Measures the peak speed of the CPU's multiply-adds and the transfer rate of its memory. Each loop of multiply-adds uses only
+ * registers, and enough independent accumulators to hide the latency of the instructions. AOEI_TARGET compiles a loop for an
+ * instruction set beyond the baseline. Such a loop is called only if the tier of the CPU includes the instruction set. If the
+ * tier is amx, the operating system permits the process to use tiles.
  */
 #include "peak.h"
 
@@ -19,14 +19,14 @@
 
 enum { STREAMS = 9, VECTOR_STEPS = 400000, CHAINS = 12, TILE_STEPS = 60000, TILE_CHAINS = 6 };
 
-#define PEAK_SECONDS 0.25              /* time for repeating a loop of a few milliseconds */
-#define STREAM_BLOCK ((size_t)1 << 15) /* 8-byte words that a task copies */
+#define PEAK_SECONDS 0.25              /* time for which a loop that takes a few milliseconds is repeated */
+#define STREAM_BLOCK ((size_t)1 << 15) /* number of 8-byte words that one task copies */
 
-/* The loop of one thread. It returns a value so that it is not optimised away. */
+/* The loop of multiply-adds that each thread executes. It returns a value so that the compiler does not remove it. */
 typedef struct unit {
     const char *name;
     float (*loop)(void);
-    double flops; /* floating-point operations of one loop */
+    double flops; /* number of floating-point operations of one call of `loop` */
 } unit;
 
 #if AOEI_X86_64
@@ -77,12 +77,13 @@ AOEI_TARGET("avx512f,avx512bw,avx512vl,avx512bf16") static float loop_avx512bf16
 /* Memory layout of the tile configuration, palette 1 (Intel SDM, LDTILECFG). */
 typedef struct tile_config {
     uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16]; /* bytes per row of each tile */
+    uint16_t row_bytes[16]; /* number of bytes per row of each tile */
     uint8_t rows[16];
 } tile_config;
 
-/* Tiles 0 to 5 accumulate 16 x 16 floats; 6 and 7 contain 16 x 32 bf16 values. The memory that tile instructions read is
- * volatile: a compiler whose intrinsics do not declare that they read memory could remove the stores before them. */
+/* Tiles 0 to 5 accumulate 16 x 16 floats each. Tiles 6 and 7 contain 16 x 32 bf16 values each. The memory that tile
+ * instructions read is volatile, because the intrinsics of some compilers do not declare that they read memory. Without
+ * `volatile`, such a compiler could remove the preceding stores. */
 AOEI_TARGET("amx-tile,amx-bf16") static float loop_amx(void) {
     volatile tile_config config = {.palette = 1};
     volatile uint16_t operand[16 * 32];
@@ -115,15 +116,15 @@ AOEI_TARGET("amx-tile,amx-bf16") static float loop_amx(void) {
     return result[0];
 }
 
-/* Each multiply-add counts as two floating-point operations. A bf16 lane computes two multiply-adds per instruction, and a
- * product of two tiles computes 16 x 16 x 32. */
+/* Each multiply-add counts as two floating-point operations. A bf16 instruction computes two multiply-adds per lane. A tile
+ * instruction computes 16 x 16 x 32 multiply-adds. */
 static const unit avx2 = {"float32 vectors", loop_avx2, 8.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512 = {"float32 vectors", loop_avx512, 16.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512bf16 = {"bf16 vectors", loop_avx512bf16, 16.0 * 2 * 2 * CHAINS *VECTOR_STEPS};
 static const unit amx = {"tiles", loop_amx, 16.0 * 16 * 32 * 2 * TILE_CHAINS *TILE_STEPS};
 
-/* Returns the unit for `dtype` of the highest tier that the CPU and AOE_CPU allow, even if aoe has no kernels for it, because
- * the peak is a property of the machine. */
+/* Returns the loop for `dtype` on the highest tier that the CPU and AOE_CPU allow, or NULL if there is none. The tier may be
+ * higher than the tier of aoe's kernels, because the peak is a property of the machine. */
 static const unit *find_unit(const aoe_context *ctx, aoe_dtype dtype) {
     aoei_tier tier = AOEI_TIER_C;
     if (aoei_cpu_tier(&tier, NULL))
@@ -144,7 +145,7 @@ static const unit *find_unit(const aoe_context *ctx, aoe_dtype dtype) {
 
 typedef struct peak_job {
     const unit *unit;
-    volatile float *sink; /* [threads] */
+    volatile float *sink; /* [threads] results of the loops */
 } peak_job;
 
 static void peak_task(void *arg, size_t task, size_t worker) {
@@ -177,7 +178,7 @@ const char *bench_peak_unit(const aoe_context *ctx, aoe_dtype dtype) {
 }
 
 typedef struct stream_job {
-    uint64_t *to, *from; /* [n] */
+    uint64_t *to, *from; /* [n] words */
     size_t n;
 } stream_job;
 
@@ -188,7 +189,8 @@ static void copy_task(void *arg, size_t task, size_t worker) {
     memcpy(j->to + first, j->from + first, (rest < STREAM_BLOCK ? rest : STREAM_BLOCK) * sizeof *j->to);
 }
 
-/* Updates the words in place. Unlike a copy, an update does not read additional cache lines in order to overwrite them. */
+/* Updates the words in place. A copy must read the cache lines that it overwrites; an update reads only the words that it
+ * updates. */
 static void update_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const stream_job *j = arg;
@@ -198,7 +200,7 @@ static void update_task(void *arg, size_t task, size_t worker) {
         p[i] += 1;
 }
 
-/* Time of the fastest of several runs, in seconds. */
+/* Runs a job several times and returns the fastest time in seconds. */
 static double stream(const aoe_context *ctx, aoei_task_fn task, stream_job *job) {
     double best = 1e30;
     for (int run = 0; run < STREAMS; run++) {

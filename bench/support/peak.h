@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * Measures the peak speed of this machine, for programs that report speeds as a percentage of the peak. Measures multiply-adds
- * whose operands are in registers, and transfers to and from memory. All threads of a context are used, and the fastest of
- * several runs is reported.
+ * Measures the peak speed of this machine, for programs that report speeds as a percentage of the peak. The measured peaks are
+ * the rate of multiply-adds whose operands are in registers, and the transfer rate of memory. All threads of a context run at
+ * the same time, and the fastest of several runs is reported.
  */
 #ifndef AOE_BENCH_PEAK_H
 #define AOE_BENCH_PEAK_H
 
 #include "base/context.h"
 
-/* Returns the FLOP/s of the unit with which the context's tier multiplies `dtype`. The unit is float32 vectors (avx2, avx512),
- * bf16 pairs (avx512bf16) or tiles (amx). Returns 0 if the tier has no such unit, which is the case for tier c, and for bf16
- * below avx512bf16. */
+/* Returns the peak in FLOP/s of multiply-adds of `dtype`, measured with the fastest instructions of the CPU that AOE_CPU
+ * allows. The instructions for float32 are those of float32 vectors (avx2, avx512). The instructions for bf16 are those of bf16
+ * vectors (avx512bf16) or of tiles (amx). Returns 0 if the CPU has no instructions for `dtype`, or if the tier of the context
+ * is c. */
 double bench_peak(const aoe_context *ctx, aoe_dtype dtype);
-/* Returns the name of the unit that bench_peak measures: "tiles", "bf16 vectors" or "float32 vectors"; "-" if there is none. */
+/* Returns the name of the instructions that bench_peak measures: "tiles", "bf16 vectors" or "float32 vectors". Returns "-" if
+ * bench_peak returns 0. */
 const char *bench_peak_unit(const aoe_context *ctx, aoe_dtype dtype);
-/* Returns the transfer rate in bytes per second, where bytes read and bytes written both count. Measures a plain copy and an
- * update in place, each of which transfers `bytes` bytes, and returns the higher rate. The size determines whether the rate of
- * memory or of a cache is measured. Returns 0 if the allocation fails. */
+/* Returns the transfer rate of memory in bytes per second. A byte that is read and a byte that is written both count. Measures
+ * a copy and an update in place, each of which transfers `bytes` bytes, and returns the higher rate. If `bytes` is small, the
+ * rate of a cache is measured. Returns 0 if memory allocation fails. */
 double bench_memory_rate(const aoe_context *ctx, size_t bytes);
 
 #endif

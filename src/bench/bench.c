@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Benchmark of an encoder of a known shape with random weights. It measures one of three operations. Inference consists of the
- * forward pass and the pooling; the weights are packed once, as in aoe_model_open. A training step consists of the forward pass
- * with dropout 0.1, three objectives, the backward pass and AdamW. The third operation is a step of masked-LM pretraining. The
- * benchmark reads no files.
+ * Measures the speed of an encoder of a given shape with random weights. No files are read. A benchmark measures one of three
+ * operations:
+ * - Inference: the forward pass and the pooling. The weights are packed once, as in aoe_model_open.
+ * - A training step: the forward pass with dropout, the default objectives, the backward pass and AdamW.
+ * - A step of masked-LM pretraining.
  */
 #include "bench/bench.h"
 
@@ -45,10 +46,10 @@ void aoe_bench_options_defaults(aoe_bench_options *o) {
 typedef struct aoei_bench {
     aoe_context *ctx; /* context that runs the operations; borrowed */
     aoe_bench_options options;
-    const aoe_bench_options *o; /* points to options */
+    const aoe_bench_options *o; /* points to the field `options` */
     uint64_t runs;              /* number of completed runs, including the warm-up */
-    aoei_encoder_config config; /* configuration that is timed; may have fewer layers than the shape */
-    size_t layers;              /* number of layers of the shape */
+    aoei_encoder_config config; /* configuration of the model that is timed; may have fewer layers than options.shape */
+    size_t layers;              /* number of layers of options.shape */
     aoei_dtype type;            /* data type of the GEMMs */
     aoei_pair_step step;        /* training: parameters, activations and batch */
     aoei_mlm_step mlm;          /* pretraining: parameters, activations and batch */
@@ -56,18 +57,18 @@ typedef struct aoei_bench {
     aoei_arena arena;           /* inference: memory of parameters, activations and packed weights; owned */
     aoei_encoder_state state;   /* inference: activations */
     aoei_batch_buffer buffer;   /* inference: token ids */
-    aoei_tensor pooled;         /* inference: [texts, hidden] vectors */
+    aoei_tensor pooled;         /* inference: [texts, hidden] embeddings */
     double *labels;             /* training: [pairs] labels, owned */
-    size_t tokens;              /* total number of tokens of the texts */
-    size_t longest;             /* maximum number of tokens of a text */
+    size_t tokens;              /* total number of tokens of all texts */
+    size_t longest;             /* number of tokens of the longest text */
 } bench;
 
 static size_t text_length(const bench *b, size_t i) {
     return b->o->lengths ? b->o->lengths[i] : b->o->length;
 }
 
-/* Reduces a shape with more than MAX_PARAMETERS parameters to one layer and a small vocabulary. measure() extrapolates the time
- * to all layers. */
+/* If the model has more than MAX_PARAMETERS parameters, reduces it to one layer and a small vocabulary. measure() multiplies
+ * the measured time by the number of layers. */
 static void reduce_shape(bench *b) {
     b->layers = b->config.layers;
     if (aoei_parameter_count(&b->config) <= MAX_PARAMETERS)
@@ -106,8 +107,8 @@ static int check(bench *b, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Initializes weights from a normal distribution with standard deviation 0.02, normalization weights to 1 and biases to 0, as
- * `aoe init` does. */
+/* Initializes the parameters as `aoe init` does: weights from a normal distribution with standard deviation 0.02, normalization
+ * weights with 1, and biases with 0. */
 static int randomize(bench *b, aoei_params *p, aoe_error *err) {
     const float one = 1.0F;
     aoei_tensor_zero(b->ctx, p->value);
@@ -139,8 +140,8 @@ static void fill_batch(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) 
     }
 }
 
-/* Lays out the tensors of inference. Gradients and moments are also laid out, but inference never writes them, so the system
- * allocates no physical memory for them. */
+/* Assigns memory of the arena to the tensors of inference. Gradients and moments also get addresses in the arena, but inference
+ * never writes them, so the operating system allocates no physical memory for them. */
 static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
     const int code = aoei_params_layout(&b->params, b->ctx, &b->config, AOEI_F32, arena, err);
     if (code)
@@ -176,7 +177,7 @@ static int create_inference(bench *b, aoe_error *err) {
     return code;
 }
 
-/* Sets the values of the parameters to random numbers, and their moments and gradients to zero. */
+/* Initializes the parameters for training: random values, and zero for moments and gradients. */
 static int start_params(bench *b, aoei_params *p, aoe_error *err) {
     aoei_tensor_zero(b->ctx, p->grad);
     aoei_tensor_zero(b->ctx, p->m);
@@ -207,7 +208,7 @@ static int create_pretraining(bench *b, aoe_error *err) {
     return code ? code : start_params(b, &b->mlm.params, err);
 }
 
-/* Selects 3 of every 20 tokens for prediction. */
+/* Selects 3 of every 20 tokens for the masked-LM prediction. */
 static void select_masked(bench *b) {
     const aoei_batch *batch = &b->mlm.buffer.batch;
     for (size_t i = 0; i < batch->n_tokens; i++)
@@ -305,8 +306,8 @@ void aoei_bench_destroy(aoei_bench *b) {
     aoei_free(b);
 }
 
-/* Returns the number of floating-point operations of the GEMMs of a run, two per multiply-add. A backward pass has twice as
- * many as a forward pass. */
+/* Returns the number of floating-point operations of the GEMMs in one run. A multiply-add counts as two operations. The
+ * backward pass has twice as many operations as the forward pass. */
 static double operations(const bench *b) {
     const aoei_encoder_config *c = &b->config;
     const double D = (double)c->hidden;
@@ -314,7 +315,8 @@ static double operations(const bench *b) {
     for (size_t i = 0; i < b->o->texts; i++)
         layer += c->arch->encoder->layer_operations(c, text_length(b, i));
     const double forward = (double)b->layers * layer;
-    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)c->vocab); /* no masked tokens in other modes */
+    /* 0 except in pretraining, because n_masked is 0 */
+    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)c->vocab);
     return b->o->mode == AOE_BENCH_INFER ? forward : 3.0 * (forward + head);
 }
 
@@ -323,7 +325,7 @@ static int ascending(const void *pa, const void *pb) {
     return a < b ? -1 : a > b;
 }
 
-/* Runs the workload once without timing it, then options.runs times, and computes the results from the median time. */
+/* Executes one warm-up run and options.runs timed runs, and computes the results from the median time. */
 static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
     double *seconds = aoei_malloc_array(b->o->runs, sizeof *seconds);
     if (!seconds)
@@ -334,7 +336,7 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
         code = aoei_bench_run(b, &seconds[i], err);
     if (!code) {
         qsort(seconds, b->o->runs, sizeof *seconds, ascending);
-        const double scale = (double)b->layers / (double)b->config.layers; /* extrapolates to all layers */
+        const double scale = (double)b->layers / (double)b->config.layers; /* for a reduced model, extrapolates to all layers */
         const double median = scale * seconds[b->o->runs / 2];
         result->tokens = b->tokens;
         result->layers_timed = b->config.layers;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A benchmark that is created once and run several times. It is used by aoe_bench, and by programs that alternate between
- * several benchmarks.
+ * A benchmark of an encoder that is created once and run several times. aoe_bench uses it. Programs that run several benchmarks
+ * in alternation also use it.
  */
 #ifndef AOEI_BENCH_BENCH_H
 #define AOEI_BENCH_BENCH_H
@@ -10,9 +10,11 @@
 
 typedef struct aoei_bench aoei_bench;
 
-/* Creates weights, batch and buffers. ctx and o->lengths are borrowed. Errors: as for aoe_bench. */
+/* Creates a benchmark: its weights, its batch of texts, and its buffers. ctx and o->lengths must remain valid until *b is
+ * destroyed. Errors: the same as aoe_bench. */
 int aoei_bench_create(aoei_bench **b, aoe_context *ctx, const aoe_bench_options *o, aoe_error *err);
-/* Performs one run and sets *seconds to its duration. Training continues with the weights of the previous run. */
+/* Executes one run and sets *seconds to its duration. A training run starts with the weights that the previous run has
+ * computed. */
 int aoei_bench_run(aoei_bench *b, double *seconds, aoe_error *err);
 void aoei_bench_destroy(aoei_bench *b); /* accepts NULL */
 

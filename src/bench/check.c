@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes the errors of checks and reports them.
+ * Compares computed values with reference values and reports the errors (formula in check.h).
  */
 #include "aoe_eval.h"
 #include "bench/check.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SMALL_REFERENCE 1e-6 /* norm of the reference below which the tolerance is absolute */
+#define SMALL_REFERENCE 1e-6 /* if the norm of the reference is smaller, the absolute error is checked */
 
 void aoei_check_begin(aoei_check *c, const char *group, const char *name, double tolerance) {
     memset(c, 0, sizeof *c);
@@ -26,7 +26,7 @@ static void add_comparison(aoei_check *c, double difference2, double reference2)
     const double difference = sqrt(difference2), reference = sqrt(reference2);
     const double error = reference < SMALL_REFERENCE ? difference * (c->tolerance / SMALL_REFERENCE) : difference / reference;
     c->compared++;
-    if (!(error <= c->worst)) /* the error is larger than the worst one so far, or NaN */
+    if (!(error <= c->worst)) /* also true if error or c->worst is NaN */
         c->worst = isnan(c->worst) ? c->worst : error;
 }
 

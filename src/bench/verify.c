@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_verify: finds golden cases in a directory and runs them with verify_model.c and verify_objectives.c. aoe_verify fails if
- * the architecture of the given directory is not supported. It skips subfolders with an unsupported architecture and logs a
- * warning.
+ * Implements aoe_verify: finds golden cases (outputs of a reference implementation) in a directory and compares the outputs of
+ * aoe with them. aoe_verify fails if the model in the given directory has an unsupported architecture. If the model in a
+ * subdirectory has an unsupported architecture, aoe_verify logs a warning and skips the subdirectory.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ static int has_file(const char *dir, const char *name) {
     return yes;
 }
 
-/* Copies the last component of a path, without trailing slashes, to out. */
+/* Copies the last component of a path to `out`, without slashes at the end. */
 static void base_name(char *out, size_t size, const char *path) {
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
@@ -35,7 +35,7 @@ static void base_name(char *out, size_t size, const char *path) {
     snprintf(out, size, "%.*s", (int)(len - begin), path + begin);
 }
 
-/* Verifies one entry of the parent folder. Entries without golden cases are skipped. */
+/* Verifies the golden cases in one entry of the directory. An entry without golden cases is skipped. */
 static int verify_entry(aoei_verify *v, const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
     if (!path)

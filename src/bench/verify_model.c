@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Golden cases of one architecture. A folder contains config.json, model.safetensors, cases.json and expected.safetensors.
- * cases.json contains texts and pairs as lists of token ids, the expected losses, and the trace, which consists of the losses
- * and gradient norms of ten AdamW steps. expected.safetensors contains the hidden states of every layer, the vectors of every
- * pooling, and the gradients of every parameter for each objective. If there is a folder adapter/, expected.safetensors also
- * contains the last hidden states and the gradients with adapters. No tokenizer is needed.
+ * Compares the outputs of a model with golden cases, which are the outputs of a reference implementation. A directory of golden
+ * cases contains these files:
+ * - config.json and model.safetensors: a small model.
+ * - cases.json: texts and pairs as lists of token ids, the expected losses, and the trace. The trace is the list of the losses
+ *   and gradient norms of ten AdamW steps.
+ * - expected.safetensors: the hidden states of every layer, the embeddings of every pooling mode, and the gradients of every
+ *   parameter for each loss.
+ * - adapter/ (optional): LoRA adapters of the model. In this case, expected.safetensors also contains the last hidden states
+ *   and the gradients of the model with these adapters.
+ * No tokenizer is needed.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -26,40 +31,41 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum relative errors for a data type of the GEMMs. */
+/* Maximum relative errors. They depend on the data type of the GEMMs and on the architecture. */
 typedef struct tolerances {
     double hidden, loss, gradient, trace_loss, trace_norm;
     size_t steps; /* number of steps of the trace that are compared */
 } tolerances;
 
-/* In pre-norm architectures the residual stream is never normalized. With the random weights of the golden cases, ten steps
- * therefore amplify rounding errors 10 to 80 times. In bf16, only the first step of the trace is compared for these
- * architectures. */
+/* allowed: tolerances by data type; allowed_pre_norm_bf16: tolerances of pre-norm architectures in bf16. In pre-norm
+ * architectures, the residual stream is never normalized, so the ten steps of the trace amplify rounding errors 10 to 80 times.
+ * Therefore only the first step is compared in bf16. */
 static const tolerances allowed[] = {
     [AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4, SIZE_MAX}, [AOEI_BF16] = {1e-2, 1e-2, 5e-2, 1e-2, 3e-2, SIZE_MAX}};
 static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1};
 
-/* Concatenated lists of token ids. */
+/* Texts as lists of token ids. */
 typedef struct id_texts {
     size_t n;        /* number of texts */
-    int32_t *ids;    /* [offsets[n]] token ids of all texts; owned */
-    size_t *offsets; /* [n + 1] offsets in ids: text i has the ids [offsets[i], offsets[i + 1]); owned */
-    size_t longest;  /* maximum number of tokens of a text */
+    int32_t *ids;    /* [offsets[n]] token ids of all texts, one text after the other; owned */
+    size_t *offsets; /* [n + 1] offsets in `ids`: the ids of text i are ids[offsets[i], offsets[i + 1]); owned */
+    size_t longest;  /* number of tokens of the longest text */
 } id_texts;
 
 typedef struct golden {
-    const char *name;           /* group in the report; borrowed */
-    const char *dir;            /* folder of the golden cases; borrowed */
+    const char *name;           /* first part of the names of the checks (aoei_check.group); borrowed */
+    const char *dir;            /* directory of the golden cases; borrowed */
     json_t *cases;              /* parsed cases.json, owned */
     char *cases_path;           /* path of cases.json, owned */
     aoei_safetensors *expected; /* expected.safetensors, owned */
-    aoe_model *model;           /* model of the folder, owned */
+    aoe_model *model;           /* model in this directory, owned */
     aoei_pair_step step;        /* parameters, activations and batch of a training step; owned */
-    id_texts texts, pairs;      /* texts and pairs of cases.json; texts 2i and 2i + 1 of `pairs` are pair i of B; owned */
-    double *graded, *binary;    /* [B] graded and binary labels, owned */
-    uint32_t *groups;           /* [2B] index of the first pair text with equal ids, owned */
-    float *host;                /* workspace for the largest tensor that is compared, owned */
-    aoe_pooling pooling;        /* pooling for losses and gradients */
+    /* "texts" and "pairs" of cases.json, owned; pair i consists of texts 2i and 2i + 1 of `pairs`; B is the number of pairs */
+    id_texts texts, pairs;
+    double *graded, *binary; /* [B] graded and binary labels, owned */
+    uint32_t *groups;        /* [2B] for each text of `pairs`, the index of the first text with equal ids; owned */
+    float *host;             /* workspace for the largest tensor that is compared, owned */
+    aoe_pooling pooling;     /* pooling mode with which losses and gradients are computed */
 } golden;
 
 static const tolerances *tolerance(const golden *g) {
@@ -89,7 +95,7 @@ static int bad_cases(const golden *g, const char *what, aoe_error *err) {
                      what);
 }
 
-/* Appends one JSON list of token ids. */
+/* Appends one text, given as a JSON list of token ids. */
 static int add_ids(id_texts *t, const json_t *list, size_t vocab) {
     const size_t n = json_array_size(list), at = t->offsets[t->n];
     int32_t *grown = aoei_realloc_array(t->ids, at + n + 1, sizeof *grown);
@@ -108,7 +114,8 @@ static int add_ids(id_texts *t, const json_t *list, size_t vocab) {
     return n ? AOE_OK : AOE_EFORMAT;
 }
 
-/* Reads "texts" (one list of ids per entry) or "pairs" (two lists per entry). */
+/* Reads the value of the key "texts" or "pairs" in cases.json. lists: number of lists of token ids per entry, 1 for "texts" and
+ * 2 for "pairs". */
 static int read_texts(golden *g, id_texts *t, const char *key, size_t lists, aoe_error *err) {
     const json_t *array = json_object_get(g->cases, key);
     const size_t n = json_array_size(array);
@@ -142,7 +149,7 @@ static int read_labels(golden *g, double **out, const char *key, aoe_error *err)
     return AOE_OK;
 }
 
-/* Sets the group of each text to the index of the first text with equal ids. */
+/* Sets g->groups. */
 static int find_groups(golden *g, aoe_error *err) {
     const id_texts *t = &g->pairs;
     g->groups = aoei_calloc(t->n, sizeof *g->groups);
@@ -195,20 +202,22 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     if (code)
         return code;
     for (size_t s = 0; s < g->step.params.n_slots; s++)
-        g->step.params.segments[s].decay = 1; /* in the golden trace, weight decay also applies to biases and norms */
+        /* the reference implementation applies weight decay to all parameters, including biases and norms */
+        g->step.params.segments[s].decay = 1;
     aoei_params_load(v->ctx, &g->step.params, g->model->weights);
     g->host = aoei_malloc_array(g->step.params.count + tokens * g->model->config.hidden, sizeof *g->host);
     return g->host ? AOE_OK : aoei_fail_nomem(err, g->step.params.count * sizeof *g->host);
 }
 
-/* Fills the batch of the training step with the texts. */
+/* Replaces the texts in the batch of the training step by the texts of *t. */
 static void fill(golden *g, const id_texts *t) {
     aoei_batch_clear(&g->step.buffer);
     for (size_t i = 0; i < t->n; i++)
         aoei_batch_add(&g->step.buffer, t->ids + t->offsets[i], t->offsets[i + 1] - t->offsets[i], (uint32_t)i);
 }
 
-/* Compares got[n] with the expected tensor. Fails if the tensor is missing or has a different size. */
+/* Compares n computed values `got` with the tensor `name` of expected.safetensors. Fails if the tensor is missing or has a
+ * different size. */
 static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != n)
@@ -225,7 +234,7 @@ static int compare(const golden *g, aoei_check *c, const char *name, const float
     return AOE_OK;
 }
 
-/* Compares the hidden states of all layers and texts. */
+/* Checks the hidden states of all layers and texts. */
 static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
@@ -249,7 +258,7 @@ static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Compares the vectors of all poolings except those of RAN cells. */
+/* Checks the embeddings of all pooling modes, except the modes that only recurrent attention networks (RAN) have. */
 static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
@@ -259,7 +268,9 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
         aoei_check check;
         char line[48];
         snprintf(line, sizeof line, "pooled.0.%s", aoe_pooling_name((aoe_pooling)p));
-        if (!aoei_safetensors_find(g->expected, line)) /* the golden cases are older than the pooling mode */
+        if (!aoei_safetensors_find(
+                g->expected,
+                line)) /* the reference implementation did not have this pooling mode when the golden cases were generated */
             continue;
         snprintf(line, sizeof line, "pooled.%s", aoe_pooling_name((aoe_pooling)p));
         aoei_check_begin(&check, g->name, line, tolerance(g)->hidden);
@@ -277,8 +288,8 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* For causal models, checks the last hidden states with bidirectional attention in all layers, if the golden cases have them.
- */
+/* Checks the last hidden states of a causal model whose attention is made bidirectional in all layers. Does nothing if the
+ * model is not causal or if the golden cases do not contain these hidden states. */
 static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
     aoei_encoder_config c = g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
@@ -306,8 +317,9 @@ static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
 static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
 enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
 
-/* Returns the options of the objective that is the sum of the losses in mask. mask consists of bits such as 1 << COSINE. The
- * temperatures are the defaults, as in the paper: 1/20 for cosine and ibn, 1 for angle. Binary label 1 means positive. */
+/* Returns the options of an objective that is a sum of losses. mask: bits that select the losses, such as 1 << COSINE. The
+ * temperatures are the defaults, as in the AnglE paper: 1/20 for cosine and ibn, and 1 for angle. For ibn, pairs with label 1
+ * are positive. */
 static aoe_objective_options loss_options(unsigned mask) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);
@@ -319,7 +331,8 @@ static aoe_objective_options loss_options(unsigned mask) {
     return o;
 }
 
-/* Adds the gradients of the losses in mask, and adds the losses to *loss. */
+/* Computes the losses that `mask` selects, adds their sum to *loss, and adds their gradients to the gradients of the
+ * parameters. */
 static int add_gradient(golden *g, unsigned mask, const double *label, double *loss, aoe_error *err) {
     const aoe_objective_options o = loss_options(mask);
     aoe_objective_result r;
@@ -329,13 +342,15 @@ static int add_gradient(golden *g, unsigned mask, const double *label, double *l
     return code;
 }
 
-/* Writes the name of the expected gradient of a slot for the loss `name`. Names of adapters are without ".weight". */
+/* Writes the name of a gradient in expected.safetensors to `out`. name: name of the loss; slot: the parameter. The name of the
+ * gradient of an adapter does not contain ".weight". */
 static void gradient_name(char *out, size_t size, const golden *g, const char *name, const aoei_slot *slot) {
     const size_t tail = slot->adapter ? strlen(".weight") : 0;
     snprintf(out, size, "grad.%s.%s%.*s", name, g->model->files.prefix, (int)(strlen(slot->name) - tail), slot->name);
 }
 
-/* Checks the loss and all gradients. name: name of the loss in the golden cases. */
+/* Checks the value of a loss and its gradients for all parameters. loss: COSINE, ANGLE, IBN or IBN_ISP; name: name of the loss
+ * in the golden cases. */
 static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name, aoe_error *err) {
     aoei_check value, gradient;
     char line[48];
@@ -371,7 +386,7 @@ static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name
     return code;
 }
 
-/* Checks the last hidden states of the texts with adapters. */
+/* Checks the last hidden states of the texts, computed by the model with adapters. */
 static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_batch *b = &g->step.buffer.batch;
     aoei_check check;
@@ -422,8 +437,8 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Checks the steps of the trace. They are AdamW steps on the batch of pairs with the loss cosine + angle + ibn-isp. Weight
- * decay applies to every parameter. */
+/* Checks the loss and the gradient norm of each step of the trace. A step is an AdamW step on the batch of pairs; the loss is
+ * cosine + angle + ibn-isp, and weight decay applies to all parameters. */
 static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
     const json_t *betas = json_object_get(adamw, "betas");

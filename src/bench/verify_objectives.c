@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Golden cases of the objectives without a model. objectives.json is a list of
- * {x, y: [B][D], label: [B], scale: {cosine, angle, ibn}, out: {TERM: {loss, grad_x, grad_y}}}.
- * scale is the inverse of the temperature. In-batch negatives are used without identical-sentence detection; labels of at
- * least 1 are positive.
+ * Compares the training losses and their gradients with golden cases, which are the outputs of a reference implementation. No
+ * model is needed. objectives.json is a list of cases. A case is an object with these keys:
+ * - "x", "y": [B, D] vectors of the two texts of each pair.
+ * - "label": [B] labels.
+ * - "scale": for each of the losses "cosine", "angle" and "ibn", the inverse of the temperature.
+ * - "out": for each loss, the expected "loss", "grad_x" and "grad_y".
+ * For in-batch negatives ("ibn"), pairs with a label of at least 1 are positive, and identical texts are not detected.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -18,7 +21,7 @@ enum { TERMS = 3 };
 #define TOLERANCE 1e-6
 
 typedef struct objective_case {
-    size_t B, D;        /* number of pairs, components of a vector */
+    size_t B, D;        /* B: number of pairs; D: number of components of a vector */
     double *label;      /* [B] labels, owned */
     float *x, *y;       /* [B, D] vectors of the two texts of each pair, owned */
     float *gx, *gy;     /* [B, D] computed gradients of x and y, owned */
@@ -49,7 +52,7 @@ static int read_matrix(double *out, const json_t *rows, size_t B, size_t D, cons
     return AOE_OK;
 }
 
-/* Reads the inputs of a case: the vectors "x" and "y" and the labels. */
+/* Reads the vectors "x" and "y" and the labels of a case. */
 static int case_read(objective_case *c, const json_t *o, const char *file, aoe_error *err) {
     memset(c, 0, sizeof *c);
     const json_t *x = json_object_get(o, "x"), *label = json_object_get(o, "label");
@@ -90,7 +93,8 @@ static void compare_gradient(aoei_check *check, objective_case *c, const float *
     aoei_check_values(check, c->got, c->want, c->B * c->D);
 }
 
-/* Computes the loss and gradients of one term of the objective and compares them with the expected ones. */
+/* Computes one loss of a case and its gradients, and compares them with the expected loss and gradients. term: index in
+ * term_names. */
 static int run_term(aoei_check *loss, aoei_check *grad, objective_case *c, const json_t *o, int term, const char *file,
                     aoe_error *err) {
     const json_t *out = json_object_get(json_object_get(o, "out"), term_names[term]);

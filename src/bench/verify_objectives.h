@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Golden cases of the training objectives, without a model.
+ * Compares the training losses and their gradients with golden cases (outputs of a reference implementation), without a model.
  */
 #ifndef AOEI_BENCH_VERIFY_OBJECTIVES_H
 #define AOEI_BENCH_VERIFY_OBJECTIVES_H
 
 #include "bench/check.h"
 
-/* Runs the cases of the file objectives.json. Errors: AOE_EFORMAT, errors of reading. A failed check is not an error. */
+/* Checks the losses with the golden cases in a file objectives.json. A check that fails is reported and counted in *v, but the
+ * function returns 0. Errors: AOE_EFORMAT, and the errors of reading a file. */
 int aoei_verify_objectives(aoei_verify *v, const char *path, aoe_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Functions that the REST and GraphQL readers share: repositories and their names, pages, issues and mentions.
+ * Adds repositories, issues and mentions of duplicates to a collection. The REST reader (github_rest.c) and the GraphQL reader
+ * (github_graphql.c) use these functions.
  */
 #include "collect/collection.h"
 
@@ -114,7 +115,8 @@ int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *has
     return AOE_OK;
 }
 
-/* Computes the hash of the issue's cleaned text. Template lines are not removed, because they are not known yet. */
+/* Computes the hash of the cleaned text of an issue. Lines of issue templates are not removed, because they are known only
+ * after all issues have been read. */
 static int hash_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
     aoei_buffer_clear(&c->text);
     const unsigned clean = c->api.o->clean & ~(unsigned)AOE_ISSUE_CLEAN_TEMPLATES;
@@ -144,7 +146,7 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
     int code = hash_text(c, json, &source.issue, err);
     if (!code)
         code = aoei_issues_add(&c->issues, &source, index, err);
-    if (!code && c->issues.n > before) { /* an issue that appears on two pages is read only once */
+    if (!code && c->issues.n > before) { /* 1: the issue is new; an issue can appear on two pages */
         c->result->issues++;
         c->api.progress.issues++;
         code = aoei_collect_comment(c, *index, json->body, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Requests to GitHub with fetch.h and the cache. A status other than 200, or a server failure, concerns one repository or
- * issue, so it is returned as a response. Only a rejected or missing token makes a function fail. GraphQL reports errors with
- * status 200; read_query converts them to the statuses of REST.
+ * Sends requests to GitHub's API and caches the responses. A status other than 200, or a failure of the server, usually
+ * concerns only one repository or issue. Therefore it is returned to the caller as a response. If the token is missing or
+ * rejected (status 401), the functions fail. GraphQL reports errors with status 200; read_query converts such an error to the
+ * status that REST returns for it.
  */
 #include "collect/github.h"
 
@@ -49,9 +50,11 @@ static void on_progress(void *user, const aoei_fetch_progress *p) {
 
 /* ---- addresses */
 
-/* Determines the web hosts of links to issues and the URL of GraphQL from the API's URL. "https://api.HOST" has links to
- * HOST and GraphQL at /graphql. "https://HOST/api/v3" (GitHub Enterprise) has links to HOST and GraphQL at /api/graphql. Any
- * other "https://HOST" is a mirror of GitHub with links to HOST and github.com, and GraphQL at /graphql. */
+/* Determines the web hosts that occur in links to issues, and the URL of the GraphQL API, from the URL of the REST API.
+ * - "https://api.HOST": the web host is HOST, and the path of GraphQL is /graphql.
+ * - "https://HOST/api/v3" (GitHub Enterprise): the web host is HOST, and the path of GraphQL is /api/graphql.
+ * - Any other "https://HOST" is a mirror of GitHub: the web hosts are HOST and github.com, and the path of GraphQL is
+ * /graphql. */
 static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     size_t len = strlen(api);
     aoei_url checked;
@@ -79,7 +82,7 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     const size_t tail = sizeof enterprise - 1;
     const int is_enterprise = len > tail && strcmp(g->root + len - tail, enterprise) == 0;
     g->hosts[0] = g->host;
-    if (!is_enterprise && !prefix) /* a mirror of GitHub: the texts contain links to github.com */
+    if (!is_enterprise && !prefix) /* a mirror of GitHub; its texts contain links to github.com */
         g->hosts[1] = "github.com";
     aoei_buffer url = {0};
     aoei_buffer_append(&url, g->root, is_enterprise ? len - strlen("/v3") : len);
@@ -91,7 +94,7 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns 1 if the URL has the origin of the API. */
+/* Returns 1 if the scheme, host and port of the URL are those of the API. */
 static int is_at_origin(const aoei_github *g, const char *url) {
     return strncmp(url, g->root, g->origin) == 0 && (url[g->origin] == '/' || url[g->origin] == 0);
 }
@@ -157,19 +160,20 @@ void aoei_github_pages_free(aoei_github_pages *w) {
     w->mark = NULL;
 }
 
-/* Copies the first line of a server's text for a message. The token is redacted, because a server may send it back. */
+/* Copies the first line of a text from the server to `out`, for an error message. The token is redacted, because the server may
+ * send it back. */
 static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SHOWN]) {
     char *copy = aoei_strdup(text ? text : "");
     out[0] = 0;
     if (copy) {
-        aoei_redact(copy, strlen(copy), g->o->token); /* done before truncation, because a truncated token would not be found */
+        aoei_redact(copy, strlen(copy), g->o->token); /* before truncation, because a truncated token would not be found */
         (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
         (void)aoei_one_line(out, strlen(out));
     }
     aoei_free(copy);
 }
 
-/* Copies the "message" that GitHub sends with an error; "" if there is none. */
+/* Copies the "message" of an error response to `message`. Stores "" if the response has no message. */
 static void message_of(const aoei_github *g, const aoei_http_response *r, char message[AOEI_GITHUB_SHOWN]) {
     json_t *json = NULL;
     message[0] = 0;
@@ -178,7 +182,8 @@ static void message_of(const aoei_github *g, const aoei_http_response *r, char m
     json_decref(json);
 }
 
-/* Handles a status other than 200: an error if the token is rejected or missing, otherwise a response with a message. */
+/* Handles a response with a status other than 200. Returns an error if the token is rejected or missing. Otherwise sets a->why
+ * to the message of the server and returns 0. */
 static int read_status(const aoei_github *g, aoei_github_response *a, const char *url, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     if (a->status == 401)
@@ -189,10 +194,10 @@ static int read_status(const aoei_github *g, aoei_github_response *a, const char
     return AOE_OK;
 }
 
-/* A classification function (net/fetch.h), and its last result. */
+/* A function that classifies responses (net/fetch.h), and the result of its last call. */
 typedef struct classification {
     aoei_classify_fn classify;
-    int broken; /* 1: it found the last response unusable */
+    int broken; /* 1: the last response was unusable */
 } classification;
 
 static aoei_response_class classify_and_record(void *user, const aoei_http_response *r) {
@@ -202,14 +207,14 @@ static aoei_response_class classify_and_record(void *user, const aoei_http_respo
     return class;
 }
 
-/* Returns 1 if the server was reached but gave no usable response. The failure may concern only this URL, so the other
- * requests are still sent. */
+/* Returns 1 if the server was reached but its response is not usable. The failure may concern only this URL, so the run
+ * continues with other requests. */
 static int is_failure(const aoei_http_response *r, const classification *j) {
     return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
 }
 
-/* Answers one request from the cache or the network and sets a->status. Sets *kept to 1 if the response comes from the cache.
- */
+/* Reads the response to a request from the cache or requests it from the server, and sets a->status. Sets *kept to 1 if the
+ * response is from the cache. */
 static int request_cached(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q,
                           aoei_classify_fn classify, double age, aoei_github_response *a, int *kept, aoe_error *err) {
     classification j = {.classify = classify};
@@ -257,7 +262,7 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_resp
     return code;
 }
 
-/* Returns 1 if an error of a GraphQL response has this type. */
+/* Returns 1 if a GraphQL response contains an error of this type. */
 static int has_error(const json_t *root, const char *type) {
     const json_t *errors = json_object_get(root, "errors");
     size_t i;
@@ -270,7 +275,8 @@ static int has_error(const json_t *root, const char *type) {
     return 0;
 }
 
-/* An aoei_classify_fn for GraphQL, which reports rate limits and missing objects with status 200. */
+/* An aoei_classify_fn for GraphQL responses. GraphQL reports exceeded rate limits and missing objects in responses with status
+ * 200. */
 static aoei_response_class classify_query(void *user, const aoei_http_response *r) {
     json_t *root = NULL;
     (void)user;
@@ -307,7 +313,7 @@ static int read_query(aoei_github *g, aoei_github_response *a, int *rejected, ao
     if (has_error(root, "NOT_FOUND"))
         a->status = 404;
     else if (has_error(root, "FORBIDDEN") && !json_is_object(json_object_get(data, "repository")))
-        a->status = 403; /* a part of a repository may be forbidden; the available data are used */
+        a->status = 403; /* if only a part of the repository is forbidden, the other data are used */
     else
         a->json = json_incref(data);
     *rejected = a->status == 200 && !a->json;

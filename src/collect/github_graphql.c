@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads a repository through GraphQL. A query returns up to fifty issues and the first hundred timeline items of each issue. An
- * item is a comment or an event that marks or unmarks the issue as a duplicate of another issue. A repository with more issues,
- * or an issue with more items, needs further queries.
+ * Reads the issues of a repository through GitHub's GraphQL API. A query returns up to 50 issues and the first 100 timeline
+ * items of each issue. An item is a comment or an event that marks or unmarks the issue as a duplicate of another issue. If a
+ * repository has more than 50 issues, or an issue more than 100 items, further queries are sent.
  */
 #include "collect/github_graphql.h"
 
@@ -30,14 +30,14 @@ static const char items_query[] = "query($owner:String!,$name:String!,$number:In
                                   "repository(owner:$owner,name:$name,followRenames:true){"
                                   "issue(number:$number){timelineItems(first:100,after:$after," ITEMS "}}}";
 
-/* Returns the cursor of the next page; NULL if this is the last page. */
+/* Returns the cursor of the page after this page of issues or timeline items, or NULL if this is the last page. */
 static const char *next_cursor(const json_t *connection) {
     const json_t *info = json_object_get(connection, "pageInfo");
     return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor")) : NULL;
 }
 
-/* Returns the variables of a query; NULL if out of memory. If number is 0, the variable "number" is omitted. If `after` is
- * NULL, the variable "after" is omitted. */
+/* Returns the variables of a query as a JSON object, or NULL if memory allocation failed. If number is 0, the variable "number"
+ * is omitted. If `after` is NULL, the variable "after" is omitted. */
 static json_t *variables(const char *full_name, uint64_t number, const char *after) {
     aoei_json_init();
     const char *slash = strchr(full_name, '/');
@@ -70,7 +70,7 @@ static int read_items(aoei_collection *c, uint32_t issue, const json_t *connecti
     return code;
 }
 
-/* Reads all timeline items of an issue; `connection` contains the first hundred. */
+/* Reads all timeline items of an issue. connection: the first 100 items. */
 static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection, aoe_error *err) {
     const size_t first = c->n_mentions;
     int code = read_items(c, issue, connection, err);
@@ -82,7 +82,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         code = aoei_github_check_page(&pages, cursor, err);
         if (code)
             break;
-        aoei_free(after); /* the cursor is copied, because the next query overwrites the response that contains it */
+        aoei_free(after); /* the next query overwrites the response that contains the cursor, so the cursor is copied */
         after = aoei_strdup(cursor);
         if (!after) {
             code = aoei_fail_nomem(err, strlen(cursor));
@@ -90,7 +90,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         }
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
         if (!code && a.status != 200) {
-            c->result->unread += a.status != 0; /* status 0: aoei_github.absent already counts the missing response */
+            c->result->unread += a.status != 0; /* if the status is 0, aoei_github.absent has counted the missing response */
             aoei_collect_weaken(c, first);
         }
         if (code || a.status != 200)
@@ -105,12 +105,12 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
     return code;
 }
 
-/* State of reading a repository. */
+/* State while the issues of a repository are read. */
 typedef struct reading {
-    uint32_t repo; /* index of the repository */
+    uint32_t repo; /* index of the repository in aoei_issues.repo */
     char *name;    /* current name of the repository, owned */
-    char *after;   /* cursor of the next page, owned; NULL: before the first page or after the last */
-    size_t read;   /* number of issues read */
+    char *after;   /* cursor of the next page of issues, owned; NULL before the first page and after the last page */
+    size_t read;   /* number of issues read so far */
     int more;      /* 1: there is another page to read */
 } reading;
 
@@ -137,8 +137,8 @@ static int read_page(aoei_collection *c, reading *r, const aoei_github_response 
     return !code && r->more && !r->after ? aoei_fail_nomem(err, 0) : code;
 }
 
-/* On the first call, stores the current name of the repository, which every response contains, in r->name, adds the
- * repository to the collection, and records that it was renamed from the name `given`. Later calls do nothing. */
+/* Reads the current name of the repository from the first response. Stores the name in r->name, adds the repository to the
+ * collection, and records that it was renamed from the name `given`. Later calls do nothing. */
 static int store_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
     const aoe_text full = aoei_json_text_of(json_object_get(repository, "nameWithOwner"));
     uint32_t old;

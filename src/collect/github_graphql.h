@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading a repository through GitHub's GraphQL API.
+ * Reads the issues of a repository through GitHub's GraphQL API.
  */
 #ifndef AOEI_COLLECT_GITHUB_GRAPHQL_H
 #define AOEI_COLLECT_GITHUB_GRAPHQL_H
@@ -7,8 +7,8 @@
 #include "collect/collection.h"
 
 /* Reads the issues of a repository ("owner/name") and the mentions of duplicates into c. If the repository cannot be read,
- * the function returns 0 and sets *why to the reason, one line in `buffer` or in static storage; otherwise *why is NULL.
- * Errors: as for aoei_github_query. */
+ * returns 0 and sets *why to the reason, which is one line of text in `buffer` or in static storage. Otherwise sets *why to
+ * NULL. Errors: the same as aoei_github_query. */
 int aoei_collect_graphql(aoei_collection *c, const char *name, char buffer[AOEI_WHY], const char **why, aoe_error *err);
 
 #endif

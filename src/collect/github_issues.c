@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_github_issues: reads the repositories one after the other, computes links and pairs, and writes the texts. A
- * repository that cannot be read does not affect the others.
+ * Implements aoe_github_issues: reads the issues of repositories, finds duplicates, and writes pairs of duplicates as training
+ * data. If a repository cannot be read, the run continues with the other repositories.
  */
 #include <math.h>
 #include <string.h>
@@ -35,7 +35,8 @@ void aoe_github_options_defaults(aoe_github_options *o) {
         .struct_size = sizeof *o, .ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
 
-/* Computes the ratios of the splits that are written, or of all splits if none is written. */
+/* Sets `ratio` to options.ratio, with 0 for splits that have no output name. If no split has an output name, all ratios are
+ * used. */
 static void ratios_of(const aoe_github_options *o, double ratio[AOE_ISSUES_SPLITS]) {
     int named = 0;
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the JSON of responses. Responses are not trusted: every field may be missing or have another type.
+ * Reads issues from the JSON of API responses. The code accepts any JSON: every field may be missing or may have an unexpected
+ * type.
  */
 #include "collect/github_json.h"
 
@@ -17,7 +18,7 @@ static const json_t *either(const json_t *o, const char *rest, const char *graph
     return value ? value : json_object_get(o, graphql);
 }
 
-static int is_text(const json_t *value, const char *word) { /* GraphQL writes states in capitals */
+static int is_text(const json_t *value, const char *word) { /* ignores case, because GraphQL writes states in capitals */
     const aoe_text t = aoei_json_text_of(value);
     return t.len == strlen(word) && strncasecmp(t.data, word, t.len) == 0;
 }
@@ -32,7 +33,8 @@ static void read_labels(aoei_issue_json *out, const json_t *labels) {
     }
 }
 
-/* Extracts "owner/name" from a URL such as "https://api.github.com/repos/owner/name". */
+/* Returns the repository "owner/name" of an issue, taken from its "repository_url", such as
+ * "https://api.github.com/repos/owner/name". Returns an empty text if the URL has another form. */
 static aoe_text repository_of(const json_t *issue) {
     const aoe_text url = aoei_json_text_of(json_object_get(issue, "repository_url"));
     static const char part[] = "/repos/";

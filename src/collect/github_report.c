@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Writes the pairs with their texts as tables. First the bodies of all issues that are in a pair, the chosen issues, are loaded
- * from the cache, one page after the other. Template lines are lines that many of these bodies contain, so texts can be cleaned
- * only after all bodies have been loaded. Issues whose texts become equal through cleaning are dropped if they are in different
- * splits.
+ * Writes the pairs of issues, with their texts, as tables. An issue is chosen if it is the query, the positive or a negative of
+ * a pair. First the bodies of all chosen issues are loaded from the cache, one page after the other. Texts can be cleaned only
+ * after all bodies have been loaded, because a line is considered a template line if many bodies contain it. If two issues in
+ * different splits have equal texts after cleaning, the issue in the later split is dropped.
  */
 #include "collect/github_report.h"
 
@@ -15,28 +15,29 @@
 #include "collect/issues_clean.h"
 #include "table/table_write.h"
 
-/* An issue that is in a pair. */
+/* An issue that is the query, the positive or a negative of a pair. */
 typedef struct chosen {
     uint32_t issue; /* index in aoei_issues.issue */
-    char *body;     /* [len] body, owned */
-    size_t len;     /* length in bytes */
-    uint64_t hash;  /* hash of the text as written, without template lines */
+    char *body;     /* [len] body before cleaning, owned */
+    size_t len;     /* length of the body in bytes */
+    uint64_t hash;  /* hash of the cleaned text, as computed by aoei_collect_hash */
     uint32_t split; /* index of the split */
-    int dropped;    /* 1: an earlier split contains an equal text, so this issue is dropped */
+    int dropped;    /* 1: the issue is not written, because an earlier split contains an equal text */
 } chosen;
 
-enum { COLUMNS = 6 }; /* maximum number of columns */
+enum { COLUMNS = 6 }; /* maximum number of columns of an output table */
 
 typedef struct reporter {
     aoei_collection *c;
     const aoei_issue_pairs *p;
-    chosen *chosen; /* [n] chosen issues, sorted by page, then by index; owned */
+    chosen *chosen; /* [n] chosen issues, sorted by page, then by index in aoei_issues.issue; owned */
     size_t n;
-    uint32_t *place; /* [issues.n] index in `chosen` of each issue that is in a pair, owned */
-    aoei_line_counts
-        *counts;         /* [issues.n_repos] counts of the lines of the bodies, owned; NULL: template lines are not removed */
-    aoei_buffer text[3]; /* texts of query, positive and negative */
-    aoei_buffer id[3];   /* ids of query, positive and negative, such as "owner/name#12" */
+    uint32_t *place; /* [issues.n] index in `chosen` of each issue; undefined for issues that are not chosen; owned */
+    /* [issues.n_repos] for each repository, the counts of the lines in the bodies; owned; NULL: template lines are not
+     * removed */
+    aoei_line_counts *counts;
+    aoei_buffer text[3];      /* cleaned texts of the query, the positive and the negative */
+    aoei_buffer id[3];        /* ids of the query, the positive and the negative, such as "owner/name#12" */
     aoei_table_writer writer; /* writer of the current split */
     size_t split;             /* index of the current split */
     int flat;                 /* 1: TABs and line ends are replaced by spaces */
@@ -51,7 +52,7 @@ static int by_page(const void *pa, const void *pb, void *user) {
     return (a->issue > b->issue) - (a->issue < b->issue);
 }
 
-/* Lists the issues that are queries, positives or negatives, sorted by page, so that each page is read once. */
+/* Sets r->chosen and r->place. The chosen issues are sorted by page, so that each page is loaded only once. */
 static int list_chosen(reporter *r, aoe_error *err) {
     const size_t n = r->c->issues.n;
     unsigned char *in = aoei_calloc(n, 1);
@@ -79,7 +80,7 @@ static int list_chosen(reporter *r, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Copies the bodies of the issues chosen[first, end), which are all on one page. */
+/* Loads a page and copies the bodies of the issues chosen[first, end). All these issues must be on this page. */
 static int read_page(reporter *r, size_t first, size_t end, aoe_error *err) {
     const aoei_issues *s = &r->c->issues;
     const uint32_t page = s->issue[r->chosen[first].issue].page;
@@ -143,7 +144,8 @@ static void flatten(char *s, size_t len) {
             s[i] = ' ';
 }
 
-/* Writes the text and the id of an issue to r->text[part] and r->id[part]; part: 0 query, 1 positive, 2 negative. */
+/* Stores the cleaned text of an issue in r->text[part] and its id in r->id[part]. part: 0 for the query, 1 for the positive, 2
+ * for the negative. */
 static int put_text(reporter *r, uint32_t issue, int part, aoe_error *err) {
     const aoei_issue *i = &r->c->issues.issue[issue];
     const chosen *one = &r->chosen[r->place[issue]];
@@ -167,8 +169,8 @@ static int by_text(const void *pa, const void *pb, void *user) {
     return (a->split > b->split) - (a->split < b->split);
 }
 
-/* Sets `dropped` of every issue whose text, after the removal of template lines, equals the text of an issue in an earlier
- * split. */
+/* Sets `hash`, `split` and `dropped` of every chosen issue. Does nothing if template lines are not removed, because issues with
+ * equal texts are then already in one split. */
 static int find_dropped(reporter *r, aoe_error *err) {
     int empty, code = AOE_OK;
     if (!r->counts)
@@ -201,7 +203,7 @@ static int find_dropped(reporter *r, aoe_error *err) {
     return code;
 }
 
-/* Returns 1 if the texts of both issues are not dropped and differ, so that they can form a row. */
+/* Returns 1 if the issues a and b may be in one row: neither is dropped, and their cleaned texts differ. */
 static int is_row(const reporter *r, uint32_t a, uint32_t b) {
     const chosen *x = &r->chosen[r->place[a]], *y = &r->chosen[r->place[b]];
     return !r->counts || (!x->dropped && !y->dropped && x->hash != y->hash);
@@ -215,7 +217,8 @@ static aoei_cell cell_of(const aoei_buffer *b) {
     return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
 }
 
-/* Writes a row with the texts and ids of n parts (as in put_text). label: text of the column "label"; NULL: no such column. */
+/* Writes a row with the texts and, if requested, the ids of n parts. part: [n] indices of the parts in r->text and r->id;
+ * label: text of the column "label", or NULL if the table has no such column. */
 static int write_row(reporter *r, const int *part, size_t n, const char *label, aoe_error *err) {
     aoei_cell cell[COLUMNS];
     size_t k = 0;
@@ -275,7 +278,7 @@ static size_t count_negatives(const reporter *r, const aoei_issue_pair *p) {
     return n;
 }
 
-/* Writes the table of a split and counts its pairs. A split without an output name is only counted. */
+/* Counts the pairs of a split and writes them as a table. If the split has no output name, no table is written. */
 static int write_split(reporter *r, size_t split, aoe_error *err) {
     const aoe_github_options *o = r->c->api.o;
     aoe_github_result *result = r->c->result;
@@ -294,7 +297,8 @@ static int write_split(reporter *r, size_t split, aoe_error *err) {
         result->positives[split]++;
         result->negatives[split] += negatives;
         result->without += negatives < p->n_negatives &&
-                           p->n_negatives == o->negatives; /* aoei_issue_pairs.without already counts the other pairs */
+                           /* aoei_issue_pairs.without already includes pairs for which too few candidates were found */
+                           p->n_negatives == o->negatives;
         code = written ? write_pair(r, p, err) : AOE_OK;
     }
     if (!code && written)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Converts the mentions of an issue to links, in chronological order. A denial or an
- * "unmarked" event of GitHub revokes the earlier mentions of its target; an event without a target revokes all of them. In a
- * closed issue, statements give links. A guess gives a link if the issue is marked as a duplicate and the guess is its only
- * mention. All other mentions give weak links, which are used neither for pairs nor for negatives. Mentions in issues that were
- * fetched only because another issue refers to them also give weak links.
+ * Converts mentions of duplicates to links between issues. The mentions of an issue are processed in chronological order by
+ * these rules:
+ * - A denial or an "unmarked" event revokes the earlier mentions of its target. An event without a target revokes all earlier
+ *   mentions.
+ * - A statement in a closed issue gives a link.
+ * - A guess in a closed issue gives a link if the issue is marked as a duplicate and has no other mention.
+ * - All other mentions give weak links. The two issues of a weak link form neither a positive nor a negative pair.
+ * Some issues are fetched only because another issue refers to them. All mentions in these issues give weak links.
  */
 #include "collect/github_resolve.h"
 
@@ -14,9 +17,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum {
-    ROUNDS = 5
-}; /* maximum number of rounds: an issue fetched in one round may refer to issues that are fetched in the next */
+/* Maximum number of rounds. An issue that is fetched in one round may refer to issues that are fetched in the next round. */
+enum { ROUNDS = 5 };
 
 /* A mention and its position in chronological order. */
 typedef struct ordered_mention {
@@ -35,7 +37,7 @@ static int is_same_target(const aoei_mention *a, const aoei_mention *b) {
     return a->repo == b->repo && a->number == b->number;
 }
 
-/* Removes from s[0, n) the mentions that m revokes. Returns the number of remaining mentions. */
+/* Removes the mentions that m revokes from s[0, n). Returns the number of mentions that remain. */
 static size_t revoke(ordered_mention *s, size_t n, const aoei_mention *m) {
     const int all = m->kind == AOEI_MENTION_UNMARKED && !m->number;
     size_t left = 0;
@@ -45,8 +47,9 @@ static size_t revoke(ordered_mention *s, size_t n, const aoei_mention *m) {
     return left;
 }
 
-/* Reduces s[0, n), the mentions of one issue, to statements and guesses that were not revoked, one per target. Returns their
- * number. Sets *marked to 1 if GitHub marks the issue as a duplicate. */
+/* Removes from s[0, n), the mentions of one issue, all mentions that were revoked, denials, and repeated mentions of a target.
+ * Returns the number of mentions that remain; their kind is AOEI_MENTION_STATED, AOEI_MENTION_GUESS or AOEI_MENTION_HINT. Sets
+ * *marked to 1 if the issue is marked as a duplicate on GitHub. */
 static size_t keep_valid(ordered_mention *s, size_t n, int *marked) {
     size_t kept = 0;
     *marked = 0;
@@ -66,14 +69,14 @@ static size_t keep_valid(ordered_mention *s, size_t n, int *marked) {
             k++;
         if (k == kept)
             s[kept++] = one;
-        else if (one.m.kind < s[k].m.kind) /* the stronger kind is kept */
+        else if (one.m.kind < s[k].m.kind) /* the kind with the smaller value is stronger and is kept */
             s[k].m.kind = one.m.kind;
     }
     return kept;
 }
 
-/* Sets *target to the index of the issue that a mention refers to, which is fetched from the API if necessary; AOEI_NO_ISSUE if
- * there is none. */
+/* Finds the issue that a mention refers to, and fetches it from the API if necessary. Sets *target to the index of the issue,
+ * or to AOEI_NO_ISSUE if the issue is not available. */
 static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *target, aoe_error *err) {
     aoei_github_response a = {0};
     aoei_buffer url = {0};
@@ -114,7 +117,8 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     return code;
 }
 
-/* Adds the links of one issue, given its remaining mentions s[n]. If weak is 1, all links are weak. */
+/* Adds the links of one issue. s: [n] mentions of the issue that keep_valid has returned; marked: 1 if the issue is marked as a
+ * duplicate; weak: 1 if all links are weak. */
 static int link_issue(aoei_collection *c, const ordered_mention *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;
@@ -133,7 +137,7 @@ static int link_issue(aoei_collection *c, const ordered_mention *s, size_t n, in
     return code;
 }
 
-/* Resolves the mentions from index `begin` of c->mention. If weak is 1, they give only weak links. */
+/* Converts the mentions from index `begin` of c->mention to links. If weak is 1, all these links are weak. */
 static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     const size_t n = c->n_mentions - begin;
     ordered_mention *s = aoei_malloc_array(n, sizeof *s);
@@ -141,7 +145,8 @@ static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     for (size_t i = 0; i < n && !code; i++) {
         s[i] = (ordered_mention){c->mention[begin + i], i};
         code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo,
-                                 err); /* replaces an old name of the repository by the current one */
+                                 /* replaces the index of an old name of the repository by the index of its current name */
+                                 err);
     }
     if (!code)
         qsort(s, n, sizeof *s, by_issue);
@@ -162,7 +167,7 @@ static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
 int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
     int code = AOE_OK;
     for (size_t round = 0, first = 0, end; round < ROUNDS && first < c->n_mentions && !code; round++, first = end) {
-        end = c->n_mentions; /* mentions in issues fetched by this loop are appended */
+        end = c->n_mentions; /* resolve may fetch issues and append their mentions */
         code = resolve(c, first, round > 0, err);
     }
     return code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads a repository through REST: its current name, the list of its issues, and the mentions of duplicates in the timelines
- * of issues that are marked as duplicates. On request, it also reads all comments. REST does not return the original of a
- * marked issue, so the original is known only if a comment mentions it.
+ * Reads the issues of a repository through GitHub's REST API: its current name, the list of its issues, and the timelines of
+ * closed issues that are marked as duplicates. If options.all_comments is 1, the comments of the other issues are read too. If
+ * an issue is marked as a duplicate, REST does not return its original, so the original is known only if a comment mentions it.
  */
 #include "collect/github_rest.h"
 
@@ -12,16 +12,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* A function that is called for each page of a list. It sets *more to 0 to stop reading. */
+/* A function that for_each_page calls for each page of a list. It sets *more to 0 to stop reading. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_response *a, void *user, int *more, aoe_error *err);
 
-/* How a list ended: status 200, or the status of the page that cannot be read. */
+/* How the reading of a list ended. status: 200 if all pages were read, otherwise the status of the page that cannot be read. */
 typedef struct ending {
     int status;
-    char why[AOEI_GITHUB_SHOWN]; /* message of the server */
+    char why[AOEI_GITHUB_SHOWN]; /* message of the server for this page */
 } ending;
 
-/* Calls fn for each page of the list that begins at url, until fn sets *more to 0. Frees url. */
+/* Calls fn for each page of a list until fn sets *more to 0. url: URL of the first page; the function frees it. */
 static int for_each_page(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
     aoei_github_response a = {0};
     aoei_github_pages pages = {0};
@@ -50,7 +50,7 @@ static int for_each_page(aoei_collection *c, char *url, page_fn fn, void *user, 
     return code;
 }
 
-/* Returns the URL "ROOT/repos/OWNER/NAME" followed by `rest`, owned by the caller; NULL if out of memory. */
+/* Returns the URL "ROOT/repos/OWNER/NAME" followed by `rest`, or NULL if memory allocation failed. The caller frees the URL. */
 static char *repository_url(const aoei_collection *c, const char *name, const char *rest) {
     aoei_buffer url = {0};
     if (aoei_buffer_printf(&url, "%s/repos/%s%s", c->api.root, name, rest)) {
@@ -60,11 +60,11 @@ static char *repository_url(const aoei_collection *c, const char *name, const ch
     return url.data;
 }
 
-/* State of reading a repository. */
+/* State while the issues of a repository are read. */
 typedef struct listing {
-    uint32_t repo;    /* index of the repository */
-    size_t read;      /* number of issues read */
-    uint32_t *marked; /* [n_marked] indices of the issues whose timelines are read, owned */
+    uint32_t repo;    /* index of the repository in aoei_issues.repo */
+    size_t read;      /* number of issues read so far */
+    uint32_t *marked; /* [n_marked] indices in aoei_issues.issue of the issues whose timelines will be read, owned */
     size_t n_marked, capacity;
 } listing;
 
@@ -74,7 +74,8 @@ static int expect_array(const aoei_collection *c, const aoei_github_response *a,
                                   : aoei_fail(err, AOE_EFORMAT, "%s: the response is not a list; check options.api", a->key);
 }
 
-/* Returns 1 if the issue is closed, is marked as a duplicate, and has comments, which may mention the original. */
+/* Returns 1 if the comments of the issue may mention its original: the issue is closed, marked as a duplicate, and has
+ * comments. */
 static int may_name_original(const aoei_issue *issue, const aoei_issue_json *json) {
     return issue->marked && issue->closed && json->comments > 0;
 }
@@ -113,7 +114,7 @@ static int read_timeline(aoei_collection *c, const aoei_github_response *a, void
     return code;
 }
 
-/* Returns the number at the end of a URL such as ".../issues/12"; 0 if there is none. */
+/* Returns the number at the end of a URL such as ".../issues/12", or 0 if the URL does not end with a number. */
 static uint64_t number_of(aoe_text url) {
     size_t at = url.len;
     uint64_t value = 0;
@@ -141,14 +142,17 @@ static int read_comments(aoei_collection *c, const aoei_github_response *a, void
     return code;
 }
 
-/* Handles the end of a list whose mentions start at index `first`. Mentions of an incomplete list give only weak links. */
+/* Called after a list has been read. If the list could not be read completely, its mentions are changed so that they give only
+ * weak links. first: index in c->mention of the first mention of the list. */
 static void finish_list(aoei_collection *c, const ending *e, size_t first) {
     if (e->status != 200)
         aoei_collect_weaken(c, first);
-    c->result->unread += e->status != 200 && e->status != 0; /* status 0: aoei_github.absent already counts the response */
+    /* if the status is 0, aoei_github.absent has counted the response */
+    c->result->unread += e->status != 200 && e->status != 0;
 }
 
-/* Reads the timelines of marked issues, which also contain revocations, and on request the comments of the other issues. */
+/* Reads the timelines of the issues in l->marked. If options.all_comments is 1, also reads the comments of all other issues. A
+ * timeline contains the comments of an issue and the events that mark or unmark it as a duplicate. */
 static int read_mentions(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
     ending e = {0};
     int code = AOE_OK;
@@ -171,8 +175,8 @@ static int read_mentions(aoei_collection *c, listing *l, const char *name, aoe_e
     return code;
 }
 
-/* Requests the repository and sets *repo to its index and *name to its current name, which the caller owns. If the repository
- * cannot be read, sets *why to the reason and *name to NULL. */
+/* Requests a repository by the name `given`. Sets *repo to its index and *name to its current name; the caller frees *name. If
+ * the repository cannot be read, sets *why to the reason and *name to NULL. */
 static int find_repository(aoei_collection *c, const char *given, uint32_t *repo, char **name, char buffer[AOEI_WHY],
                            const char **why, aoe_error *err) {
     aoei_github_response a = {0};
@@ -210,7 +214,8 @@ int aoei_collect_rest(aoei_collection *c, const char *given, char buffer[AOEI_WH
         c->repository[l.repo].read = 1;
         code = for_each_page(c, repository_url(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"),
                              read_issues, &l, &e, err);
-        if (!code && e.status != 200 && (e.status || !l.read)) { /* in offline mode, the cached part of the list is used */
+        /* status 0 (offline mode): the cached part of the list is used */
+        if (!code && e.status != 200 && (e.status || !l.read)) {
             c->repository[l.repo].incomplete = 1;
             *why = aoei_collect_reason(e.status, e.why, c->api.o->token != NULL, buffer);
         } else if (!code) {

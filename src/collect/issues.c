@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The set of issues: growing arrays and three hash tables (issues by repository and number, repositories and labels by
- * name). Titles are stored in large chunks that never move.
+ * Stores issues in dynamic arrays. Three hash tables find an issue by repository and GitHub number, a repository by name, and a
+ * label by name. Titles are stored in large chunks of memory that never move.
  */
 #include "collect/issues.h"
 
@@ -16,15 +16,15 @@
 enum { CHUNK = 1 << 20, FIRST_SIZE = 64 };
 
 struct aoei_issue_key {
-    uint64_t number; /* GitHub number */
-    uint32_t repo;   /* index in aoei_issues.repo */
-    uint32_t index;  /* index in aoei_issues.issue */
+    uint64_t number; /* GitHub number of the issue */
+    uint32_t repo;   /* index of the repository in aoei_issues.repo */
+    uint32_t index;  /* index of the issue in aoei_issues.issue */
 };
 
-/* Returns 1 if the element with index `at` of a hash table equals the key. */
+/* Returns 1 if the element with index `at` of the array that a hash table indexes equals the key. */
 typedef int (*equal_fn)(const aoei_issues *s, uint32_t at, const void *key);
 
-/* Returns the slot of the element that equals the key, or the free slot for it. */
+/* Returns the slot of the element that equals the key. If there is no such element, returns the free slot for it. */
 static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, const aoei_issues *s, const void *key) {
     for (size_t i = (size_t)hash;; i++) {
         uint32_t *slot = &t->slot[i & (t->size - 1)];
@@ -33,7 +33,8 @@ static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, c
     }
 }
 
-/* Mixes the high bits of an FNV hash into its low bits, which depend only on the low bits of the hashed bytes. */
+/* Mixes the high bits of an FNV hash into its low bits. Without mixing, the low bits depend only on the low bits of the hashed
+ * bytes. */
 static uint64_t mix(uint64_t h) {
     return h ^ (h >> 29);
 }
@@ -66,7 +67,7 @@ static int equal_key(const aoei_issues *s, uint32_t at, const void *key) {
     return s->key[at].number == k->number && s->key[at].repo == k->repo;
 }
 
-/* Reserves a slot for one more element. hash_of computes the hash of the element with index `at`, needed if the table grows. */
+/* Enlarges the hash table if it has no slot for one more element. hash_of: computes the hash of the element with index `at`. */
 static int reserve_slot(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
                         aoe_error *err) {
     if (2 * t->n < t->size)
@@ -112,7 +113,7 @@ static int add_name(char ***names, size_t *n, size_t *capacity, aoe_text name, a
 }
 
 int aoei_issues_repo(aoei_issues *s, aoe_text name, uint32_t *repo, aoe_error *err) {
-    name.len = strnlen(name.data, name.len); /* the name ends at a NUL, because names are compared as C strings */
+    name.len = strnlen(name.data, name.len); /* a name ends at the first NUL, because names are compared as C strings */
     int code = reserve_slot(&s->by_repo, s, hash_of_repo, err);
     if (code)
         return code;

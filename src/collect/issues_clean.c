@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Bodies are cleaned line by line. Lines of code are copied. Comments and images are removed from the other lines. If template
- * lines are removed, lines without content for this issue are dropped (checkboxes, "_No response_", lines of a template, and
- * headings without content). A line belongs to a template if at least LEAST bodies and at least 1 in SHARE bodies contain it.
+ * Cleans the bodies of issues line by line. Lines of code are not changed. On request, HTML comments and images are removed
+ * from the other lines. On request, the lines that an issue template has added are removed: checkboxes, "_No response_", lines
+ * of the template, and headings without text below them. A line is considered a template line if at least LEAST bodies, and at
+ * least 1 of SHARE bodies, contain it.
  */
 #include "collect/issues_clean.h"
 
@@ -19,7 +20,7 @@ enum { SHARE = 20, LEAST = 5, FIRST_SIZE = 256 };
 struct aoei_line_count {
     uint64_t hash;   /* hash of the line */
     uint32_t bodies; /* number of bodies that contain the line; 0: the slot is free */
-    uint32_t last;   /* sequence number of the last body that contains the line, counted from 1 */
+    uint32_t last;   /* sequence number (counted from 1) of the last body that contains the line */
 };
 
 static aoe_text trim(const char *s, size_t len) {
@@ -32,7 +33,7 @@ static aoe_text trim(const char *s, size_t len) {
     return (aoe_text){s, len};
 }
 
-/* Returns the length of a checkbox "- [ ]" (checked or not) at the start of a line; 0 if there is none. */
+/* Returns the length of a checkbox such as "- [ ]" or "- [x]" at the start of the line, or 0 if the line starts differently. */
 static size_t checkbox(aoe_text line) {
     if (line.len < 5 || !strchr("-*+", line.data[0]) || line.data[1] != ' ' || line.data[2] != '[' || line.data[4] != ']' ||
         !strchr(" xX", line.data[3]))
@@ -77,7 +78,7 @@ static int grow(aoei_line_counts *c, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Counts the line once per body. Lines without letters are not counted. */
+/* Counts a line of the current body, unless the body has already contained this line. Lines without letters are not counted. */
 static int count_line(aoei_line_counts *c, aoe_text line, aoe_error *err) {
     if (!has_letter(line))
         return AOE_OK;
@@ -95,7 +96,7 @@ static int count_line(aoei_line_counts *c, aoe_text line, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns 1 if the line occurs in so many bodies that it is considered part of an issue template. */
+/* Returns 1 if so many bodies contain the line that it is considered a template line. */
 static int is_of_template(const aoei_line_counts *c, aoe_text line) {
     if (!c || !c->size || !has_letter(line))
         return 0;
@@ -110,12 +111,12 @@ void aoei_line_counts_free(aoei_line_counts *c) {
 
 /* State of an iteration over the lines of a body. */
 typedef struct pass {
-    char mark;    /* character of the fence of the open code block; 0: no open block */
-    size_t fence; /* number of characters of that fence */
-    int comment;  /* 1: inside an HTML comment */
+    char mark;    /* fence character of the open code block, '`' or '~'; 0: no code block is open */
+    size_t fence; /* number of fence characters that opened the code block */
+    int comment;  /* 1: an HTML comment is open */
 } pass;
 
-/* Returns 1 if the line belongs to a fenced code block, including the lines of the fences. */
+/* Returns 1 if the line is in a fenced code block or is one of its two fences. */
 static int is_code(pass *p, const char *line, size_t len) {
     if (p->mark) {
         if (aoei_markdown_fence_ends(line, len, p->mark, p->fence))
@@ -142,7 +143,7 @@ int aoei_line_counts_add(aoei_line_counts *c, aoe_text body, aoe_error *err) {
     return code;
 }
 
-/* Returns the length of the image "![text](address)" or "<img ...>" at s; 0 if there is none. */
+/* Returns the length of the image "![text](address)" or "<img ...>" at the start of s, or 0 if s starts differently. */
 static size_t image(const char *s, size_t len) {
     if (len >= 5 && strncasecmp(s, "<img", 4) == 0 && strchr(" \t/>", s[4])) {
         const char *end = memchr(s, '>', len);
@@ -157,8 +158,8 @@ static size_t image(const char *s, size_t len) {
     return end ? (size_t)(end - s) + 1 : 0;
 }
 
-/* Returns the length of the code span at s, from a run of backticks to the next run of equal length. If there is no such run,
- * returns the length of the first run. */
+/* Returns the length of the code span at the start of s. A code span starts with a run of backticks and ends with the next run
+ * of the same length. If no such run follows, returns the length of the first run. */
 static size_t code_span(const char *s, size_t len) {
     size_t n = 0;
     while (n < len && s[n] == '`')
@@ -174,7 +175,7 @@ static size_t code_span(const char *s, size_t len) {
     return n;
 }
 
-/* Appends a line that is not code, without comments and images if `clean` requests their removal. */
+/* Appends a line that is not code. Comments and images are removed if `clean` (a sum of AOE_ISSUE_CLEAN_*) requests it. */
 static void append_cleaned(aoei_buffer *out, pass *p, const char *s, size_t len, unsigned clean) {
     for (size_t i = 0; i < len;) {
         size_t n;
@@ -210,14 +211,14 @@ static int is_no_answer(aoe_text line) {
 /* State while a body is written. */
 typedef struct writer {
     aoei_buffer *out;
-    aoei_buffer heading; /* last heading, which is written when content follows it */
+    aoei_buffer heading; /* last heading that was read; it is written only if text follows it */
     int blank;           /* 1: write a blank line before the next line */
-    size_t start;        /* offset of the body in out */
-    int failed;          /* 1: out of memory (stored here, because clearing a buffer resets its flag) */
+    size_t start;        /* offset of the body in *out */
+    int failed;          /* 1: memory allocation failed; stored here because clearing a buffer resets its error flag */
     unsigned clean;      /* sum of AOE_ISSUE_CLEAN_* */
 } writer;
 
-/* Appends the pending blank line and heading, then the line. */
+/* Appends a line. If a blank line or a heading is pending, appends these first. */
 static void put_line(writer *w, const char *s, size_t len) {
     if (w->blank && w->out->len > w->start)
         aoei_buffer_putc(w->out, '\n');
@@ -229,20 +230,21 @@ static void put_line(writer *w, const char *s, size_t len) {
     w->blank = 0;
 }
 
-/* Writes a line unless the template cleaning removes it. A heading is written only when a line with content follows. */
+/* Writes a line, unless template lines are removed and it is one of them. A heading is stored in w->heading and written
+ * together with the next line. */
 static void keep_line(writer *w, const char *s, size_t len, const aoei_line_counts *counts) {
     const aoe_text line = trim(s, len);
     const int templates = (w->clean & AOE_ISSUE_CLEAN_TEMPLATES) != 0;
     if (line.len == 0) {
         if (!w->clean && w->out->len > w->start && w->blank)
-            aoei_buffer_putc(w->out, '\n'); /* without cleaning, all blank lines are kept */
+            aoei_buffer_putc(w->out, '\n'); /* if nothing is removed from the body, all its blank lines are kept */
         if (!w->heading.len)
             w->blank = 1;
         return;
     }
     if (templates && (checkbox(line) || is_no_answer(line) || is_of_template(counts, line)))
         return;
-    if (templates && is_heading(line)) { /* the pending heading has no content and is dropped */
+    if (templates && is_heading(line)) { /* no text followed the pending heading, so it is dropped */
         aoei_buffer_clear(&w->heading);
         aoei_buffer_append(&w->heading, s, len);
         w->failed |= aoei_buffer_putc(&w->heading, '\n') != 0;
@@ -251,7 +253,7 @@ static void keep_line(writer *w, const char *s, size_t len, const aoei_line_coun
     put_line(w, s, len);
 }
 
-/* Returns the next line without its line end and advances *at after the line end. */
+/* Returns the line at offset *at without its line end, and advances *at to the start of the next line. */
 static aoe_text next_line(aoe_text body, size_t *at) {
     const char *s = body.data + *at, *end = memchr(s, '\n', body.len - *at);
     size_t n = end ? (size_t)(end - s) : body.len - *at;
@@ -278,7 +280,7 @@ int aoei_issue_text(aoei_buffer *out, aoe_text title, aoe_text body, unsigned cl
         aoei_buffer_clear(&cut);
         append_cleaned(&cut, &p, line.data, line.len, clean);
         w.failed |= cut.failed;
-        if (cut.len || !line.len) /* a line that consists only of comments and images is removed */
+        if (cut.len || !line.len) /* a line that consisted only of comments and images is dropped */
             keep_line(&w, cut.len ? cut.data : "", cut.len, counts);
     }
     const int failed = out->failed || w.failed;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The labels or title words of all candidates are stored in one list, sorted by label or word, then by candidate. A title is
- * represented by a vector with one component for each of its words. The component is ln((1 + N) / n), where N is the number of
- * candidates and n is the number of candidates whose titles contain the word. The similarity of two titles is the cosine of
- * their vectors. The dot product ignores words that occur in more than MAX_TITLES titles, which limits the time per query.
+ * Chooses negatives with the help of an inverted index: a list of (label, candidate) or (word, candidate) entries, sorted by
+ * label or word. The similarity of two titles is the cosine of their vectors. A title's vector has one component for each of
+ * its words. The component is ln((1 + N) / n), where N is the number of candidates and n is the number of candidates whose
+ * titles contain the word. The dot product ignores words that occur in more than MAX_TITLES titles, to limit the time per
+ * query.
  */
 #include "collect/issues_negatives.h"
 
@@ -17,27 +18,28 @@
 #include "base/random.h"
 
 enum {
-    TRIES = 32,        /* number of random draws among the candidates with a label */
-    MAX_TITLES = 2000, /* maximum number of titles with a word; more frequent words are ignored */
-    WORDS = 64         /* maximum number of words per title */
+    TRIES = 32,        /* number of random draws among the candidates that have a label */
+    MAX_TITLES = 2000, /* a word that occurs in more titles is ignored in dot products */
+    WORDS = 64         /* maximum number of words per title; later words are ignored */
 };
 
-/* A label or word of a candidate. */
+/* An entry of the inverted index: a candidate that has a label, or whose title contains a word. */
 typedef struct posting {
     uint64_t feature; /* index of the label in aoei_issues.label_name, or hash of the word */
-    uint32_t place;   /* index of the candidate in `member` */
+    uint32_t place;   /* index of the candidate in aoei_candidates.member */
 } posting;
 
 struct aoei_candidates {
-    aoei_candidate_group g; /* options of the group; its member array is not used */
+    aoei_candidate_group g; /* the group passed to aoei_candidates_create; its field `member` is NULL */
     uint32_t *member;       /* [n] indices of the candidate issues, in random order, owned */
     unsigned char *used;    /* [n] 1: the candidate was already chosen; owned */
-    size_t next;            /* index in `member` of the next random candidate */
-    posting *posting;       /* [n_postings] labels or words, sorted by feature, then by place; owned */
+    size_t next;            /* index in `member` at which the search for the next random candidate starts */
+    posting *posting;       /* [n_postings] inverted index, sorted by feature, then by place; owned */
     size_t n_postings;
-    float *norm;     /* [n] Euclidean norm of each title's word vector, owned */
-    float *score;    /* [n] dot product of each title with the query's title, zero between queries; owned */
-    uint32_t *found; /* [n] places of the candidates with a positive score, owned */
+    float *norm; /* [n] Euclidean norm of the vector of each title, owned */
+    /* [n] dot product of the vectors of each title and of the query's title, owned; all 0 between two queries */
+    float *score;
+    uint32_t *found; /* [n] indices in `member` of the candidates with a positive score, owned */
     aoei_rng rng;
 };
 
@@ -57,7 +59,7 @@ static int is_word_byte(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
 }
 
-/* Computes the hashes of the distinct words of a title, with ASCII letters lowercased. Returns their number. */
+/* Stores the hashes of the distinct words of a title in `word`, and returns their number. ASCII letters are lowercased. */
 static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     size_t n = 0, kept = 0;
     for (size_t at = 0; at < title.len && n < WORDS;) {
@@ -79,7 +81,7 @@ static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     return kept;
 }
 
-/* Returns the number of elements of c->posting with a smaller feature. */
+/* Returns the number of elements of c->posting whose feature is smaller than `feature`. */
 static size_t postings_below(const aoei_candidates *c, uint64_t feature) {
     size_t low = 0, high = c->n_postings;
     while (low < high) {
@@ -92,7 +94,7 @@ static size_t postings_below(const aoei_candidates *c, uint64_t feature) {
     return low;
 }
 
-/* Sets *first to the first element of c->posting with this feature and returns the number of such elements. */
+/* Sets *first to the first element of c->posting with this feature, and returns the number of elements with this feature. */
 static size_t find_postings(const aoei_candidates *c, uint64_t feature, const posting **first) {
     const size_t low = postings_below(c, feature),
                  high = feature == UINT64_MAX ? c->n_postings : postings_below(c, feature + 1);
@@ -120,7 +122,7 @@ static int index_labels(aoei_candidates *c, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Creates the list of (word, issue) entries of all titles, sorted by word, and the norms of the titles' word weights. */
+/* Creates the inverted index of the words of all titles, and computes the norms of the vectors of the titles. */
 static int index_words(aoei_candidates *c, aoe_error *err) {
     uint64_t word[WORDS];
     for (size_t i = 0; i < c->g.n; i++)
@@ -162,7 +164,7 @@ int aoei_candidates_create(aoei_candidates **out, const aoei_candidate_group *g,
     c->used = aoei_calloc(g->n, 1);
     int code = c->member && c->used ? AOE_OK : aoei_fail_nomem(err, g->n * sizeof *c->member);
     if (!code) {
-        for (size_t i = 0; i < g->n; i++) { /* Fisher-Yates shuffle, inside-out variant */
+        for (size_t i = 0; i < g->n; i++) { /* inside-out variant of the Fisher-Yates shuffle */
             const uint32_t j = aoei_rng_below(&c->rng, (uint32_t)i + 1);
             c->member[i] = c->member[j];
             c->member[j] = g->member[i];
@@ -193,12 +195,12 @@ void aoei_candidates_destroy(aoei_candidates *c) {
 
 /* A query and the issues that must not be chosen for it. */
 typedef struct constraints {
-    uint32_t query;        /* index of the issue */
-    const uint32_t *taken; /* [n] indices of the negatives that the query already has */
+    uint32_t query;        /* index of the query in aoei_issues.issue */
+    const uint32_t *taken; /* [n] indices in aoei_issues.issue of the negatives that the query already has */
     size_t n;
 } constraints;
 
-enum { NO_CANDIDATE = UINT32_MAX }; /* place: no candidate */
+enum { NO_CANDIDATE = UINT32_MAX }; /* value of a place: no candidate */
 
 static int is_allowed(const aoei_candidates *c, const constraints *q, uint32_t place) {
     const uint32_t issue = c->member[place];
@@ -221,9 +223,9 @@ static uint32_t next_random(aoei_candidates *c, const constraints *q) {
     return NO_CANDIDATE;
 }
 
-/* Returns the place of a candidate that shares a label with the query, or NO_CANDIDATE. Tries the labels of the query from
- * the rarest to the most frequent, with TRIES random draws per label. Returns the first drawn candidate that is allowed and
- * was not chosen before. If there is none, returns the first drawn candidate that is allowed. */
+/* Returns the place of a candidate that has a label of the query, or NO_CANDIDATE. For each label of the query, from the rarest
+ * to the most frequent, draws up to TRIES random candidates that have this label. Returns the first drawn candidate that is
+ * allowed and was not chosen before. If there is no such candidate, returns the first drawn candidate that is allowed. */
 static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
     uint32_t second = NO_CANDIDATE;
@@ -232,7 +234,8 @@ static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     for (uint32_t round = 0; round < issue->n_labels; round++) {
         const posting *first = NULL, *list;
         size_t n = 0;
-        for (uint32_t k = 0; k < issue->n_labels; k++) { /* finds the next more frequent label; issues have few labels */
+        /* finds the rarest label that has more candidates than the previous one */
+        for (uint32_t k = 0; k < issue->n_labels; k++) {
             const size_t uses = find_postings(c, label[k], &list);
             if (uses > last && (!first || uses < n)) {
                 first = list;
@@ -252,8 +255,8 @@ static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     return second;
 }
 
-/* Sets the score of each title that shares words with the query to the sum of the squared weights of these words, and lists
- * these titles in c->found. Returns the number of these titles. */
+/* Computes c->score of all titles that have a word in common with the query's title: the sum of the squared weights of the
+ * common words. Stores the places of these titles in c->found and returns their number. */
 static size_t score_titles(aoei_candidates *c, uint32_t query) {
     uint64_t word[WORDS];
     const size_t n = words_of(c->g.s->issue[query].title, word);
@@ -274,8 +277,8 @@ static size_t score_titles(aoei_candidates *c, uint32_t query) {
     return n_found;
 }
 
-/* Returns the allowed candidate whose title is most similar to the query's. Candidates that are not yet negatives of any pair
- * are preferred. */
+/* Returns the place of the allowed candidate whose title is most similar to the query's title, or NO_CANDIDATE. Any candidate
+ * that was not chosen before is preferred to the candidates that were. */
 static uint32_t most_similar(aoei_candidates *c, const constraints *q) {
     const size_t n = score_titles(c, q->query);
     uint32_t best = NO_CANDIDATE;

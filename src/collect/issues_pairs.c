@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Links, guesses and equal texts all join issues into clusters. A guess gives no positive pair, but its two issues must be in
- * one split and must not become a negative pair. Clusters are assigned to splits in two steps. The clusters with pairs are
- * divided so that the numbers of pairs follow the split ratios. The other clusters, most of which are a single issue, are
- * divided so that the numbers of issues follow the split ratios.
+ * Computes pairs of duplicate issues. Two issues are in one cluster if a link connects them or if their texts are equal. Weak
+ * links also join clusters: they give no positive pairs, but the two issues must be in one split and must not become a negative
+ * pair. Clusters are assigned to splits in two steps. First, the clusters with pairs are assigned so that the numbers of pairs
+ * follow the split ratios. Then the other clusters, most of which contain a single issue, are assigned so that the numbers of
+ * issues follow the split ratios.
  */
 #include "collect/issues_pairs.h"
 
@@ -23,10 +24,11 @@ typedef struct builder {
     size_t *split_of; /* [n_clusters] split of each cluster, owned */
     size_t n_clusters;
     unsigned char *linked; /* [s->n] 1: the issue is the source of a link that is not weak; owned */
-    unsigned char *open;   /* [n_clusters] 1: an issue of the cluster is marked as a duplicate of an unknown original; owned */
+    /* [n_clusters] 1: the cluster contains an issue that is marked as a duplicate of an unknown original; owned */
+    unsigned char *open;
 } builder;
 
-/* An issue and the key by which issues are sorted: the hash of its text, or its group (group_of). */
+/* An issue with a sort key. The key is the hash of the issue's text, or the group of the issue (group_of). */
 typedef struct entry {
     uint64_t key;
     uint32_t issue;
@@ -39,7 +41,7 @@ static int by_key(const void *pa, const void *pb) {
     return (a->issue > b->issue) - (a->issue < b->issue);
 }
 
-/* Joins issues with equal texts. */
+/* Joins the clusters of issues with equal texts. Issues with empty texts are not joined. */
 static int join_equal_texts(builder *m, aoe_error *err) {
     entry *order = aoei_malloc_array(m->s->n, sizeof *order);
     size_t n = 0;
@@ -56,13 +58,14 @@ static int join_equal_texts(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns 1 if the link gives a positive pair: it is not weak, and the two texts are different and not empty. */
+/* Returns 1 if the link gives a positive pair: the link is not weak, and the texts of the two issues are different and not
+ * empty. */
 static int is_pair(const aoei_issues *s, const aoei_issue_link *l) {
     const aoei_issue *a = &s->issue[l->from], *b = &s->issue[l->to];
     return !l->weak && l->from != l->to && !a->empty && !b->empty && a->text_hash != b->text_hash;
 }
 
-/* Creates the clusters from equal texts and links, and marks clusters that contain a duplicate of an unknown original. */
+/* Creates the clusters. Sets `open` of every cluster that contains a duplicate of an unknown original. */
 static int make_clusters(builder *m, aoe_error *err) {
     const aoei_issues *s = m->s;
     int code = aoei_clusters_create(&m->clusters, s->n, err);
@@ -92,8 +95,8 @@ static int make_clusters(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Compares pairs by their issues. Links in both directions between two issues are one pair; the first link determines its
- * direction. */
+/* Compares pairs by their two issues, ignoring which of them is the query. Pairs with the same two issues are ordered by their
+ * links (first_negative is the index of the link). The first link therefore determines which issue is the query. */
 static int by_issues(const void *pa, const void *pb) {
     const aoei_issue_pair *a = pa, *b = pb;
     const uint32_t a_low = a->query < a->positive ? a->query : a->positive,
@@ -106,7 +109,7 @@ static int by_issues(const void *pa, const void *pb) {
     return (a->first_negative > b->first_negative) - (a->first_negative < b->first_negative);
 }
 
-/* Creates the positive pairs. Several links between the same two issues give one pair. */
+/* Creates the positive pairs. If there are several links between two issues, only one pair is created. */
 static int make_pairs(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     size_t kept = 0;
@@ -132,8 +135,8 @@ static int make_pairs(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Assigns splits to the clusters whose weight is not 0. weight: [n_clusters] numbers of pairs or issues; compact, part:
- * [n_clusters] workspace. */
+/* Assigns a split to every cluster whose weight is not 0. weight: [n_clusters] number of pairs or of issues of each cluster;
+ * compact, part: [n_clusters] workspace. */
 static int assign_splits(builder *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < m->n_clusters; i++)
@@ -180,13 +183,13 @@ static int split_clusters(builder *m, aoe_error *err) {
     return code;
 }
 
-/* Returns the group of an issue: a number that identifies its repository and split. */
+/* Returns a number that identifies the repository and the split of an issue. The issues with one number are a group. */
 static uint64_t group_of(const builder *m, uint32_t issue) {
     return (uint64_t)m->s->issue[issue].repo * m->o->n_splits + m->split_of[m->cluster[issue]];
 }
 
-/* Lists the issues that may be negatives, sorted by group, and returns their number. Clusters with an unknown original are
- * excluded, because the query may be that original. */
+/* Stores the issues that may be negatives in `order`, sorted by group, and returns their number. If a cluster contains a
+ * duplicate of an unknown original, its issues are excluded, because the query may be this original. */
 static size_t list_candidates(const builder *m, entry *order) {
     size_t n = 0;
     for (size_t i = 0; i < m->s->n; i++)
@@ -196,7 +199,8 @@ static size_t list_candidates(const builder *m, entry *order) {
     return n;
 }
 
-/* Compares pairs by group first, so that the candidates of each group are prepared once. */
+/* Compares pairs by split and repository first, so that the pairs of a group are consecutive and the candidates of each group
+ * are prepared only once. */
 static int compare_pairs(const builder *m, const aoei_issue_pair *a, const aoei_issue_pair *b) {
     const aoei_issue *x = &m->s->issue[a->query], *y = &m->s->issue[b->query];
     const aoei_issue *u = &m->s->issue[a->positive], *v = &m->s->issue[b->positive];
@@ -234,7 +238,7 @@ static int choose_for_pair(builder *m, aoei_candidates *c, aoei_issue_pair *pair
     return AOE_OK;
 }
 
-/* Returns the end of the group of pairs that starts at index `first`. */
+/* Returns the index after the last pair of the group that starts at index `first` of p->pair. */
 static size_t group_end(const builder *m, size_t first) {
     const aoei_issue_pair *pair = m->p->pair;
     size_t end = first;
@@ -244,8 +248,8 @@ static size_t group_end(const builder *m, size_t first) {
     return end;
 }
 
-/* Chooses the negatives of pair[first, end), which are one group. order[n]: all candidates, sorted by group; member: workspace
- * for the candidates of the group. */
+/* Chooses the negatives of pair[first, end), which are the pairs of one group. order: [n] candidates of all groups, sorted by
+ * group; member: workspace for the candidates of this group. */
 static int choose_for_group(builder *m, size_t first, size_t end, const entry *order, size_t n, uint32_t *member,
                             aoe_error *err) {
     aoei_issue_pair *pair = m->p->pair;
@@ -277,7 +281,8 @@ static int choose_for_group(builder *m, size_t first, size_t end, const entry *o
     return code;
 }
 
-/* Assigns each pair its split, sorts the pairs, and chooses their negatives from issues of the same repository and split. */
+/* Sets the split of each pair, sorts the pairs, and chooses their negatives. A negative is an issue of the query's repository
+ * and split. */
 static int choose_negatives(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     size_t capacity;

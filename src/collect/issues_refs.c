@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Finds trigger words (duplicate, dupe, dup), skips filler words that may separate them from a reference, and reads the
- * references. The words of the sentence before the trigger word decide whether the phrase is a statement, a guess or a denial.
- * The search works on a masked copy of the text (markdown.h), in which masked bytes end every phrase.
+ * Finds phrases such as "duplicate of #12" in a text. A phrase consists of a trigger word ("duplicate", "dupe", "dup"), filler
+ * words ("of", "the"), and one or several references to issues. The words before the trigger word determine whether the phrase
+ * is a statement, a guess or a denial. The search works on a copy of the text in which code and quotations are masked
+ * (markdown.h). A phrase never continues after a masked byte.
  */
 #include "collect/issues_refs.h"
 
@@ -13,11 +14,12 @@
 #include "collect/markdown.h"
 
 enum {
-    FILLERS = 10,     /* maximum number of words and punctuation marks between the trigger word and the reference */
-    WORDS_BEFORE = 8, /* number of words before the phrase that are checked for denials and guesses */
-    AFTER = 120,      /* number of bytes after the phrase that are checked for a question mark */
-    LINK = 400,       /* maximum bytes of a link's text or address */
-    TARGETS = 10      /* maximum references of one phrase; a longer list is not a list of originals */
+    /* maximum number of filler words and punctuation marks between the trigger word and the first reference */
+    FILLERS = 10,
+    WORDS_BEFORE = 8, /* maximum number of words before the trigger word that are read to classify the phrase */
+    AFTER = 120,      /* maximum number of bytes after the phrase in which a question mark is searched for */
+    LINK = 400,       /* maximum length in bytes of the text and of the address of a link */
+    TARGETS = 10      /* maximum number of references that are read per phrase */
 };
 
 static const char *const triggers[] = {"duplicate", "duplicates", "duplicated", "dupe", "dupes", "dup", "dups"};
@@ -27,8 +29,9 @@ static const char *const fillers[] = {"of",       "to",    "with",   "by",      
                                       "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
                                       "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
 static const char *const introductions[] = {"see", "refer", "tracked",
-                                            "reported"}; /* words that may introduce the reference in the next sentence */
-static const char *const conjunctions[] = {"but", "because", "since", "and", "so"}; /* words that begin another clause */
+                                            /* words that may introduce the reference if it is in the next sentence */
+                                            "reported"};
+static const char *const conjunctions[] = {"but", "because", "since", "and", "so"}; /* words that begin a new clause */
 static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
                                       "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
 static const char *const self_words[] = {
@@ -44,7 +47,7 @@ static const char *const seeming[] = {"seems", "appears", "looks", "seem", "appe
 /* A position in the text. */
 typedef struct cursor {
     const char *s;            /* [len] masked text */
-    size_t len, at;           /* length, and current position, in bytes */
+    size_t len, at;           /* len: length of the text; at: current position; both in bytes */
     const char *const *hosts; /* web hosts of links to issues, NULL-terminated */
 } cursor;
 
@@ -63,7 +66,7 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int is_word(char c) { /* bytes of non-ASCII letters are also word characters; '_' is emphasis */
+static int is_word(char c) { /* non-ASCII bytes are part of words; '_' is not, because it marks emphasis */
     return is_letter(c) || is_digit(c) || (unsigned char)c >= 0x80;
 }
 
@@ -96,7 +99,7 @@ size_t aoei_repository_name(const char *s, size_t len) {
     return at;
 }
 
-/* Reads the number of an issue at the cursor and returns 1. Returns 0 if there is none or a letter or digit follows it. */
+/* Reads the number of an issue at the cursor and returns 1. Returns 0 if there is no valid number or if a letter follows it. */
 static int read_number(cursor *c, uint64_t *number) {
     enum { DIGITS = 10 };
     size_t n = 0;
@@ -114,12 +117,12 @@ static int read_number(cursor *c, uint64_t *number) {
 static void skip_address(cursor *c) {
     while (c->at < c->len && c->s[c->at] > ' ' && !strchr(")>]\"'", c->s[c->at]))
         c->at++;
-    while (c->len > 0 && c->at > 0 && strchr(".,;:!?*_", c->s[c->at - 1])) /* punctuation of the sentence */
+    while (c->len > 0 && c->at > 0 && strchr(".,;:!?*_", c->s[c->at - 1])) /* punctuation at the end belongs to the sentence */
         c->at--;
 }
 
-/* Reads the URL of an issue. Returns 1 if the URL was read. Returns 0 if there is no such URL; the cursor does not move.
- * Returns -1 if the URL names another object in a repository; the URL is skipped. */
+/* Reads the URL of an issue at the cursor. Returns 1 if the URL was read. Returns 0 and does not move the cursor if there is no
+ * such URL. Returns -1 and moves the cursor after the URL if it is the URL of a pull request or a discussion. */
 static int read_link(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     k.at += starts(&k, "https://") ? 8 : starts(&k, "http://") ? 7 : 0;
@@ -144,7 +147,7 @@ static int read_link(cursor *c, aoei_issue_ref *ref) {
     return issue ? 1 : -1;
 }
 
-/* Reads #1, GH-1, owner/name#1 or a URL. Returns 1, 0 or -1 as read_link does. */
+/* Reads a reference of the form #1, GH-1, owner/name#1, or a URL. The return value is that of read_link. */
 static int read_plain(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     const int link = read_link(c, ref);
@@ -168,8 +171,8 @@ static int read_plain(cursor *c, aoei_issue_ref *ref) {
     return 1;
 }
 
-/* Reads [text](URL) at the cursor. If the URL refers to an object in a repository, the text is ignored. Returns 1, 0 or -1
- * as read_link does. */
+/* Reads a link [text](URL) at the cursor. The reference is the URL or, if it is not a URL for read_link, the text. The return
+ * value is that of read_link. */
 static int read_bracket(cursor *c, aoei_issue_ref *ref) {
     const size_t max_bytes = c->len - c->at < LINK ? c->len - c->at : LINK;
     const char *close = memchr(c->s + c->at, ']', max_bytes);
@@ -196,7 +199,7 @@ static int read_reference(cursor *c, aoei_issue_ref *ref) {
     return bracket ? bracket : read_plain(c, ref);
 }
 
-/* Skips blanks and up to two line ends. Returns 0 if there are more line ends. */
+/* Skips white space. Returns 0 if the white space contains more than two line ends, otherwise 1. */
 static int skip_space(cursor *c) {
     int lines = 0;
     for (; c->at < c->len && strchr(" \t\r\n", c->s[c->at]) && c->s[c->at]; c->at++)
@@ -204,10 +207,10 @@ static int skip_space(cursor *c) {
     return lines <= 2;
 }
 
-/* Skips the words and marks between the trigger word and its reference, and reads the reference: *found is the result of
- * read_reference. Returns 0 if no reference follows. */
+/* Skips the filler words and punctuation marks after the trigger word, and reads the reference after them. Sets *found to the
+ * result of read_reference. Returns 0 if no reference follows, otherwise 1. */
 static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
-    int ended = 0; /* 1: the end of a sentence was passed */
+    int ended = 0; /* 1: a sentence has ended after the trigger word, and no word such as "see" has followed */
     for (int i = 0; i < FILLERS && skip_space(c) && c->at < c->len; i++) {
         const cursor before = *c;
         *found = read_reference(c, ref);
@@ -232,8 +235,8 @@ static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
     return 0;
 }
 
-/* Skips a separator between two references: ", ", "and", "&", or a new list item. Returns 0 if the list ends here. Sets
- * *choice to 1 for "or". */
+/* Skips the separator between two references: a comma, "and", "or", "&", or the start of a list item. Returns 1 if there was a
+ * separator, or 0 if the list of references ends. Sets *choice to 1 if the separator is "or", otherwise to 0. */
 static int skip_separator(cursor *c, int *choice) {
     int joined = 0;
     *choice = 0;
@@ -263,7 +266,7 @@ static int skip_separator(cursor *c, int *choice) {
     }
 }
 
-/* Returns 1 if the sentence at the cursor is a question. */
+/* Returns 1 if the sentence at the cursor ends with a question mark. */
 static int is_question(const cursor *c) {
     for (size_t i = c->at; i < c->len && i < c->at + AFTER; i++) {
         const char ch = c->s[i];
@@ -276,8 +279,8 @@ static int is_question(const cursor *c) {
     return 0;
 }
 
-/* Finds the word that ends before s[*at] in the current clause and moves *at to its start. Returns the length of the word; 0 if
- * there is none. */
+/* Finds the last word before s[*at] in the current clause and sets *at to the start of the word. Returns the length of the
+ * word, or 0 if the clause begins at s[*at]. */
 static size_t word_before(const char *s, size_t *at) {
     size_t end = *at;
     while (end > 0 && strchr(" \t*_\"(/:", s[end - 1]) && s[end - 1])
@@ -289,15 +292,15 @@ static size_t word_before(const char *s, size_t *at) {
     return end - start;
 }
 
-/* Finds a reference that ends before s[at], ignoring blanks and marks, and moves *at to its start. Returns 0 if there is
- * none. */
+/* If a reference ends at offset *at (blanks and punctuation marks may follow it), reads it, sets *at to its start and returns
+ * 1. Otherwise returns 0. */
 static int reference_before(const cursor *c, size_t *at, aoei_issue_ref *ref) {
     const size_t low = *at > LINK ? *at - LINK : 0;
     size_t end = *at;
     while (end > low && strchr(" \t*_\"(:>", c->s[end - 1]) && c->s[end - 1])
         end--;
     size_t start = end;
-    if (end > low && c->s[end - 1] == ')') /* end of [text](URL) */
+    if (end > low && c->s[end - 1] == ')') /* the reference is a link [text](URL) */
         while (start > low && c->s[start] != '[' && c->s[start] != '\n')
             start--;
     else
@@ -317,9 +320,10 @@ static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text ho
     return a->number == b->number && x.len == y.len && (!x.len || strncasecmp(x.data, y.data, x.len) == 0);
 }
 
-/* Classifies the phrase by the words before s[at]. References to the text's own issue are skipped. */
+/* Classifies a phrase by the words before its trigger word. at: offset of the trigger word; own: the issue that the text
+ * belongs to. References to this issue are skipped. */
 static aoei_ref_kind classify(const cursor *c, size_t at, const aoei_issue_ref *own) {
-    int longer = 0; /* 1: the next word is "longer" */
+    int longer = 0; /* 1: the word that was read before, which follows in the text, is "longer" */
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
         size_t before = at;
@@ -340,7 +344,8 @@ static aoei_ref_kind classify(const cursor *c, size_t at, const aoei_issue_ref *
     return AOEI_REF_STATED;
 }
 
-/* Returns 1 if the clause before s[at] is about another issue, as in "#12 was closed as a duplicate of #13". */
+/* Returns 1 if the phrase is a statement about another issue, as in "#12 was closed as a duplicate of #13". at: offset of the
+ * trigger word; own: the issue that the text belongs to; target: first reference of the phrase. */
 static int is_about_another(const cursor *c, size_t at, const aoei_issue_ref *own, const aoei_issue_ref *target) {
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
@@ -350,15 +355,16 @@ static int is_about_another(const cursor *c, size_t at, const aoei_issue_ref *ow
         const char *word = c->s + at;
         if (n == 0 || IS_ONE_OF(conjunctions, word, n) || IS_ONE_OF(self_words, word, n) || *word == '-')
             return 0;
-        if (n == 5 && strncasecmp(word, "which", n) == 0) /* ", which is" continues the clause */
+        if (n == 5 &&
+            strncasecmp(word, "which", n) == 0) /* the reference may precede the comma, as in "#12, which is a duplicate" */
             while (at > 0 && strchr(" \t,", c->s[at - 1]) && c->s[at - 1])
                 at--;
     }
     return 0;
 }
 
-/* Returns 1 if "duplicate" is a verb that means "reproduce", as in "steps to duplicate" and "can duplicate", but not "seems to
- * duplicate". */
+/* Returns 1 if the trigger word at s[at], which has n bytes, is the verb "duplicate" in the sense of "reproduce", as in "steps
+ * to duplicate" and "can duplicate". Returns 0 for "seems to duplicate". */
 static int is_instruction(const char *s, size_t at, size_t n) {
     if (n != strlen("duplicate"))
         return 0;
@@ -369,14 +375,15 @@ static int is_instruction(const char *s, size_t at, size_t n) {
     return !IS_ONE_OF(seeming, s + at, verb);
 }
 
-/* Returns the length of the trigger word that begins at s[at]; 0 if there is none. */
+/* Returns the length of the trigger word at s[at], or 0 if no trigger word starts there. */
 static size_t trigger_at(const char *s, size_t len, size_t at) {
     if ((s[at] | 0x20) != 'd')
         return 0;
     if (at > 0 && (is_word(s[at - 1]) || strchr("-#@.\\", s[at - 1])))
         return 0;
     if (at > 1 && s[at - 1] == '/' &&
-        (unsigned char)s[at - 2] > ' ') /* part of a path; but "/duplicate" is a command to a bot */
+        (unsigned char)s[at - 2] >
+            ' ') /* the word is part of a path; "/duplicate" after a space is a command for a bot and is accepted */
         return 0;
     const size_t n = word_length(s + at, len - at);
     if (at + n < len && s[at + n] == '-' && at + n + 1 < len && is_word(s[at + n + 1]))
@@ -391,8 +398,8 @@ static int add(aoei_issue_refs *r, const aoei_issue_ref *ref, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads the phrase whose trigger word begins at `trigger` and ends at c->at, adds its references, and moves the cursor after
- * it. */
+/* Reads a phrase, adds its references to r->ref, and moves the cursor after the phrase. trigger: offset of the trigger word;
+ * its end is c->at. */
 static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error *err) {
     aoei_issue_ref ref;
     int found, choice = 0, code = AOE_OK;
@@ -415,7 +422,8 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
     if (r->n > first && is_about_another(c, trigger, &r->own, &r->ref[first]))
         r->n = first;
     aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : classify(c, trigger, &r->own);
-    if (choice && kind == AOEI_REF_STATED) /* with "or", it is unknown which reference is the original */
+    if (choice &&
+        kind == AOEI_REF_STATED) /* if the references are joined by "or", it is unknown which of them is the original */
         kind = AOEI_REF_GUESS;
     for (size_t i = first; i < r->n; i++)
         r->ref[i].kind = kind;

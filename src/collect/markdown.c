@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Masks code, quotes and HTML comments, line by line, and code spans, paragraph by paragraph. The rules are those of CommonMark
- * with simplifications; for example, an indented code block needs a blank line before it and does not occur in a list. The time
- * is linear in the length of the text.
+ * Masks the parts of a Markdown text that are not statements of the author. Code blocks, quoted lines and HTML comments are
+ * masked line by line. Code spans are masked paragraph by paragraph. The rules are simplified rules of CommonMark; for example,
+ * an indented code block must follow a blank line and is not recognized in a list. The running time is linear in the length of
+ * the text.
  */
 #include "collect/markdown.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* State after the preceding lines. */
+/* State after the lines that were read. */
 typedef struct scan {
-    char mark;    /* character of the fence of the open block; 0: no open block */
-    size_t fence; /* number of characters of that fence */
-    int comment;  /* 1: inside an HTML comment */
-    int blank;    /* 1: the previous line was blank, or there was none */
+    char mark;    /* fence character of the open code block, '`' or '~'; 0: no code block is open */
+    size_t fence; /* number of fence characters that opened the code block */
+    int comment;  /* 1: an HTML comment is open */
+    int blank;    /* 1: the previous line was blank, or no line was read */
     int indented; /* 1: the previous line was indented code */
-    int list;     /* 1: the last line without indentation is a list item */
+    int list;     /* 1: the last line without indentation was a list item */
 } scan;
 
 static size_t leading_spaces(const char *s, size_t len) {
@@ -86,7 +87,7 @@ static void mask_bytes(char *s, size_t len) {
             s[i] = AOEI_MASKED;
 }
 
-/* Masks the comments that begin or continue in a line. */
+/* Masks the HTML comments that begin or continue in a line. */
 static void mask_comments(scan *m, char *s, size_t len) {
     for (size_t i = 0; i < len;) {
         if (m->comment) {
@@ -96,7 +97,7 @@ static void mask_comments(scan *m, char *s, size_t len) {
             m->comment = !end;
             i += n;
         } else if (len - i >= 4 && memcmp(s + i, "<!--", 4) == 0) {
-            mask_bytes(s + i, 4); /* "<!-->" begins a comment that continues */
+            mask_bytes(s + i, 4); /* after "<!--", the next "-->" ends the comment; in "<!-->", the comment does not end */
             m->comment = 1;
             i += 4;
         } else {
@@ -106,7 +107,7 @@ static void mask_comments(scan *m, char *s, size_t len) {
     }
 }
 
-/* Masks a line of code or a quoted line completely; masks the comments of any other line. */
+/* Masks a line completely if it is a line of a code block or a quoted line. Otherwise masks the HTML comments in the line. */
 static void mask_line(scan *m, char *s, size_t len) {
     const int blank = is_blank_line(s, len);
     const size_t indent = leading_spaces(s, len);
@@ -139,9 +140,10 @@ static void mask_line(scan *m, char *s, size_t len) {
         mask_comments(m, s, len);
 }
 
-/* Masks code spans in the paragraph s[0, len): from a run of backticks to the next run of equal length. A run without such
- * an end is ordinary text. missing[n] is 1 if a search for a closing run of n backticks has failed; the search is then not
- * repeated, because the remaining text cannot contain such a run either. */
+/* Masks the code spans in the paragraph s[0, len). A code span starts with a run of backticks and ends with the next run of the
+ * same length. If no such run follows, the first run is ordinary text. missing[n] is 1 if a search for a closing run of n
+ * backticks has failed. The search is not repeated for a later run, because the text after it cannot contain a closing run
+ * either. */
 static void mask_spans(char *s, size_t len) {
     enum { RUNS = 32 };
     uint8_t missing[RUNS] = {0};
