@@ -257,6 +257,19 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     return CLI_GO;
 }
 
+/* Returns the only name with the same first word as the option that was typed ("batch-tokens" for "batch-size"). Returns NULL
+ * if there is no such name, or more than one. */
+static const char *with_first_word(const char *typed, const char *const *names, size_t n) {
+    const char *hyphen = strchr(typed, '-'), *found = NULL;
+    for (size_t i = 0; hyphen && i < n; i++)
+        if (strncmp(typed, names[i], (size_t)(hyphen - typed) + 1) == 0) {
+            if (found)
+                return NULL;
+            found = names[i];
+        }
+    return found;
+}
+
 /* Reports an unknown option and suggests the closest name. */
 static int unknown_option(const parser *p, const char *name, size_t len) {
     const char *names[128];
@@ -268,6 +281,7 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
     names[n++] = "help";
     snprintf(typed, sizeof typed, "%.*s", (int)(len < MAX_NAME ? len : MAX_NAME), name);
     const char *closest = cli_closest(typed, names, n), *note = p->syntax->unknown_note;
+    closest = closest ? closest : with_first_word(typed, names, n);
     if (closest)
         return usage_error(p, "unknown option --%.*s; did you mean --%s?%s%s", (int)len, name, closest, note ? " " : "",
                            note ? note : "");

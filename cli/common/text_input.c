@@ -26,6 +26,8 @@ static int open_next(cli_lines *l) {
     }
     l->name = path;
     l->file = fopen(path, "rb");
+    if (!l->file && errno == ENOENT)
+        return cli_fail("%s: no such file; check the path", path);
     if (!l->file)
         return cli_fail("%s: cannot open: %s; check the path", path, strerror(errno));
     if (fstat(fileno(l->file), &st) == 0 && S_ISDIR(st.st_mode))

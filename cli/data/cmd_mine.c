@@ -82,6 +82,7 @@ static const cli_option candidate_table[] = {
      .kind = CLI_TEXT,
      .value = "text=NAME",
      AT(m.corpus_table.columns),
+     .field = "corpus_table.columns",
      .help = "name of the text column in tables of --corpus",
      .fallback = "text"},
     {.name = "from-queries", .kind = CLI_FLAG, AT(m.from_queries), .set = 1, .help = "also select negatives from the queries"},

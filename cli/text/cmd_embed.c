@@ -307,8 +307,10 @@ static int finish_npy(job *j) {
     return cli_file_check(&j->out);
 }
 
-/* Prints warnings about empty, truncated and split texts. */
+/* Prints warnings about missing, empty, truncated and split texts. */
 static void report_counts(const job *j) {
+    if (j->texts == 0)
+        cli_warn("the input contains no texts; the output contains no embeddings");
     if (j->zero) /* only static models produce embeddings without tokens; these texts include the empty ones */
         cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
                  j->zero == 1 ? "has" : "have");

@@ -28,6 +28,14 @@ static void remove_empty(aoei_examples *e) {
     e->n = e->n_texts = n;
 }
 
+/* Replaces options.columns in a message of the table reader by the option for the columns of the corpus. */
+static void name_corpus_options(int code, aoe_error *err) {
+    static const char field[] = "options.";
+    const char *at = err ? strstr(err->message, "options.columns") : NULL;
+    if (at)
+        aoei_fail(err, code, "%.*s%scorpus_table.%s", (int)(at - err->message), err->message, field, at + sizeof field - 1);
+}
+
 static int read_corpus(aoei_examples *e, const char *path, const aoe_mine_options *o, aoe_error *err) {
     aoe_table_options table = o->corpus_table;
     aoei_table *t;
@@ -39,6 +47,8 @@ static int read_corpus(aoei_examples *e, const char *path, const aoe_mine_option
     aoei_table_close(t);
     if (!code)
         remove_empty(e);
+    else
+        name_corpus_options(code, err);
     return code;
 }
 

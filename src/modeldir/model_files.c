@@ -68,7 +68,8 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     const char *dir = aoei_weights_dir(f);
     if (!aoei_exists(dir))
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no such directory; give a model directory (config.json, model.safetensors, tokenizer files)",
+                         "%s: no such directory; give the path of a model directory (config.json, model.safetensors, "
+                         "tokenizer files), because aoe does not download models",
                          dir);
     if (!aoei_is_dir(dir))
         return aoei_fail(err, AOE_EARG, "%s is a file; give its directory", dir);

@@ -9,6 +9,7 @@
 
 #include "aoe_data.h"
 #include "base/error.h"
+#include "table/labels.h"
 
 enum {
     MAX_ROLES = 3,
@@ -103,6 +104,17 @@ static int is_unsplit(const aoei_table *t) {
     return 0;
 }
 
+/* Returns 1 if a column name is a number. In this case, the file probably has no header. */
+static int lacks_header(const aoei_table *t) {
+    double value;
+    for (size_t i = 0; aoei_table_format(t) != AOE_TABLE_JSONL && i < aoei_table_columns(t); i++) {
+        const aoe_text name = aoei_table_column(t, i);
+        if (aoei_number_of(name, &value) == AOEI_LABEL_VALUE || aoei_has_decimal_comma(name))
+            return 1;
+    }
+    return 0;
+}
+
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err) {
     char found[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
     size_t n = aoei_table_columns(t), shown = 0;
@@ -117,6 +129,8 @@ int aoei_columns_fail(const aoei_table *t, const char *problem, const char *reme
         add_to_list(found, aoei_excerpt(excerpt, aoei_table_column(t, shown)));
     if (shown < n)
         add_to_list(found, "...");
+    if (lacks_header(t))
+        remedy = "the file seems to have no header: insert a first line with the column names";
     return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s%s%s", aoei_table_name(t), problem, *found ? found : "none",
                      remedy ? "; " : "", remedy ? remedy : "");
 }

@@ -85,6 +85,10 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
     else if (f->text.len == 0)
         aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is empty; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
                   column);
+    else if (aoei_has_decimal_comma(f->text))
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: column '%s': '%s' has a decimal comma; write a decimal point, or set options.skip_bad_rows",
+                  aoei_table_name(t), row->line, column, value);
     else
         aoei_fail(
             err, AOE_EFORMAT,

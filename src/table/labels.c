@@ -107,6 +107,19 @@ aoei_label aoei_number_of(aoe_text text, double *value) {
     return AOEI_LABEL_VALUE;
 }
 
+int aoei_has_decimal_comma(aoe_text text) {
+    char copy[MAX_DIGITS];
+    double value;
+    if (text.len == 0 || text.len > MAX_DIGITS)
+        return 0;
+    memcpy(copy, text.data, text.len);
+    char *comma = memchr(copy, ',', text.len);
+    if (!comma)
+        return 0;
+    *comma = '.';
+    return aoei_number_of((aoe_text){copy, text.len}, &value) == AOEI_LABEL_VALUE;
+}
+
 size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x) {
     double back = 0;
     size_t len = 0;

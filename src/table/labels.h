@@ -44,6 +44,8 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
 /* Parses a decimal number such as "3", "-0.5" or "1e-3" in the C locale. Returns AOEI_LABEL_VALUE and sets *value, or returns
  * AOEI_LABEL_NOT_FINITE if the number is too large, or AOEI_LABEL_UNKNOWN if the text is not a number. */
 aoei_label aoei_number_of(aoe_text text, double *value);
+/* Returns 1 if the text is a number with a decimal comma, such as "0,5". */
+int aoei_has_decimal_comma(aoe_text text);
 enum { AOEI_NUMBER_TEXT = 32 /* buffer size for a number, NUL included */ };
 /* Writes x, which must be finite, to out as a NUL-terminated decimal number. The number has 15, 16 or 17 significant digits,
  * the fewest for which parsing returns exactly x. Trailing zeros are omitted. Returns the length without the NUL. */

@@ -40,3 +40,9 @@ is_absent out
 fails "$AOE" train -q -m model -d good.tsv --columns text1=nope -o out
 fails "$AOE" train -q -m model -d good.tsv --label-map high -o out
 is_absent out
+# a decimal comma, and a table without a header
+printf 'text1\ttext2\tlabel\na\tb\t0,5\n' >comma.tsv; both comma.tsv
+printf 'a cat\ta dog\t0.5\na car\ta bus\t2\n' >headless.tsv; both headless.tsv
+code=0
+"$AOE" embed -q -m model --batch-size 8 good.tsv || code=$?
+test $code = 2
