@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Plans the batches of an epoch: the order of the examples of each source, their assignment to batches, and the order of the
- * batches.
+ * Plans the batches of an epoch. For each source, a random order of its examples is drawn, and the examples are assigned to
+ * batches. If there are several sources, the batches of all sources are then put in random order.
  */
 #include "train/batch_plan.h"
 
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the number of examples that a source contributes to an epoch. */
+/* Returns the number of examples of a source in one epoch. */
 static size_t examples_of(const aoei_source *s) {
     const double n = nearbyint((double)s->data.n * s->weight);
     return n < 1 ? 1 : (size_t)n;
@@ -63,16 +63,16 @@ void aoei_batches_destroy(aoei_batches *b) {
     memset(b, 0, sizeof *b);
 }
 
-/* Fills b->order with the examples of a source in random order and returns their number. Each example occurs floor(weight)
- * times, and each example of a random subset occurs once more. */
+/* Sets b->order to the examples of a source in random order. Each example occurs floor(weight) times; a random subset of the
+ * examples occurs once more. Returns the number of elements. */
 static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     const size_t m = examples_of(&b->sources[source]), n = b->sources[source].data.n, whole = m / n * n;
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
     for (size_t i = 0; i < m; i++)
         b->order[i] = i % n;
-    size_t remaining = m - whole; /* number of examples that must still be drawn at random */
-    size_t at = whole;            /* index in `order` of the next drawn example */
+    size_t remaining = m - whole; /* number of examples of the random subset that are not drawn yet */
+    size_t at = whole;            /* index in b->order at which the next example of the random subset is stored */
     for (size_t i = 0; i < n && remaining; i++)
         if (aoei_rng_below(&rng, (uint32_t)(n - i)) < remaining) {
             b->order[at++] = i;
@@ -82,8 +82,8 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* Draws one of the alternative texts for one text of an example (query, positive ...) at random. `other` is a group of
- * identical texts; one of these is drawn only if there is no alternative. */
+/* Draws one of the alternative texts at a position. position: index in d->first (a query, a positive, ...). Texts in the group
+ * `other` of identical texts are drawn only if all alternatives are in this group. */
 static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
     const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;
@@ -99,8 +99,8 @@ static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint
             return (uint32_t)(first + i);
 }
 
-/* Draws the texts of an example and stores their indices in text[arity]. If possible, the other texts of the example are not
- * identical to its first text. */
+/* Draws one text for each position of an example and stores the indices of the texts in text[arity]. If possible, the texts at
+ * later positions are not identical to the text at the first position. */
 static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, uint32_t *text) {
     const size_t position = example * d->arity;
     text[0] = draw(d, rng, position, UINT32_MAX);
@@ -108,8 +108,9 @@ static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, u
         text[r] = draw(d, rng, position + r, d->groups[text[0]]);
 }
 
-/* Adds the texts of an example to the batch with the number `batch` and returns 1. If the batch already contains a text that is
- * identical to one of these texts, adds nothing and returns 0. */
+/* Marks the texts of an example as used in a batch and returns 1. If the batch already contains a text that is identical to
+ * one of them, changes nothing and returns 0. batch: number of the batch, counted from 1. stamp: aoei_batches.stamp. text:
+ * [arity]. */
 static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
     for (size_t r = 0; r < d->arity; r++)
         if (stamp[d->groups[text[r]]] == batch)
@@ -119,38 +120,39 @@ static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, 
     return 1;
 }
 
-/* After TRIES * batch_size examples have been rejected for a batch, the batch stays incomplete. This limit keeps the planning
- * time linear in the number of examples. */
+/* Maximum number of rejected examples for a batch, as a multiple of the batch size. At this limit, the batch stays incomplete.
+ * The limit keeps the planning time linear in the number of examples. */
 #define TRIES 64
 
-/* Plans the batches of a source. *n_batches and *n_picks are the numbers of batches and examples planned so far; both are
- * updated. */
+/* Plans the batches of a source. *n_batches is the number of batches planned so far, and *n_picks the number of examples
+ * planned so far. Both are increased. */
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
     const int distinct = b->sources[source].distinct;
     const size_t m = order_source(b, source, substream), n_planned = batches_of(b, source);
-    size_t next = 0, begin = 0,
-           end = 0; /* next: index in `order` of the next example; queue[begin, end): examples that earlier batches rejected */
+    size_t next = 0, begin = 0, end = 0; /* next: index in b->order of the next new example; b->queue[begin, end): examples that
+                                            earlier batches rejected */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
     for (size_t k = 0; k < n_planned; k++) {
         aoei_planned_batch *batch = &b->batch[*n_batches];
         *batch = (aoei_planned_batch){.source = (uint32_t)source, .first = *n_picks};
-        size_t rejected_end = begin, i = begin; /* queue[begin, rejected_end): examples that this batch rejected */
+        size_t rejected_end = begin, i = begin; /* b->queue[begin, rejected_end): examples that this batch rejected */
         while (batch->n < b->batch_size && rejected_end - begin < TRIES * b->batch_size && (i < end || next < m)) {
             const size_t example = i < end ? b->queue[i++] : b->order[next++];
             uint32_t *text = b->text[*n_picks];
             draw_example(d, &rng, example, text);
             if (distinct && !add_to_batch(d, b->stamp, (uint32_t)k + 1, text)) {
-                b->queue[rejected_end++] = example; /* rejected_end <= i until the whole queue has been read */
+                b->queue[rejected_end++] =
+                    example; /* does not overwrite unread elements, because rejected_end <= i until the whole queue is read */
                 continue;
             }
             b->example[(*n_picks)++] = (uint32_t)example;
             batch->n++;
         }
-        if (i < end) { /* keep the rejected examples directly before the unread part of the queue */
+        if (i < end) { /* moves the rejected examples directly before the unread elements of the queue */
             memmove(b->queue + i - (rejected_end - begin), b->queue + begin, (rejected_end - begin) * sizeof *b->queue);
             begin = i - (rejected_end - begin);
         } else {

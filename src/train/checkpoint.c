@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of the run:
- *   trainer.json           progress, and the options that affect the result
+ * Writes and reads checkpoints. OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of the
+ * run:
+ *   trainer.json           progress of the run, and the options that affect the result
  *   optimizer.safetensors  AdamW moments m and v of all parameters, each as one flat tensor
- *   best.safetensors       best weights so far, as one flat tensor; absent if they are the weights of this step
- *   head.safetensors       the training head of the method, which is not part of the model
- * A checkpoint is written to .step-N and renamed when all files are on disk, so a directory named step-N is always complete.
+ *   best.safetensors       best weights so far as one flat tensor; absent if the current weights are the best
+ *   head.safetensors       training head of the method, which is not part of the model
+ * A checkpoint is written to a directory named .step-N, which is renamed after all files are on disk. Therefore, a directory
+ * named step-N is always complete.
  */
 #include "train/checkpoint.h"
 
@@ -35,8 +37,8 @@ char *aoei_checkpoints_dir(const char *output) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes n one-dimensional tensors of params->count elements. The tensors are copied in slices of at most SLICE elements, so
- * that no full copy is in memory. */
+/* Writes n one-dimensional tensors, each with params->count elements, to the file dir/file. The tensors are copied in slices of
+ * at most SLICE elements, so that no full copy is in memory. names: [n] names of the tensors. */
 static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
                       const aoei_tensor *tensors, size_t n, aoe_error *err) {
     const size_t count = t->params->count;
@@ -81,7 +83,7 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
-/* Writes the weight and the bias of the training head, if the method has one. Both tensors are small, so they are not copied in
+/* Writes the weight and the bias of the training head, if the method has one. They are small, so they are written without
  * slices. */
 static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
@@ -133,7 +135,7 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return code;
 }
 
-/* Returns 1 and sets *step to N if the name is "step-N"; otherwise returns 0. */
+/* If the name has the form "step-N", sets *step to N and returns 1. Otherwise returns 0. */
 static int parse_step(const char *name, uint64_t *step) {
     char *end;
     if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')
@@ -219,8 +221,8 @@ done:
 
 /* ---------------------------------------------------------------- reading */
 
-/* Finds the checkpoint with the largest step below `before`. Sets *path to its directory, which the caller frees with
- * aoei_free, and *step to its step. If there is no such checkpoint, sets *path to NULL. */
+/* Finds the checkpoint with the largest step that is below `before`. *path is set to its directory, which the caller frees with
+ * aoei_free, and *step to its step. If there is no such checkpoint, *path is set to NULL. */
 static int find_before(char **path, uint64_t *step, uint64_t before, const char *output, aoe_error *err) {
     *path = NULL;
     char *dir = aoei_checkpoints_dir(output);
@@ -251,7 +253,7 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     return find_before(path, &step, UINT64_MAX, output, err);
 }
 
-/* Checks that a JSON or safetensors file can be opened. Files with other names are not checked. */
+/* Checks that a file can be opened if it is a JSON or safetensors file. Other files are not checked. */
 static int check_file(const char *path, aoe_error *err) {
     const size_t len = strlen(path);
     int code = AOE_OK;
@@ -289,7 +291,7 @@ static int is_damaged(int code) {
     return code == AOE_EFORMAT || code == AOE_ENOENT;
 }
 
-/* Removes the advice at the end of a message, such as "download it again", which does not apply to checkpoints. */
+/* Removes the advice at the end of an error message. The advice, such as "download it again", does not apply to checkpoints. */
 static void remove_advice(char *message) {
     char *end = strstr(message, "fetch");
     end = end ? end : strrchr(message, ';');
@@ -299,7 +301,7 @@ static void remove_advice(char *message) {
         *end = 0;
 }
 
-/* Renames the damaged checkpoint step-N to damaged-step-N, so that later runs ignore it. */
+/* Renames a damaged checkpoint from step-N to damaged-step-N, so that later runs ignore it. */
 static int rename_damaged(const char *path, uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
     char name[48];
     aoe_error damage = {0};
@@ -318,7 +320,7 @@ static int rename_damaged(const char *path, uint64_t step, const char *output, c
     return code;
 }
 
-/* Renames all checkpoints after `step`. The caller knows that they are damaged. */
+/* Renames all checkpoints with a step above `step`, which the caller found to be damaged. */
 static int rename_damaged_after(uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
     for (;;) {
         char *path;
@@ -334,8 +336,8 @@ static int rename_damaged_after(uint64_t step, const char *output, const aoei_lo
 
 int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log, aoe_error *err) {
     uint64_t step = UINT64_MAX;
-    aoe_error damage = {0}; /* error of the newest checkpoint */
-    char *newest = NULL;    /* path of the newest checkpoint if it is damaged, otherwise NULL; owned */
+    aoe_error damage = {0}; /* error of the newest checkpoint, if it is damaged */
+    char *newest = NULL;    /* path of the newest checkpoint if it is damaged, or NULL; owned */
     int code;
     while (!(code = find_before(path, &step, step, output, err)) && *path) {
         aoe_error reason;
@@ -365,8 +367,8 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     return code;
 }
 
-/* Copies the one-dimensional tensor `name` of the open safetensors file s to `to` [1, params->count]. file: path of s for
- * messages. slice: [SLICE] workspace. */
+/* Copies the one-dimensional tensor `name` of the open safetensors file s to the tensor `to` [1, params->count]. file: path of
+ * the file for messages. slice: [SLICE] workspace. */
 static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
                      const char *name, aoe_error *err) {
     const size_t count = t->params->count;
@@ -446,9 +448,9 @@ done:
     return code;
 }
 
-/* Returns 1 if an option is equal in both records. A missing value and null both mean "not set". Two paths of the base model
- * are equal if they refer to the same directory. Paths of data, dev set and teacher are not compared, because the fingerprints
- * of their contents are compared. */
+/* Returns 1 if the values `now` and `before` of the option `key` are equal. A missing value equals null; both mean "not set".
+ * Two paths of the base model are equal if they refer to one directory. Paths of training data, dev set and teacher always
+ * count as equal, because fingerprints of the contents are compared instead. */
 static int equal_option(const char *key, const json_t *now, const json_t *before) {
     const int set = now && !json_is_null(now), was_set = before && !json_is_null(before);
     if (!set || !was_set)
@@ -459,7 +461,8 @@ static int equal_option(const char *key, const json_t *now, const json_t *before
            (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(before)));
 }
 
-/* Returns the value of an option as text for a message, owned by the caller (aoei_free); NULL if memory runs out. */
+/* Returns the value of an option as text for a message. The caller frees the text with aoei_free. Returns NULL if out of
+ * memory. */
 static char *option_text(const json_t *value) {
     return value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
                                          : aoei_strdup("not set");
@@ -478,8 +481,8 @@ static int fail_option(const char *key, const json_t *now, const json_t *before,
     return code;
 }
 
-/* Checks that the options of this run (`now`) equal the options of the checkpoint (`before`). An option that only one of the
- * two records contains counts as different. */
+/* Checks that the options of this run (`now`) equal the options in the checkpoint (`before`). If only one of them contains an
+ * option, the option counts as different. */
 static int check_options(const json_t *now, const json_t *before, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Whole-word masking. The words of a sequence are visited in random order. A word is selected if its tokens do not exceed the
- * number of tokens that remain to be selected, as in create_masked_lm_predictions of google-research/bert.
+ * Implements whole-word masking. The words of a sequence are visited in random order. A word is skipped if its tokens would
+ * exceed the number of tokens to select; otherwise it is selected. This is the algorithm of create_masked_lm_predictions in
+ * google-research/bert.
  */
 #include "train/masking.h"
 
@@ -17,8 +18,9 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     m->rate = rate;
     m->mask = -1;
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
-    m->vocab = m->vocab < model->config.vocab ? m->vocab
-                                              : model->config.vocab; /* only ids that both the tokenizer and the model have */
+    m->vocab = m->vocab < model->config.vocab
+                   ? m->vocab
+                   : model->config.vocab; /* number of ids that both the tokenizer and the model have */
     m->longest = longest;
     for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
         m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));
@@ -66,7 +68,7 @@ size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n
     return count;
 }
 
-/* Returns the index after the last token of the word that begins at `start`. */
+/* Returns the end of the word that begins at `start`: the index after its last token. */
 static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size_t start) {
     size_t end = start + 1;
     while (end < n && m->kind[ids[end]] == AOEI_TOKEN_CONTINUATION)
@@ -74,7 +76,8 @@ static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size
     return end;
 }
 
-/* Returns the token id that replaces a selected token: [MASK], a random word token, or the token itself. */
+/* Returns the token id that replaces a selected token `id`: [MASK] with probability 0.8, a random word token with probability
+ * 0.1, or `id` itself. */
 static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
     const double u = aoei_rng_uniform(rng);
     if (u < 0.8)
@@ -95,7 +98,7 @@ size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, si
     const double target_count = nearbyint(m->rate * (double)maskable);
     const size_t budget = target_count < 1 ? 1 : (size_t)target_count;
     aoei_rng_shuffle(rng, m->words, n_words);
-    memset(target, 0, n * sizeof *target); /* until the loop below stores the ids, target[i] is 1 if token i is selected */
+    memset(target, 0, n * sizeof *target); /* until the last loop, target[i] is 1 if token i is selected */
     for (size_t w = 0; w < n_words && n_selected < budget; w++) {
         const size_t end = word_end(m, ids, n, m->words[w]);
         if (n_selected + (end - m->words[w]) > budget)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the memory that inference and training need for a batch. The functions that lay out memory are called with measuring
- * arenas, which only add up sizes (base/arena.h). The function that decides how each weight is stored is called for every
- * weight. The results therefore equal the allocations of the model, the embedder and the trainer.
+ * Computes the memory that inference and training need for a batch. The layout functions of the model, the embedder and the
+ * trainer are called with measuring arenas, which only add up sizes (base/arena.h). The function that chooses the storage of a
+ * weight is called for every weight. Therefore, the results equal the real allocations.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -22,8 +22,7 @@
 
 #include <string.h>
 
-/* Bytes of the activations of an encoder. `all`: all activations. `kept`: only the activations that the forward pass keeps for
- * the backward pass. */
+/* Bytes of the activations of an encoder. `all`: all activations. `kept`: only the activations that the backward pass needs. */
 typedef struct encoder_bytes {
     size_t all, kept;
 } encoder_bytes;
@@ -55,8 +54,8 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     return rc;
 }
 
-/* Sets plan->objectives to the bytes of the workspace of the objectives, of the vectors and their gradients, and of the copies
- * of the vectors that the objectives use. */
+/* Sets plan->objectives to the bytes of the memory for objectives: their workspace, the embeddings and their gradients, and the
+ * copies of the embeddings that the objectives use. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
     const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
     size_t vectors;
@@ -67,7 +66,7 @@ static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t 
     return 0;
 }
 
-/* Sets plan->evaluation to the bytes of the copy of the best weights and of the embedder. */
+/* Sets plan->evaluation to the bytes of the memory for evaluations: the copy of the best weights, and the embedder. */
 static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_error *err) {
     aoe_embedder_options o;
     size_t embedder;
@@ -88,8 +87,8 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
     return 0;
 }
 
-/* Returns the data type in which a weight is stored. If m is an open model, this is the type in its weight file. If m is only a
- * shape, this is the type that o->storage selects. */
+/* Returns the data type in which a weight is stored. If m is an open model, this is the data type in its weight file. If m has
+ * no weights, only a configuration, this is the data type that o->storage selects. */
 static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
     if (m->files.tensors)
         return m->files.tensors[index]->dtype;
@@ -98,8 +97,8 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
                                                              : AOEI_ST_F32;
 }
 
-/* Sets *in_file to the bytes of the weights that are used directly in the mapped file, and *allocated to the bytes of the
- * weights in allocated memory. Adapters are not included. */
+/* Sets *in_file to the bytes of the weights that are read directly from the mapped file, and *allocated to the bytes of the
+ * weights for which memory is allocated. Adapters are not included. */
 static void measure_weights(size_t *in_file, size_t *allocated, const aoe_model *m, const aoe_plan_options *o,
                             const aoei_open_mode *p) {
     static const aoe_storage storage_of[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
@@ -133,7 +132,7 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
     return 0;
 }
 
-/* Computes the training part of the plan. The configuration of m includes the adapters to train. */
+/* Computes the memory for training. m->config must include the adapters to train. */
 static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
                          aoe_error *err) {
     const aoei_encoder_mode without_recompute = {.training = 1}, with_recompute = {.training = 1, .recompute = 1};
@@ -156,8 +155,8 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
     return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
 }
 
-/* Sets m->config.lora to the adapters that training would use: new adapters if o->lora.r is set, otherwise the adapters of the
- * model. */
+/* Sets m->config.lora to the adapters that training would use. If o->lora.r is set, these are new adapters; otherwise, they are
+ * the adapters of the model. */
 static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
     if (o->lora.r)
         return aoei_lora_resolve(&m->config.lora, &o->lora, &m->config, err);

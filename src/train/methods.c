@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The fine-tuning methods. Ranking and contrastive methods use the objectives of the angle method with other weights, so each
- * objective is implemented only once.
+ * Implements the fine-tuning methods. CoSENT, SimCSE and contrastive training use the objectives of the angle method with other
+ * weights, so each objective is implemented only once.
  */
 #include "train/methods.h"
 
@@ -23,10 +23,10 @@ enum { MAX_CLASSES = 10000 };
 #define KIND(kind) (1u << AOE_EXAMPLES_##kind)
 
 typedef struct method {
-    const char *name;      /* name in options and messages */
+    const char *name;      /* name of the method in options and messages */
     unsigned kinds;        /* kinds of examples that the method supports, a combination of KIND bits */
-    int positives_only;    /* 1: only the positive pairs of labeled data are used */
-    const char *supported; /* data that the method supports, as text for messages */
+    int positives_only;    /* 1: in labeled data, only positive pairs are used */
+    const char *supported; /* description of the supported data for messages */
 } method;
 
 static const method methods[AOE_METHOD_COUNT] = {
@@ -118,8 +118,8 @@ static int maps_neutral(const char *map) {
     return 0;
 }
 
-/* Loads labeled pairs for classification. The label name "neutral" becomes class 2, unless the label map assigns another value
- * to it. */
+/* Loads labeled pairs for classification. The label "neutral" becomes class 2, unless the label map assigns another value to
+ * it. */
 static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_options table, aoe_error *err) {
     static const char neutral[] = "neutral=2";
     const size_t size = sizeof neutral + 1 + (table.label_map ? strlen(table.label_map) : 0);
@@ -136,8 +136,9 @@ static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_
     return code;
 }
 
-/* Returns the lowest label of a positive pair. If the file has a threshold, it is used; otherwise the threshold of the run is
- * used. If neither is set, the lowest label is lowest + 0.8 * (highest - lowest). */
+/* Returns the threshold for positive pairs: a pair is positive if its label is at least the threshold. The threshold of the
+ * file takes precedence over the threshold of the run. If neither is set, it is lowest + 0.8 * (highest - lowest), where lowest
+ * and highest are the extreme labels of the file. */
 static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
     const double option = aoei_is_auto(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
     return aoei_positive_threshold(option, lowest, highest);
@@ -185,7 +186,7 @@ static int check_kind(const method *m, aoe_example_kind kind, const char *path, 
                      path, m->name, m->supported, names[kind]);
 }
 
-/* Returns the options of the objectives for the method and a kind of examples. */
+/* Returns the weights and temperatures of the objectives for the method of the run and a kind of examples. */
 static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_kind kind) {
     aoe_objective_options j = o->objective;
     j.ibn_threshold = 1;
@@ -196,13 +197,13 @@ static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_
     if (o->method == AOE_METHOD_CONTRASTIVE)
         j.w_cosine = j.w_angle = 0;
     if (is_simcse(o->method) && kind == AOE_EXAMPLES_TRIPLETS)
-        j.w_cln = 2; /* gives the factor 1, because aoe_contrastive multiplies this term by w_cln / 2 */
+        j.w_cln = 2; /* the weight becomes 1, because aoe_contrastive multiplies this term by w_cln / 2 */
     else if (is_simcse(o->method))
         j.w_ibn = 1;
     return j;
 }
 
-/* Checks that at least one objective with a weight above 0 can train on this kind of examples. */
+/* Checks that at least one objective that supports this kind of examples has a positive weight. */
 static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, const char *path, aoe_error *err) {
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
@@ -212,8 +213,8 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
                      kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
 }
 
-/* Sets the threshold of positive pairs. Fails if all labels are equal although the cosine or angle objective is used, or if no
- * pair is positive although the in-batch negatives are used. */
+/* Sets the threshold of positive pairs. Fails in two cases: the cosine or angle objective is used but all labels are equal, or
+ * in-batch negatives are used but no pair is positive. */
 static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *j, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
     const aoe_objective_options *g = &file_loss->objective;
@@ -232,8 +233,8 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
     return AOE_OK;
 }
 
-/* Sets file_loss->label_scale, the divisor that converts labels to target cosines. Fails if it is not positive or if it is
- * below the highest label. */
+/* Sets file_loss->label_scale. Labels are divided by this value to obtain target cosines. Fails if the value is not positive or
+ * is below the highest label. */
 static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
                            aoe_error *err) {
     file_loss->loss = AOEI_STEP_REGRESSION;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning methods (aoe_method). The method of the run and the kind of examples in a file determine how the file is read,
- * which objective its batches minimize, and which layer is trained after the pooling. The objectives are in src/loss.
- * docs/objectives.md contains a table of the methods.
+ * Implements the fine-tuning methods (aoe_method). The method of the run and the kind of examples in a file determine three
+ * things: how the file is read, which objective its batches minimize, and which layer is trained after the pooling. The
+ * objectives are in src/loss. docs/objectives.md contains a table of the methods.
  */
 #ifndef AOEI_TRAIN_METHODS_H
 #define AOEI_TRAIN_METHODS_H
@@ -12,25 +12,27 @@
 
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
-    aoei_step_loss loss; /* objective */
+    aoei_step_loss loss; /* objective that the batches minimize */
     int has_labels;      /* 1: the examples are labeled pairs, and the loss uses their labels */
-    size_t copies;       /* number of times that each text is encoded: 2 for plain texts, otherwise 1 */
-    double label_scale;  /* divisor of the labels, above 0: for regression, the label that means a cosine of 1; otherwise 1 */
-    double threshold;    /* lowest label of a positive pair; NaN if the method does not need it */
+    size_t copies;       /* number of times that a text is encoded in a step: 2 for plain texts, otherwise 1 */
+    double label_scale;  /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
+                            otherwise, it is 1 */
+    double threshold;    /* threshold of positive pairs; NaN if the method needs none */
     aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
 } aoei_file_loss;
 
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoe_train_options *o, aoe_error *err);
-/* Reads the examples of file o->data[number] in the form that the method needs. If the method uses only positive pairs, the
- * other pairs are dropped, and file_loss->threshold is set. The caller frees *e, even if the function fails. */
+/* Reads the examples of the file o->data[number] as the method requires. If the method uses only positive pairs, other pairs
+ * are dropped and file_loss->threshold is set. The caller frees *e, even if this function fails. */
 int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);
-/* Sets the remaining fields of file_loss for file o->data[number], whose examples are in d. Errors: AOE_EARG (the method does
- * not support this kind of examples, or all weights are 0), AOE_EFORMAT (unusable labels, for example all equal). */
+/* Sets the other fields of *file_loss for the file o->data[number]. d contains the examples of the file. Errors: AOE_EARG if
+ * the method does not support this kind of examples or all weights are 0; AOE_EFORMAT if the labels are unusable, for example
+ * all equal. */
 int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
                      aoe_error *err);
-/* Adds to the model the layer that the method trains after the pooling (a dense layer, a projection or a classifier), unless
- * the model already has it. highest: the highest label of all files. */
+/* Adds the layer that the method trains after the pooling to the model, unless the model already has it. The layer is a dense
+ * layer, a projection or a classifier. highest: highest label of all training files. */
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 
 #endif

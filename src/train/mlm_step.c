@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The masked-language-model step. Logits are computed for one block of masked tokens at a time, so that they take at most
- * LOGIT_BYTES for any batch size. A block has at least MIN_BLOCK rows, so the logits take more for very large vocabularies.
+ * Implements the masked-language-model step. Logits are computed for one block of masked tokens at a time, so that they need at
+ * most LOGIT_BYTES for any batch size. A block has at least MIN_BLOCK rows; for very large vocabularies, the logits therefore
+ * need more than LOGIT_BYTES.
  */
 #include "train/mlm_step.h"
 
@@ -21,7 +22,7 @@
 #include <string.h>
 
 #define LOGIT_BYTES ((size_t)16 << 20)
-enum { MIN_BLOCK = 32 /* minimum rows of a block; the number of rows is a multiple of it */ };
+enum { MIN_BLOCK = 32 /* minimum number of rows of a block; the number of rows is a multiple of this value */ };
 
 static size_t block_rows(const aoei_encoder_config *c) {
     const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / MIN_BLOCK * MIN_BLOCK;
@@ -91,8 +92,8 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Returns the arguments of the transform of the head. The transform computes the input of the last matmul of the head for the
- * masked tokens of the chunk. */
+/* Returns the arguments of the head's transform. For the masked tokens of the chunk, the transform computes the input of the
+ * head's last matmul. */
 static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
     const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
     return (aoei_mlm_transform){.ctx = s->ctx,
@@ -107,14 +108,15 @@ static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
                                 .workspace = s->workspace};
 }
 
-/* Applies dropout in place to hidden states or their gradients, if the architecture has dropout before the head. */
+/* Applies dropout to hidden states or their gradients in place. Does nothing if the architecture has no dropout before the
+ * head. */
 static void apply_dropout(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
     const aoei_encoder_ops *ops = s->config.arch->encoder;
     if (ops->mlm_dropout)
         ops->mlm_dropout(s->ctx, &s->config, rows, &s->buffer.batch, drop);
 }
 
-/* Computes s->normed for the masked tokens from the last hidden states. Dropout may change `last`. */
+/* Computes s->normed for the masked tokens. last: last hidden states of all tokens, which dropout may change. */
 static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
     apply_dropout(s, last, drop);
@@ -122,8 +124,8 @@ static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_
     s->config.arch->encoder->mlm_forward(&t);
 }
 
-/* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, also computes the rows of
- * s->d_normed for these tokens and adds to the gradients of the weight and the bias of the last matmul. */
+/* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, the function also computes the
+ * rows of s->d_normed for these tokens, and adds the gradients of the weight and the bias of the head's last matmul. */
 static void compute_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
     const size_t bias = aoei_head_slot(&s->config, AOEI_HW_DECODER_BIAS);
     const aoei_tensor *w = s->params.values, *g = s->params.grads;
@@ -150,7 +152,7 @@ static void compute_block(aoei_mlm_step *s, size_t first, size_t n, double scale
     aoei_linear_backward(s->ctx, &l, d, x, w[AOEI_W_WORD]);
 }
 
-/* Computes d_last, the gradient of the last hidden states, from d_normed. */
+/* Computes d_last, the gradient of the last hidden states, from s->d_normed. */
 static void head_backward(aoei_mlm_step *s, aoei_tensor d_last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
     const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, s->n_masked);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * One step of masked-language-model pretraining (Devlin et al. 2019, section 3.1; BertForMaskedLM in modeling_bert.py of
- * Hugging Face transformers): forward pass of the encoder, prediction head for the masked tokens only, cross entropy, and
- * backward pass. The caller reads the files and masks the tokens. A large batch is processed in chunks. Each chunk adds its
- * gradients to the gradients of the preceding chunks, so the division into chunks can change the rounding.
- *
- * With the token embeddings E, the head computes
- *   rows = last_hidden_state[masked positions]; h = norm(gelu(rows W^T + b)); logits = h E^T + c
+ * Hugging Face transformers). A step consists of the forward pass of the encoder, the prediction head for the masked tokens,
+ * cross entropy, and the backward pass. The caller reads the files and masks the tokens. A large batch is processed in chunks.
+ * The gradients of a chunk are added to the gradients of the chunks before it, so the division into chunks can change the
+ * rounding.
+ * The head computes the logits as follows; E are the token embeddings:
+ *     rows = last_hidden_state[masked positions]; h = norm(gelu(rows W^T + b)); logits = h E^T + c
  */
 #ifndef AOEI_TRAIN_MLM_STEP_H
 #define AOEI_TRAIN_MLM_STEP_H
@@ -25,48 +25,52 @@ typedef struct aoei_mlm_step_options {
 
 /* Parameters and buffers that all training steps use. */
 typedef struct aoei_mlm_step {
-    aoe_context *ctx;           /* threads and kernels; borrowed */
+    aoe_context *ctx;           /* context for computations; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */
     aoei_mlm_step_options o;    /* maximum sizes and settings */
     aoei_arena arena;           /* memory of all tensors; owned */
-    aoei_params params;         /* weights, gradients and AdamW moments; in the arena */
-    aoei_encoder_state state;   /* activations; in the arena */
-    aoei_batch_buffer buffer;   /* token ids of the chunk after masking; filled by the caller */
+    aoei_params params;         /* weights, gradients and AdamW moments; their memory is in `arena` */
+    aoei_encoder_state state;   /* activations; their memory is in `arena` */
+    aoei_batch_buffer buffer;   /* token ids of the chunk after masking; set by the caller */
     size_t n_masked;            /* number of masked tokens of the chunk; set by the caller */
-    uint32_t *index; /* [tokens] ascending positions of the masked tokens; the caller sets the first n_masked; owned */
-    int32_t *target; /* [tokens] ids of the masked tokens before masking; the caller sets the first n_masked; owned */
-    /* Tensors of the head, in the arena. They have one row per masked token and the type o.type unless stated otherwise. D:
-     * hidden size, V: vocabulary size, block: number of rows for which logits are computed at a time. */
+    uint32_t *index; /* [tokens] positions of the masked tokens in the chunk, ascending; the caller sets the first n_masked
+                        elements; owned */
+    int32_t *target; /* [tokens] ids of the masked tokens before masking; the caller sets the first n_masked elements; owned */
+    /* Tensors of the head; their memory is in `arena`. They have the data type o.type unless stated otherwise. tokens: maximum
+     * number of masked tokens. D: hidden size. V: vocabulary size. block: number of rows for which logits are computed at a
+     * time. */
     aoei_tensor rows;      /* [tokens, D] hidden states of the masked tokens */
-    aoei_tensor pre;       /* [tokens, D] values before the activation function */
-    aoei_tensor act;       /* [tokens, D] values after the activation function */
-    aoei_tensor normed;    /* [tokens, D] values after the normalization */
-    aoei_tensor stats;     /* [tokens, 2] float32 statistics of the normalization, for the backward pass */
+    aoei_tensor pre;       /* [tokens, D] input of the activation function */
+    aoei_tensor act;       /* [tokens, D] output of the activation function */
+    aoei_tensor normed;    /* [tokens, D] output of the normalization */
+    aoei_tensor stats;     /* [tokens, 2] float32 statistics of the normalization, which the backward pass uses */
     aoei_tensor logits;    /* [block, V] float32 logits */
-    aoei_tensor d_logits;  /* [block, V] gradient of the logits; if o.type is float32, it uses the same memory as logits */
-    aoei_tensor d_normed;  /* [tokens, D] float32 gradient of normed */
-    aoei_tensor workspace; /* buffer in which the matmuls of the head pack weights */
-    double *loss;          /* [block] loss of each token of a block, in nats; owned */
-    uint8_t *is_correct;   /* [block] 1 if the original token has the largest logit, otherwise 0; owned */
+    aoei_tensor d_logits;  /* [block, V] gradient of the logits; if o.type is float32, it uses the memory of `logits` */
+    aoei_tensor d_normed;  /* [tokens, D] float32 gradient of `normed` */
+    aoei_tensor workspace; /* buffer for packed weights of the head's matmuls */
+    double *loss;          /* [block] loss of each token of the current block in nats; owned */
+    uint8_t *is_correct; /* [block] 1 for each token of the current block whose original id has the largest logit, otherwise 0;
+                            owned */
 } aoei_mlm_step;
 
-/* Sums over the chunks of a batch. */
+/* Sums over the masked tokens of all chunks of a batch. */
 typedef struct aoei_mlm_sums {
-    double loss;    /* cross entropy in nats, summed over masked tokens */
+    double loss;    /* sum of the cross entropies of the masked tokens in nats */
     size_t masked;  /* number of masked tokens */
-    size_t correct; /* number of masked tokens whose original token has the largest logit */
+    size_t correct; /* number of masked tokens whose original id has the largest logit */
 } aoei_mlm_sums;
 
-/* Allocates all memory. c->mlm_head must be 1. The caller then sets the parameters (aoei_params_load). Errors: AOE_ENOMEM. */
+/* Allocates all memory of a step. c->mlm_head must be 1. After this call, the caller sets the parameters (aoei_params_load).
+ * Errors: AOE_ENOMEM. */
 int aoei_mlm_step_create(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
                          aoe_error *err);
 void aoei_mlm_step_destroy(aoei_mlm_step *s); /* accepts a zeroed struct */
-/* Takes the memory of all tensors from the arena. A measuring arena only computes the size. */
+/* Takes the memory of all tensors from the arena. If the arena is a measuring arena, only the size is computed. */
 int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
                          aoei_arena *arena, aoe_error *err);
-/* Processes the chunk in s->buffer: adds its loss and its counts to *sums, and adds the gradient of its summed loss,
- * multiplied by scale, to the gradients of the parameters. If scale is 0, no gradients are computed. If drop is NULL, there is
- * no dropout. */
+/* Processes the chunk in s->buffer. Adds its loss and its counts to *sums. The gradient of the chunk's loss (the sum over its
+ * masked tokens) is multiplied by scale and added to the gradients of the parameters. If scale is 0, no gradients are computed.
+ * drop: dropout, or NULL for none. */
 void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, double scale, aoei_mlm_sums *sums);
 
 #endif

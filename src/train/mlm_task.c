@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Masked-language-model pretraining as a task of the trainer (trainer.h). Sequences are drawn from a shuffle buffer, new masks
- * are drawn for every step, and the evaluation loss is computed on held-out texts. The order of the sequences in an epoch
- * depends only on the seed, the epoch and the files. A resumed run therefore reads the epoch from its beginning up to the
- * current step. The encoder processes the sequences of a step in chunks of batch_tokens tokens.
+ * Implements masked-language-model pretraining as a task of the trainer (trainer.h). Sequences are drawn from a shuffle buffer,
+ * and new masks are drawn for every step. The evaluation loss is computed on held-out texts. The encoder processes the
+ * sequences of a step in chunks of at most batch_tokens tokens. The order of the sequences in an epoch depends only on the
+ * seed, the epoch and the files. Therefore, a resumed run reads the epoch from its beginning up to the current step.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -24,40 +24,42 @@
 
 enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
 
-/* A list of token id sequences in one array: sequence i is ids[offsets[i]] to ids[offsets[i + 1] - 1]. */
+/* A list of token id sequences. Sequence i is ids[offsets[i], offsets[i + 1]). */
 typedef struct sequence_list {
-    int32_t *ids;    /* [capacity] token ids, of which the first offsets[n] are used; owned */
-    size_t *offsets; /* [offset_capacity] start of each sequence in ids and, at index n, the end of the last one; owned */
+    int32_t *ids;    /* [capacity] token ids of all sequences; the first offsets[n] elements are used; owned */
+    size_t *offsets; /* [offset_capacity] index in `ids` of the start of each sequence, and of the end of the last sequence;
+                        owned */
     size_t n;        /* number of sequences */
-    size_t capacity; /* number of elements allocated for ids */
-    size_t offset_capacity; /* number of elements allocated for offsets */
+    size_t capacity; /* allocated elements of `ids` */
+    size_t offset_capacity; /* allocated elements of `offsets` */
 } sequence_list;
 
 /* The state of a pretraining run. */
 typedef struct mlm_task {
     aoei_task task;                 /* functions that the trainer calls */
-    const aoe_pretrain_options *o;  /* options, already checked; borrowed */
+    const aoe_pretrain_options *o;  /* checked options; borrowed */
     const aoe_model *model;         /* initial model; borrowed */
     aoei_sequences_options reading; /* files, maximum length and packing of the sequences */
-    size_t tokens;                  /* number of tokens of an epoch */
-    size_t longest;                 /* number of tokens of the longest sequence */
-    uint64_t fingerprint;           /* hash of all sequences, held-out ones included */
-    sequence_list held_out;         /* sequences for evaluation */
+    size_t tokens;                  /* number of tokens in an epoch */
+    size_t longest;                 /* maximum number of tokens of a sequence in the training data */
+    uint64_t fingerprint;           /* hash of all sequences, including the held-out sequences */
+    sequence_list held_out;         /* held-out sequences, on which the model is evaluated */
     aoei_masking masking;           /* selects the tokens to predict */
     aoei_mlm_step step;             /* computes losses and gradients */
     /* State of the current epoch. */
-    aoei_sequences *stream; /* reads the sequences of the epoch; NULL: no epoch has begun; owned */
-    size_t epoch;           /* index of the epoch, counted from 0; (size_t)-1: none */
-    size_t drawn;           /* number of sequences drawn so far */
-    aoei_rng rng;           /* random generator of the draws */
-    int32_t **buffer;       /* [o->shuffle] shuffle buffer; each entry is an owned array that contains the length of a sequence,
-                               followed by its token ids; owned */
-    size_t buffered;        /* number of sequences in the shuffle buffer */
+    aoei_sequences *stream; /* reader of the sequences of the epoch; NULL before the first epoch; owned */
+    size_t epoch;           /* index of the epoch, counted from 0; (size_t)-1 before the first epoch */
+    size_t drawn;           /* number of sequences drawn in this epoch */
+    aoei_rng rng;           /* random generator that selects elements of `buffer` */
+    int32_t **buffer; /* [o->shuffle] shuffle buffer. Each element is an array that contains the number of tokens of a sequence,
+                         followed by its token ids; all arrays are owned */
+    size_t buffered;  /* number of sequences in the shuffle buffer */
     /* State of the current step. */
-    sequence_list batch; /* sequences of the step, masked */
-    uint32_t *index;     /* [capacity] masked positions of all sequences, each counted from the start of its sequence; owned */
-    int32_t *target;     /* [capacity] original ids of the masked tokens; owned */
-    size_t capacity;     /* number of elements allocated for index and for target */
+    sequence_list batch; /* masked sequences of the step */
+    uint32_t *index; /* [capacity] masked positions of all sequences in `batch`; each is counted from the start of its sequence;
+                        owned */
+    int32_t *target; /* [capacity] original id of each masked token; owned */
+    size_t capacity; /* allocated elements of `index` and of `target` */
 } mlm_task;
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
@@ -126,8 +128,9 @@ static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *e
 
 /* ------------------------------------------------------------------ loading */
 
-/* Reads all training sequences (held_out 0) or all held-out sequences (held_out 1) once, and sets *n to their number. If keep
- * is not NULL, appends the sequences to it. Fails if no sequence contains a token that can be predicted. */
+/* Reads all sequences of one part of the texts: the training texts if held_out is 0, or the held-out texts if it is 1. *n is
+ * set to the number of sequences. If keep is not NULL, the sequences are appended to *keep. Fails if no sequence contains a
+ * token that can be predicted. */
 static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, aoe_error *err) {
     aoei_sequences *s = NULL;
     const int32_t *ids;
@@ -203,8 +206,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
     bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
-    /* batch_tokens is recorded because it changes rounding: every chunk adds two gradients to the token embeddings, one from
-     * the head and one from the embedding layer */
+    /* batch_tokens is recorded because it affects rounding: the token embeddings receive two gradients from each chunk, one
+     * from the head and one from the embedding layer */
     bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->args.batch_tokens));
     bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
     bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
@@ -234,8 +237,8 @@ static void end_epoch(mlm_task *p) {
         aoei_free(p->buffer[--p->buffered]);
 }
 
-/* Reads the next sequence. Sets *out to a new array, owned by the caller, that contains the length of the sequence, followed by
- * its token ids. At the end of the epoch, sets *out to NULL. */
+/* Reads the next sequence of the epoch. *out is set to a new array that contains the number of tokens, followed by the token
+ * ids; the caller frees it. At the end of the epoch, *out is set to NULL. */
 static int read_sequence(mlm_task *p, int32_t **out, aoe_error *err) {
     const int32_t *ids;
     size_t n;
@@ -263,8 +266,8 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
     return rc;
 }
 
-/* Removes a random sequence from the shuffle buffer and sets *out to it; the caller owns it. The next sequence of the epoch is
- * stored in its place. */
+/* Removes a random sequence from the shuffle buffer and sets *out to it; the caller frees *out. The next sequence of the epoch
+ * takes its place in the buffer. */
 static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     *out = NULL;
     if (p->buffered == 0)
@@ -281,7 +284,7 @@ static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Makes sequence `first` of an epoch the next one to draw, by drawing and discarding the sequences before it. */
+/* Draws and discards sequences of an epoch until sequence `first` (counted from 0) is the next one to draw. */
 static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_error *err) {
     int rc = AOE_OK;
     if (p->epoch != epoch || p->drawn > first)
@@ -296,9 +299,9 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
 
 /* -------------------------------------------------------------------- steps */
 
-/* Masks every sequence of the list in place. The masked positions of sequence i, counted from its first token, are
- * p->index[mask_offsets[i]] to p->index[mask_offsets[i + 1] - 1], and p->target contains the original ids at the same indices.
- * mask_offsets: [list->n + 1]. Sequence i uses the random stream (seed, stream, first + i). */
+/* Masks every sequence of the list in place. The masked positions of sequence i are p->index[mask_offsets[i], mask_offsets[i +
+ * 1]); they are counted from the first token of the sequence. p->target contains the original ids at the same indices.
+ * mask_offsets: [list->n + 1]. The masks of sequence i are drawn from the random stream (seed, stream, first + i). */
 static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *mask_offsets,
                     aoe_error *err) {
     const size_t need = list_tokens(list);
@@ -324,8 +327,8 @@ static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t st
     return AOE_OK;
 }
 
-/* Fills the chunk of the step with sequences of the list, starting at index `first`. Returns the index of the first sequence
- * that does not fit. */
+/* Fills p->step.buffer with sequences of the list, starting with sequence `first`, until the chunk is full. Returns the index
+ * of the first sequence that is not in the chunk. */
 static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, size_t first) {
     aoei_mlm_step *s = &p->step;
     size_t i = first;
@@ -344,7 +347,8 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *m
     return i;
 }
 
-/* Runs the model on masked sequences and sets *result. If gradient is 0, only the loss and the accuracy are computed. */
+/* Runs the model on masked sequences and sets *result. gradient: 1 to compute gradients, 0 to compute only the loss and the
+ * accuracy. */
 static void run_sequences(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, const aoei_encoder_dropout *drop,
                           int gradient, aoei_task_result *result) {
     aoei_mlm_sums sums = {0};

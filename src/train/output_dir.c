@@ -11,14 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Given the length of a prefix of path, returns the length of the next longer prefix that ends with a complete component. */
+/* Extends a prefix of `path` by one path component. length: length of the prefix. Returns the length of the extended prefix, or
+ * `length` if it is the whole path. */
 static size_t next_prefix_length(const char *path, size_t length) {
     length += strspn(path + length, "/");
     return length + strcspn(path + length, "/");
 }
 
-/* Removes the directories of the last n components of path, deepest first, and stops at the first one that is not empty.
- * Changes path. */
+/* Removes the directories that the last n components of path name, deepest first. Stops at the first directory that is not
+ * empty. The bytes of path are changed. */
 static void remove_empty(char *path, size_t n) {
     for (; n > 0; n--) {
         size_t length = strlen(path);

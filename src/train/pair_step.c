@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One training step on pairs or triplets. The trainer and the benchmark use it.
+ * Implements one training step on pairs or triplets.
  */
 #include "train/pair_step.h"
 
@@ -17,17 +17,17 @@
 
 #include <string.h>
 
-/* Returns the maximum number of texts per example. */
+/* Returns the maximum number of texts in an example. */
 static size_t max_arity(const aoei_pair_step_options *o) {
     return o->arity > 2 ? o->arity : 2;
 }
 
-/* Returns 1 if the head is a projection of the vectors, 0 if there is no head or the head is a classifier. */
+/* Returns 1 if the training head is a projection. Returns 0 if there is no head, or if it is a classifier. */
 static int has_projection(const aoei_encoder_config *c) {
     return c->head_rows && c->head_cols == aoei_vector_dims(c);
 }
 
-/* Returns the number of components of the vectors from which the loss is computed. */
+/* Returns the number of components of the embeddings from which the loss is computed. */
 static size_t loss_dims(const aoei_encoder_config *c) {
     return has_projection(c) ? c->head_rows : aoei_vector_dims(c);
 }
@@ -60,7 +60,7 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
                                err);
 }
 
-/* Returns the bytes of workspace that suffice for every objective; 0 if the size overflows. */
+/* Returns the size in bytes of a workspace that is large enough for every objective, or 0 if the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
     const size_t pairs = s->o.pairs, D = loss_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
     const size_t sizes[] = {
@@ -76,7 +76,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
     return max_bytes;
 }
 
-/* Allocates the buffers that are not in the arena: token ids of the batch, and inputs and outputs of the objectives. */
+/* Allocates the buffers outside the arena: the token ids of the batch, and the inputs and outputs of the objectives. */
 static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
@@ -126,7 +126,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Returns the texts [first, first + n) of the batch as a separate batch. Its arrays are borrowed from s. */
+/* Returns the texts [first, first + n) of the batch as a separate batch, whose arrays are borrowed from s. */
 static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     const aoei_batch *all = &s->buffer.batch;
     const uint32_t begin = all->offsets[first];
@@ -147,7 +147,7 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     return b;
 }
 
-/* Encodes a chunk and writes its pooled vectors to `pooled`. Returns the last hidden states. */
+/* Encodes a chunk of texts and writes their embeddings after pooling to `pooled`. Returns the last hidden states. */
 static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling,
                                  const aoei_encoder_dropout *drop) {
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
@@ -155,16 +155,16 @@ static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_te
     return last;
 }
 
-/* Runs the backward pass of the chunk that was encoded last. pooled: gradient of the pooled vectors of the chunk. last: last
- * hidden states of the chunk. */
+/* Runs the backward pass for the chunk that was encoded last. pooled: gradient of the chunk's embeddings after pooling. last:
+ * last hidden states of the chunk. */
 static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
     const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, pooled, last, b, &s->state);
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
 }
 
-/* Computes the classification objective with the head as classifier, and adds its gradient with respect to the head,
- * multiplied by scale, to the gradients of the parameters. */
+/* Computes the classification objective, for which the head is the classifier. The gradient of the head is multiplied by scale
+ * and added to the gradients of the parameters. */
 static int classification_loss(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
                                aoe_objective_result *result, aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD), C = s->config.head_rows, weights = C * s->config.head_cols,
@@ -188,7 +188,7 @@ static int classification_loss(aoei_pair_step *s, const double *label, const aoe
     return AOE_OK;
 }
 
-/* Computes the loss of the vectors v and writes its gradient, multiplied by scale, to dv. */
+/* Computes the loss of the embeddings v. dv receives its gradient, multiplied by scale. */
 static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
                         const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
     const size_t D = v.cols;
@@ -221,7 +221,7 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
     return AOE_OK;
 }
 
-/* Runs the forward pass of the layers after the pooling for n texts. */
+/* Runs the forward pass of the layers after the pooling (dense layer, projection) for n texts. */
 static void layers_forward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
@@ -232,7 +232,8 @@ static void layers_forward(aoei_pair_step *s, size_t n) {
         aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], 1);
 }
 
-/* Runs the backward pass of the layers after the pooling for n texts. Replaces s->pooled by its gradient. */
+/* Runs the backward pass of the layers after the pooling (dense layer, projection) for n texts. s->pooled receives the gradient
+ * of the pooling output. */
 static void layers_backward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning on labeled pairs, positives and triplets from one or several files, as a task of the trainer (trainer.h).
- * batch_plan.h selects the examples of a batch, and methods.h selects the loss of the batch. A teacher adds a distillation
- * term. The texts of all accumulated batches of a step are numbered consecutively, because the dropout mask of a text depends
- * on its number in the step.
+ * Implements fine-tuning as a task of the trainer (trainer.h). The training data are labeled pairs, positives and triplets from
+ * one or several files. batch_plan.h selects the examples of a batch, and methods.h selects its loss. If there is a teacher, a
+ * distillation term is added to the loss. The dropout mask of a text depends on the number of the text in the step. Therefore,
+ * the texts of all batches that are accumulated in a step are numbered consecutively.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -24,22 +24,23 @@
 
 enum { MAX_WEIGHT = 10000 };
 
-/* The state of a fine-tuning run. B: maximum number of examples of a batch. */
+/* The state of a fine-tuning run. B: maximum number of examples in a batch. */
 typedef struct pair_task {
     aoei_task task;             /* functions that the trainer calls */
-    const aoe_train_options *o; /* options, already checked; borrowed */
+    const aoe_train_options *o; /* checked options; borrowed */
     aoei_source *sources;       /* [o->n_data] examples of each file; owned */
     aoei_file_loss *losses;     /* [o->n_data] loss of each file; owned */
-    size_t arity;               /* maximum number of texts per example */
+    size_t arity;               /* maximum number of texts in an example */
     int contrastive;            /* 1: at least one file has no labels */
     aoei_batches batches;       /* batches of the current epoch */
     int warned;                 /* 1: the warning about unused examples was already logged */
-    int has_teacher;            /* 1: there is a teacher and its weight is above 0 */
-    aoei_teacher teacher;       /* vectors of the teacher */
+    int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
+    aoei_teacher teacher;       /* embeddings that the teacher computed */
     aoei_pair_step step;        /* computes losses and gradients */
     double *labels;             /* [B] labels of the batch; owned */
-    uint32_t *groups; /* [arity * B] number of the group of identical texts to which each text of the batch belongs; owned */
-    const float **teacher_vectors; /* [arity * B] teacher's vector of each text of the batch; NULL: no teacher; owned */
+    uint32_t *groups;           /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
+    const float **teacher_vectors; /* [arity * B] for each text of the batch, the teacher's embedding; NULL if there is no
+                                      teacher; array owned */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -96,7 +97,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     return aoei_method_check(o, err);
 }
 
-/* Loads file p->o->data[number]. *e receives its examples; the caller frees them. */
+/* Loads the file p->o->data[number]. *e receives its examples, which the caller frees. */
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
@@ -114,7 +115,7 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     source->weight = o->weight;
     if (!code)
         code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
-    if (!code) /* a text that occurs twice in a batch would be its own negative */
+    if (!code) /* another example with the text would be used as a negative of the text */
         source->distinct = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
                            (p->losses[number].objective.w_ibn > 0 || p->losses[number].objective.w_cln > 0);
     return code;
@@ -131,8 +132,8 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
-/* Loads every file and checks that its method supports it. files: [n_data], zeroed; the caller frees the examples. The texts
- * stay in `files` only if there is a teacher, which embeds them. */
+/* Loads every file and checks that the method supports it. files: [n_data] zeroed structs that receive the examples, which the
+ * caller frees. If there is no teacher, the texts of the examples are freed here; a teacher embeds them. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
@@ -190,8 +191,8 @@ static json_t *real_or_null(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* Returns the properties of a file that affect the result, as a JSON object; NULL if memory runs out. The path does not affect
- * the result. */
+/* Returns a JSON object with those properties of a file that affect the result. The path is not included. Returns NULL if out
+ * of memory. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
     static const char *const kinds[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
@@ -215,8 +216,8 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     return NULL;
 }
 
-/* Adds the options of the teacher to the record r. They include a fingerprint of the vectors of the teacher, because the
- * vectors affect the result. Returns non-zero if memory runs out. */
+/* Adds the options of the teacher to the record r, and a fingerprint of the teacher's embeddings, which affect the result.
+ * Returns a nonzero value if out of memory. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
     const int given = p->has_teacher;
@@ -268,8 +269,8 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* Sets *longest to the number of tokens of the longest text of all files. Sets *tokens to an upper bound of the number of
- * tokens of a batch of n examples. */
+/* Sets *longest to the maximum number of tokens of a text in all files. Sets *tokens to an upper bound of the number of tokens
+ * in a batch of n examples. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {
@@ -278,7 +279,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         const int code = aoei_dataset_batch_tokens(d, n, &max_tokens, err);
         if (code)
             return code;
-        /* if the weight is above 1, a batch may contain the longest example several times */
+        /* If the weight of a file is above 1, a batch may contain its longest example several times. */
         if (p->sources[i].weight > 1 && max_tokens < n * d->arity * d->longest)
             max_tokens = n * d->arity * d->longest;
         max_tokens *= p->losses[i].copies;
@@ -321,8 +322,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Copies a batch to the buffer of the step, and sets its labels, its groups and its teacher's vectors. text: number of the
- * batch's first text in the step. Returns the number of the next text. */
+/* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. text: number in the
+ * step of the batch's first text. Returns the number of the text that follows the batch. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
     const aoei_file_loss *file_loss = &p->losses[batch->source];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads token sequences. Texts are read in blocks, and the texts of a block are tokenized by all threads. Then the tokens of
- * the block are divided into sequences. The sequences do not depend on the boundaries of the blocks.
+ * Reads texts and divides their tokens into sequences. Texts are read in blocks, and all threads tokenize the texts of a block.
+ * The boundaries of the blocks do not affect the sequences.
  */
 #include "train/sequences.h"
 
@@ -20,24 +20,25 @@ enum { BLOCK_TEXTS = 4096, BLOCK_BYTES = 4 << 20 };
 
 struct aoei_sequences {
     const aoe_model *model;         /* model with the tokenizer; borrowed */
-    aoei_sequences_options o;       /* files and settings */
+    aoei_sequences_options o;       /* files, maximum length and packing */
     const aoei_postprocessor *post; /* special tokens that the tokenizer adds to a text; borrowed */
-    aoei_table *table;              /* current file; NULL between files; owned */
+    aoei_table *table;              /* open file that is read; NULL between files; owned */
     size_t file;                    /* index of the next file to open */
     size_t skipped;                 /* number of bad rows skipped so far */
     /* State of the current block and of the current sequence. */
-    aoei_buffer bytes;       /* concatenated texts of the block; owned */
-    size_t *end;             /* [BLOCK_TEXTS] end of each text in `bytes`; owned */
-    size_t *line;            /* [BLOCK_TEXTS] line number of each text in its file; owned */
-    aoe_text *texts;         /* [BLOCK_TEXTS] texts, which point into `bytes`; owned */
-    size_t n_texts;          /* number of texts of the block */
-    aoei_token_lists tokens; /* tokens of the texts, without special tokens; owned */
-    size_t text, token; /* index in the block of the text that contains the next token, and index of this token in the text */
+    aoei_buffer bytes;       /* texts of the block, one after the other; owned */
+    size_t *end;             /* [BLOCK_TEXTS] offset in `bytes` of the end of each text; owned */
+    size_t *line;            /* [BLOCK_TEXTS] line number in the file of each text; owned */
+    aoe_text *texts;         /* [BLOCK_TEXTS] texts, which point into `bytes`; array owned */
+    size_t n_texts;          /* number of texts in the block */
+    aoei_token_lists tokens; /* tokens of each text of the block, without special tokens; owned */
+    size_t text, token; /* text: index in the block of the text that contains the next token; token: index of the next token in
+                           this text */
     int32_t *sequence;  /* [max_length] token ids of the current sequence; owned */
-    size_t n;           /* number of tokens of the current sequence */
+    size_t n;           /* number of tokens in the current sequence */
 };
 
-/* Returns the maximum number of tokens of a sequence, special tokens excluded. */
+/* Returns the maximum number of text tokens (tokens that are not special tokens) in a sequence. */
 static size_t capacity(const aoei_sequences *s) {
     return s->o.max_length - s->post->n_before - s->post->n_after;
 }
@@ -87,7 +88,8 @@ size_t aoei_sequences_skipped(const aoei_sequences *s) {
     return s->skipped;
 }
 
-/* Returns 1 if the text belongs to the requested part: the held-out texts or the other texts. */
+/* Returns 1 if the text belongs to the part that the caller reads: the held-out texts if s->o.want_held_out is 1, otherwise the
+ * other texts. */
 static int is_wanted(const aoei_sequences *s, aoe_text text) {
     if (s->o.held_out <= 0)
         return !s->o.want_held_out;
@@ -104,7 +106,8 @@ static int open_file(aoei_sequences *s, aoe_error *err) {
     return rc;
 }
 
-/* Adds the text of a row to the block. Returns AOEI_BAD_ROW if the field is not a string. */
+/* Adds the text of a row to the block. Empty texts, and texts of the part that is not read, are ignored. Returns AOEI_BAD_ROW
+ * if the field is not a string. */
 static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     const aoe_text text = row->field[0].text;
     if (row->field[0].kind != AOEI_FIELD_TEXT) {
@@ -120,8 +123,8 @@ static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Replaces the block by the next texts of the current file, until the block is full or the file ends. If the file has no
- * further texts, opens the next file. After the last file, s->n_texts is 0. */
+/* Replaces the block by the next texts of the current file. Reading stops when the block is full or the file ends. If the
+ * current file has no more texts, the next file is opened. After the last file, s->n_texts is 0. */
 static int read_block(aoei_sequences *s, aoe_error *err) {
     int rc = AOE_OK;
     aoei_buffer_clear(&s->bytes);
@@ -140,7 +143,7 @@ static int read_block(aoei_sequences *s, aoe_error *err) {
             if (rc)
                 return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
         }
-        if (s->n_texts == 0) { /* no text was read: the file has ended */
+        if (s->n_texts == 0) { /* no text was read, so the file has ended */
             aoei_table_close(s->table);
             s->table = NULL;
         }
@@ -184,14 +187,14 @@ static void end_text(aoei_sequences *s) {
     append_tokens(s, s->post->id + s->post->n_before, s->post->n_after);
 }
 
-/* Returns the number of remaining tokens of the current text. */
+/* Returns the number of tokens of the current text that are not yet in a sequence. */
 static size_t remaining_tokens(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
-/* If the sequence already contains text tokens and the remaining tokens of the current text do not all fit, appends nothing and
- * returns 0. Otherwise appends the remaining tokens, or as many of them as fit, and the special tokens that end a text, and
- * returns 1. */
+/* Appends the remaining tokens of the current text to the current sequence, and the special tokens that end a text. Returns 1.
+ * If the sequence already contains text tokens and the remaining tokens do not all fit, appends nothing and returns 0. If the
+ * sequence contains no text tokens, appends as many of the remaining tokens as fit. */
 static int append_text(aoei_sequences *s) {
     const size_t remaining = remaining_tokens(s), used = s->n + s->post->n_after;
     const size_t free_tokens = s->o.max_length > used ? s->o.max_length - used : 0;
@@ -212,7 +215,7 @@ static int append_text(aoei_sequences *s) {
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err) {
     begin(s);
     for (;;) {
-        while (s->text < s->tokens.n && remaining_tokens(s) == 0) /* skip texts without tokens */
+        while (s->text < s->tokens.n && remaining_tokens(s) == 0) /* skips texts without tokens */
             s->text++;
         if (s->text == s->tokens.n) {
             const int rc = next_block(s, err);

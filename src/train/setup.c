@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prepares a training run. All inputs are checked before anything is written except the output directory itself. Cheap checks
- * come first: options, output directory, model, data, labels, memory.
+ * Prepares a training run. All inputs are checked before any file is written; only the output directory is created earlier.
+ * Cheap checks come first. The order is: options, output directory, model, data, labels, memory.
  */
 #include "train/setup.h"
 
@@ -24,7 +24,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STEPS = INT32_MAX }; /* maximum number of epochs and maximum of options.max_steps; their product fits in size_t */
+enum {
+    MAX_STEPS = INT32_MAX
+}; /* maximum of options.epochs and options.max_steps; with this limit, the product of the two fits in size_t */
 #define MAX_MINUTES 1e6
 
 void aoe_training_args_defaults(aoe_training_args *o) {
@@ -72,7 +74,8 @@ static int check_options(const aoe_training_args *o, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Checks that the run may write to the locked output directory. checkpoint: path of a checkpoint in this directory, or NULL. */
+/* Checks that the run may write to the locked output directory. checkpoint: path of a checkpoint in the directory, or NULL if
+ * it contains none. */
 static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int model = aoei_is_model_dir(o->output);
@@ -95,8 +98,8 @@ static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error
     return aoei_model_dir_check(o->output, o->force, err);
 }
 
-/* Opens the output directory. Sets *checkpoint to the checkpoint from which the run resumes, owned by the caller (aoei_free),
- * or to NULL if the run starts from the beginning. */
+/* Opens the output directory. *checkpoint is set to the checkpoint from which the run resumes, or to NULL if the run starts
+ * from the beginning. The caller frees *checkpoint with aoei_free. */
 static int open_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     *checkpoint = NULL;
@@ -125,7 +128,7 @@ static void plan_steps(aoei_trainer *t) {
                        t->warmup_steps, t->total_steps);
 }
 
-/* Adds the adapters to the record r. New adapters are described by the options of this run, not by the checkpoint, so that
+/* Adds the adapters to the record r. New adapters are described by the options of this run, not by the checkpoint. In this way,
  * changed options are detected when a run resumes. */
 static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     const aoe_lora *requested = t->task->lora;
@@ -144,9 +147,9 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
-/* Creates t->settings, the record of all options that affect the result. Every key is always present; the values of unused
- * options are null. The number of threads, the checkpoint interval and messages do not affect the result. A resumed run reports
- * the first difference, so an option comes before the options whose values depend on it. */
+/* Creates t->settings, a record of all options that affect the result. The number of threads, the checkpoint interval and
+ * messages do not affect it. Every key is always present; the value of an unused option is null. When a run resumes, the first
+ * difference is reported. Therefore, an option comes before options whose values depend on it. */
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
@@ -178,7 +181,8 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : describe_lora(t, r, err);
 }
 
-/* Allocates the memory of the parameters and activations and, if the run evaluates, of the best weights and the embedder. */
+/* Allocates the memory for parameters and activations. If the run evaluates, also allocates the memory for the best weights and
+ * the embedder. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
     int code = t->task->lay_out(t->task, t, err);
     if (code)
@@ -198,8 +202,8 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     return aoe_embedder_create(&t->embedder, t->view, &e, err);
 }
 
-/* Checks that the checkpoint contains adapters if and only if the run trains adapters. saved: 1 if the initial model is a
- * directory of adapters. */
+/* Checks that the checkpoint contains adapters if the run trains adapters, and that it contains none otherwise. saved: 1 if the
+ * initial model is a directory of adapters. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(checkpoint), requested = t->task->lora && (saved || t->task->lora->r);
     if (adapters == requested)
@@ -210,7 +214,8 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
         checkpoint, adapters ? "trains" : "does not train");
 }
 
-/* Checks that the output does not replace the base model, which the adapters need. base: directory of the base model. */
+/* Checks that the output directory is not the directory of the base model, which the adapters need. base: directory of the base
+ * model. */
 static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;
@@ -218,8 +223,8 @@ static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error
                      t->o->output, base);
 }
 
-/* Opens the initial model or, if the run resumes, the checkpoint. Adapters in a checkpoint are opened together with the base
- * model of this run. */
+/* Opens the checkpoint if the run resumes, or the initial model otherwise. Adapters in a checkpoint are opened together with
+ * the base model of this run. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int saved = aoei_is_adapter_dir(o->model);
@@ -231,8 +236,8 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     if (!code && checkpoint && aoei_is_adapter_dir(checkpoint)) {
         code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
-        aoe_lora_defaults(&checkpoint_lora); /* the checkpoint contains rank, alpha and targets; describe_lora compares them
-                                                with the options */
+        aoe_lora_defaults(&checkpoint_lora); /* rank, alpha and targets are read from the checkpoint; describe_lora compares
+                                                them with the options */
         checkpoint_lora.dropout = p.lora->dropout;
         p.lora = &checkpoint_lora;
     }
@@ -245,7 +250,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
-/* Logs the pooling, the data type and the instruction set, and a warning if sentence-transformers does not support the
+/* Logs the pooling, the data type and the instruction set. Logs a warning if sentence-transformers does not support the
  * pooling. */
 static void log_settings(const aoei_trainer *t) {
     char text[512];

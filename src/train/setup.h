@@ -7,8 +7,8 @@
 #include "aoe_train.h"
 #include "train/trainer.h"
 
-/* Checks the options, locks the output directory, opens the model and the data, and allocates all memory. If o->resume is set,
- * restores the newest intact checkpoint, if there is one. On failure *t is zeroed. */
+/* Creates a trainer: checks the options, locks the output directory, opens the model and the data, and allocates all memory. If
+ * o->resume is set and there is a checkpoint, restores the newest checkpoint that is not damaged. On failure, *t is zeroed. */
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);
 void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed struct */
 

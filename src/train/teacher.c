@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes the vectors of the teacher in blocks of texts, and logs the progress.
+ * Computes the teacher's embeddings of all training texts in blocks, and logs the progress.
  */
 #include "train/teacher.h"
 
@@ -12,17 +12,17 @@
 
 #include <string.h>
 
-enum { BLOCK = 4096 /* texts per call of aoe_embed */ };
+enum { BLOCK = 4096 /* number of texts per call of aoe_embed */ };
 #define LOG_EVERY 10.0 /* seconds between progress messages */
 
 /* State of aoei_teacher_embed. */
 typedef struct teacher_job {
     aoei_teacher *t;        /* teacher; borrowed */
-    aoe_context *ctx;       /* threads and log; borrowed */
-    aoe_embedder *embedder; /* embedder of the teacher; owned */
+    aoe_context *ctx;       /* context for computations and log messages; borrowed */
+    aoe_embedder *embedder; /* embedder that uses the teacher model; owned */
     aoe_text_info *info;    /* [BLOCK] information about each text of a block; owned */
-    size_t embedded, total; /* number of texts embedded so far, and number of texts of all files */
-    double logged;          /* time of the last progress message, in seconds */
+    size_t embedded, total; /* number of texts embedded so far, and number of texts in all files */
+    double logged;          /* time of the last progress message in seconds */
 } teacher_job;
 
 int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_error *err) {
@@ -45,8 +45,7 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dt
     return AOE_OK;
 }
 
-/* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". first: index of the first text of the block in the
- * file. */
+/* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". first: index of the block's first text in the file. */
 static int fail_text(const teacher_job *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner,
                      aoe_error *err) {
     const size_t failed = aoe_embed_failed_text(w->embedder);
@@ -55,7 +54,7 @@ static int fail_text(const teacher_job *w, const aoei_examples *e, size_t first,
     return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed), inner->message);
 }
 
-/* Computes the vectors of the texts [first, first + n) of a file. vectors: [n, dims]. */
+/* Computes the embeddings of the texts [first, first + n) of a file. vectors: [n, dims] receives the embeddings. */
 static int embed_block(teacher_job *w, const aoei_examples *e, size_t first, size_t n, float *vectors, aoe_error *err) {
     aoei_teacher *t = w->t;
     aoe_error inner = {0};

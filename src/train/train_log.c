@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The training log OUTPUT/train-log.jsonl: losses, learning rates and scores, one JSON object per line. The file is flushed
- * after each line. A resumed run removes the lines after its checkpoint, so its log equals the log of an uninterrupted run
- * except for the times.
+ * Writes the training log OUTPUT/train-log.jsonl: losses, learning rates and scores, one JSON object per line. The file is
+ * flushed after each line. A resumed run removes the lines after its checkpoint. Therefore, its log equals the log of an
+ * uninterrupted run, except for the times.
  */
 #include "train/train_log.h"
 
@@ -21,12 +21,12 @@
 #include <string.h>
 
 struct aoei_train_log {
-    FILE *file; /* open log; owned */
-    char *path; /* path for messages; owned */
+    FILE *file; /* open log file; owned */
+    char *path; /* path of the log file for messages; owned */
 };
 
-/* Appends to out the lines of `data` whose "step" is at most `step`. Lines of "done" events and an incomplete last line are not
- * appended. */
+/* Appends those lines of data[size] to out whose "step" is at most `step`. Lines of "done" events, and an incomplete last line,
+ * are omitted. */
 static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step) {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(data + at, '\n', size - at);
@@ -47,7 +47,7 @@ static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t
     }
 }
 
-/* Removes the lines after `step` from an existing log file. */
+/* Removes all lines with a step above `step` from the log file. Does nothing if the file does not exist. */
 static int remove_later_lines(const char *path, uint64_t step, aoe_error *err) {
     char *data = NULL;
     size_t size = 0;
@@ -102,7 +102,7 @@ static int set_integer(json_t *o, const char *key, size_t v) {
     return json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* Returns an event as a JSON object; NULL if memory runs out. */
+/* Returns an event as a JSON object, or NULL if out of memory. */
 static json_t *event_json(const aoe_train_event *e) {
     json_t *o = json_object();
     int bad = !o;
@@ -146,7 +146,7 @@ static int append(const char *text, size_t len, void *buffer) {
 
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err) {
     json_t *o = event_json(e);
-    aoei_buffer line = {0}; /* json_dump_callback is used because json_dumps may omit text when memory runs out */
+    aoei_buffer line = {0}; /* json_dumps is not used, because its result may be incomplete if memory runs out */
     int code = AOE_OK;
     if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) || aoei_buffer_putc(&line, '\n'))
         code = aoei_fail_nomem(err, line.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The training log OUTPUT/train-log.jsonl: one JSON object per line, one line per event.
+ * Writes the training log OUTPUT/train-log.jsonl. Each line is a JSON object that describes one event.
  */
 #ifndef AOEI_TRAIN_TRAIN_LOG_H
 #define AOEI_TRAIN_TRAIN_LOG_H
@@ -12,8 +12,8 @@
 
 typedef struct aoei_train_log aoei_train_log;
 
-/* Opens the log for writing. If resume is set and step is above 0, the lines of an existing log up to this step are kept;
- * otherwise the log starts empty. */
+/* Opens the log for writing. If resume is 1 and step is above 0, the lines of an existing log up to this step are kept.
+ * Otherwise, the log is empty at first. */
 int aoei_train_log_open(aoei_train_log **log, const char *output, int resume, uint64_t step, aoe_error *err);
 /* Appends an event and flushes the file. */
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err);

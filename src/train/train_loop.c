@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The training loop. The order of the examples depends only on the seed and the epoch, and the dropout masks only on the seed
- * and the step, so a resumed run computes bit-identical steps.
+ * Implements the training loop. The order of the examples depends only on the seed and the epoch. The dropout masks depend only
+ * on the seed and the step. Therefore, the steps of a resumed run are bit-identical to those of an uninterrupted run.
  */
 #include "train/train_loop.h"
 
@@ -20,13 +20,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Times for progress reports. They do not affect the result unless the run has a time limit. */
+/* Times for progress reports. They affect the result only if the run has a time limit. */
 typedef struct timer {
-    double start;           /* time when this process started training, in seconds */
-    double last;            /* time of the last step event, in seconds */
-    double earlier_seconds; /* training time of earlier processes of this run, in seconds; only used with a time limit */
+    double start;           /* time in seconds when this process started training */
+    double last;            /* time in seconds of the last step event */
+    double earlier_seconds; /* training time in seconds of earlier processes of this run; used only with a time limit */
     uint64_t first_step;    /* number of steps completed before this process started */
-    int cancelled;          /* 1: the event callback asked to stop */
+    int cancelled;          /* 1: the event callback requested to stop */
 } timer;
 
 static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_train_event_kind kind) {
@@ -50,8 +50,8 @@ static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_trai
     return e;
 }
 
-/* Writes an event to the log and passes it to the event callback. The log contains only about 1,000 step events of a long run.
- * It contains neither checkpoints nor the start of a resumed run, so the log of a resumed run equals the log of an
+/* Writes an event to the log and passes it to the event callback. The log contains at most about 1,000 step events. It contains
+ * neither checkpoint events nor the start event of a resumed run. Therefore, the log of a resumed run equals the log of an
  * uninterrupted run. */
 static int report_event(aoei_trainer *t, timer *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;
@@ -71,8 +71,8 @@ static void update_seconds(aoei_trainer *t, const timer *m) {
     t->progress.seconds = m->earlier_seconds + aoei_now() - m->start;
 }
 
-/* For runs with a time limit: estimates the total number of steps from the current speed. If the time limit is reached, the
- * step just completed becomes the last one. */
+/* Sets t->total_steps for a run with a time limit: estimates it from the current speed. If the time limit is reached, the step
+ * just completed is the last step. */
 static void estimate_steps(aoei_trainer *t, const timer *m) {
     const uint64_t step = t->progress.step;
     const double elapsed_here = t->progress.seconds - m->earlier_seconds, left = 60 * t->o->max_minutes - t->progress.seconds;
@@ -80,8 +80,9 @@ static void estimate_steps(aoei_trainer *t, const timer *m) {
     t->total_steps = step + (left <= 0 ? 0 : !(more_steps > 1) ? 1 : more_steps < INT32_MAX ? (size_t)more_steps : INT32_MAX);
 }
 
-/* Returns the learning rate of a step, counted from 0: linear warm-up to the maximum, then linear decay that would reach 0 one
- * step after the last step. With a time limit, warm-up and decay are linear in the training time. */
+/* Returns the learning rate of a step; steps are counted from 0. During warm-up, the learning rate increases linearly to its
+ * maximum. Then it decreases linearly, so that it would be 0 one step after the last step. With a time limit, it is linear in
+ * the training time instead of the number of steps. */
 static double learning_rate(const aoei_trainer *t, uint64_t step) {
     if (t->o->max_minutes > 0) {
         const double fraction = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
@@ -133,13 +134,14 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
     return AOE_OK;
 }
 
-/* Returns 1 if the step just completed is the last one or a multiple of `every`. If `every` is 0, the interval is one epoch. */
+/* Returns 1 if the number of the step just completed is a multiple of `every`, or if it is the last step. If `every` is 0, the
+ * steps per epoch are used instead. */
 static int is_due(const aoei_trainer *t, size_t every) {
     const uint64_t step = t->progress.step;
     return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
 }
 
-/* Fails if a weight is infinite or NaN, so that such weights are neither evaluated nor saved. */
+/* Fails if a weight is infinite or NaN. Such weights must be neither evaluated nor saved. */
 static int check_weights(const aoei_trainer *t, aoe_error *err) {
     if (aoei_tensor_finite(t->ctx, t->params->value))
         return AOE_OK;
@@ -154,7 +156,7 @@ static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
     const int code = t->task->evaluate(t->task, t, &score, &r, err);
     if (code)
         return code;
-    /* A NaN score never replaces a number as the best score; the first evaluation always sets the best score. */
+    /* The first evaluation always sets the best score. Later, a score that is NaN never replaces a number. */
     if (!p->has_best || score > p->best_score || (isnan(p->best_score) && !isnan(score))) {
         p->has_best = 1;
         p->best_score = score;
@@ -219,7 +221,7 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns the training record of aoe.json, the options and the results; NULL if memory runs out. */
+/* Returns the training record for aoe.json, which contains the options and the results. Returns NULL if out of memory. */
 static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
     json_t *r = aoei_json_copy(t->settings);
@@ -250,8 +252,8 @@ static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
     return report_event(t, m, &e, err);
 }
 
-/* Creates the checkpoint directory. If the run does not resume, removes all checkpoints of earlier runs; otherwise removes old
- * checkpoints that the interrupted run did not remove. */
+/* Creates the checkpoint directory and removes old checkpoints. If the run resumes, it removes those that the interrupted run
+ * would have removed. Otherwise, it removes all checkpoints of earlier runs. */
 static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
     char *dir = aoei_checkpoints_dir(t->o->output);
     if (!dir)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizes a training file, finds identical texts and computes maximum lengths.
+ * Tokenizes a training file, groups identical texts and computes maximum lengths.
  */
 #include "train/training_set.h"
 
@@ -32,8 +32,8 @@ static void compute_statistics(aoei_dataset *d) {
 
 static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                     aoe_error *err) {
-    uint8_t *is_later =
-        aoei_calloc(e->n_texts, sizeof *is_later); /* [n_texts] 1: the text is not at the first position of its example */
+    uint8_t *is_later = aoei_calloc(
+        e->n_texts, sizeof *is_later); /* [n_texts] 1 for each text that is not at the first position of its example */
     if (!is_later)
         return aoei_fail_nomem(err, e->n_texts);
     for (size_t i = 0; i < d->n; i++)
@@ -93,7 +93,8 @@ static int descending(const void *pa, const void *pb) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Returns the maximum number of tokens of an example: the sum over its positions of the longest alternative text. */
+/* Returns the maximum number of tokens of an example: the sum over its positions of the maximum token count of the
+ * alternatives. */
 static size_t example_tokens(const aoei_dataset *d, size_t i) {
     size_t sum = 0;
     for (size_t position = i * d->arity; position < (i + 1) * d->arity; position++) {
