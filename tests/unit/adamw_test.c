@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the AdamW optimizer over flat tensors. Ten steps are compared with double precision. Other tests cover segments with
- * and without weight decay, the update of packed weight copies, gradients that are zero after a step, and the sum of squares.
- * Results must be bit-identical for any number of threads and any segment boundaries.
+ * Tests the AdamW optimizer over flat tensors. The result of ten steps is compared with a computation in double precision.
+ * Other tests cover segments with and without weight decay, weight copies that are packed for the matmul and updated by a step,
+ * gradients that a step sets to zero, and the sum of squares. Results must be bit-identical for any number of threads and any
+ * segment boundaries.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -72,9 +73,9 @@ static void test_trace(void **state) {
     test_each_tier(trace);
 }
 
-/* Tests which elements decay: with zero gradient and zero moments, a step multiplies elements of segments with decay by
- * 1 - lr * weight_decay and leaves other elements unchanged. Segments begin inside, end inside and span the blocks that
- * threads process; some are empty. */
+/* Tests to which elements weight decay is applied. The gradient and the moments are zero. A step must therefore multiply every
+ * element of a segment with decay by 1 - lr * weight_decay, and leave all other elements unchanged. Threads process the
+ * elements in blocks. Some segments begin or end inside a block, some span several blocks, and some are empty. */
 static void test_ranges(void **state) {
     (void)state;
     enum { P = 50000 };
@@ -126,7 +127,8 @@ static void assert_equal_and_free(const aoei_tensor a[4], const aoei_tensor b[4]
     }
 }
 
-/* A step over segments that span several blocks gives the same bits as a separate step over each segment. */
+/* Tests that one step over all segments gives bit-identical results to a separate step for each segment. The segments span
+ * several blocks. */
 static void range_across_blocks(const aoe_context *ctx) {
     enum { P = 50001 };
     static const size_t cuts[] = {0, 3, 40000, P};
@@ -153,12 +155,13 @@ static void test_range_across_blocks(void **state) {
     test_each_tier(range_across_blocks);
 }
 
-/* Weights of several shapes. The number of rows either fills whole panels or leaves a partial panel. Each weight is one
- * segment, with padding at its end. */
+/* Weight matrices of several shapes in one flat tensor. Some have a number of rows that is a multiple of the panel size of the
+ * matmul; others have a partial last panel. Each matrix is one segment, with padding at its end. */
 typedef struct weights {
-    aoei_tensor view[5];            /* weight k: [shapes[k][0], shapes[k][1]] */
-    aoei_adamw_segment segments[6]; /* one per weight, and one of 20000 elements without a weight */
-    size_t count;                   /* number of elements, padding included */
+    aoei_tensor view[5]; /* weight k: [shapes[k][0], shapes[k][1]] */
+    /* one segment per weight, and a last segment of 20000 elements that belongs to no weight */
+    aoei_adamw_segment segments[6];
+    size_t count; /* number of elements, padding included */
 } weights;
 
 static const size_t shapes[5][2] = {{1, 1}, {32, 7}, {33, 40}, {150, 37}, {64, 130}};
@@ -190,7 +193,7 @@ static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype 
 }
 
 /* After a step, each packed copy must equal a copy packed from the updated values, byte for byte. The updated values must equal
- * those of a step without packed copies. */
+ * the values after a step without packed copies. */
 static void repacked(const aoe_context *ctx, aoei_dtype type) {
     const aoei_tensor none = {0};
     const aoei_adamw o = {
@@ -271,12 +274,13 @@ static void test_threads(void **state) {
 }
 
 static void sum_of_squares(const aoe_context *ctx) {
-    /* no element, one element, one full block, one element more, several blocks, and more blocks than there are partial sums */
+    /* Numbers of elements. A block has 16384 elements. The sum has at most 256 partial sums, so with the last size a partial
+     * sum covers several blocks. */
     static const size_t sizes[] = {0, 1, 16384, 16385, 100000, 256 * 16384 + 1};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         aoei_tensor t = test_tensor_poisoned(1, sizes[k], 0);
         for (size_t i = 0; i < sizes[k]; i++)
-            aoei_f32(t)[i] = (float)(i % 3); /* squares 0, 1, 4: the sum is exact */
+            aoei_f32(t)[i] = (float)(i % 3); /* the squares are 0, 1 and 4, so their sum is exact */
         const size_t n = sizes[k];
         assert_true(aoei_sum_squares(ctx, t) == (double)(n / 3 * 5 + (n % 3 == 2)));
         if (n) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests adapter directories (PEFT). Opening such a directory merges the adapters into the base model, which must give the same
- * bits as a merged directory. Adapters that are not merged must give equal vectors up to rounding. Also tests every storage
- * type of the base model, frozen weights in bf16 and int8, how the base model, the tokenizer and the settings are found, memory
- * plans, and rejected inputs.
+ * Tests adapter directories (PEFT). Opening such a directory merges the adapters into the base model. Its embeddings must be
+ * bit-identical to the embeddings of a directory in which the merged model was saved. If the adapters are not merged, the
+ * embeddings may differ only by rounding errors. Other tests cover every storage type of the base model, frozen weights in bf16
+ * and int8, the paths of the base model, the tokenizer and the settings, memory plans, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names of the
- * adapted layers; NULL: all layers. The caller frees the two paths, *base and *adapters, with remove_both. */
+ * layers with adapters; NULL: all linear layers. The caller frees the two paths, *base and *adapters, with remove_both. */
 static void write_both(size_t kind, const char *targets, char **base, char **adapters) {
     tiny_model o = tiny_defaults();
     o.hidden = 32;
@@ -118,8 +118,9 @@ static void merge(const char *from, const char *to, aoe_storage storage) {
         fail_msg("%s", err.message);
 }
 
-/* An adapter directory and its merged directory give equal vectors, unmerged adapters give equal vectors up to rounding, and
- * these vectors differ from those of the base. */
+/* Tests that an adapter directory gives bit-identical embeddings to the directory of the merged model. With unmerged
+ * adapters, the embeddings may differ from the merged model only by rounding errors. The embeddings of the base model must
+ * be different. */
 static void opens_and_merges(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
@@ -156,7 +157,8 @@ static void opens_and_merges(void **state) {
         }
 }
 
-/* Adapter directories contain tensors and settings with PEFT's names, and no file of the base model. */
+/* Tests that the tensors and settings of an adapter directory have PEFT's names, and that the directory contains no file of the
+ * base model. */
 static void writes_peft_files(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind += 2) { /* BERT, LLaMA, and a Qwen2 without a prefix in tensor names */
@@ -191,8 +193,9 @@ static void writes_peft_files(void **state) {
     }
 }
 
-/* The base model may be stored as any type, and merging must read its values exactly. Without merging, the weights must keep
- * their storage type and give bit-identical vectors to a float32 copy of the base model. */
+/* Tests that the base model may be stored as any type. Merging must read the stored values exactly. Without merging, the
+ * weights must keep their storage type, and the embeddings must be bit-identical to the embeddings with a float32 copy of the
+ * base model. */
 static void accepts_any_storage_type(void **state) {
     (void)state;
     for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8; storage++) {
@@ -219,7 +222,7 @@ static void accepts_any_storage_type(void **state) {
                 const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)], f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
                 if (!packed) {
                     assert_int_equal(q.type, storage == AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
-                    /* this base model stores float32, which is converted to the type of the computation */
+                    /* this base model is stored in float32 and converted to the data type of the computation */
                     assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32);
                     assert_int_equal(a->weights[AOEI_W_WORD].type, q.type);
                 }
@@ -246,7 +249,7 @@ static void accepts_any_storage_type(void **state) {
     }
 }
 
-/* Opened with eight_bit, frozen linear weights equal the int8 weights that aoe_convert stores. */
+/* If the model is opened with eight_bit, its frozen linear weights must equal the int8 weights that aoe_convert stores. */
 static void quantizes_frozen_weights(void **state) {
     (void)state;
     char *base, *adapters, *narrow = test_path(test_dir, "narrow");
@@ -261,7 +264,7 @@ static void quantizes_frozen_weights(void **state) {
         o.dtype = (aoe_dtype)dtype;
         o.base = narrow;
         assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &unmerged, NULL), 0);
-        /* BERT does not have the last of these layers, the gate projection */
+        /* the last kind of adapter belongs to the gate projection, which BERT does not have */
         for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) {
             const size_t slot = aoei_layer_slot(1, aoei_adapter_kind(kind));
             const aoei_tensor x = a->weights[slot], y = b->weights[slot];
@@ -277,7 +280,8 @@ static void quantizes_frozen_weights(void **state) {
     test_dir_remove(narrow);
 }
 
-/* Tokenizer and settings come from the adapter directory if it has them, otherwise from the base directory. */
+/* Tests that the tokenizer and the settings are read from the adapter directory if it contains them, and otherwise from the
+ * base directory. */
 static void finds_tokenizer_and_base(void **state) {
     (void)state;
     char *base, *adapters, *elsewhere = test_path(test_dir, "elsewhere");
@@ -445,7 +449,8 @@ static void rejects_invalid_options(void **state) {
     remove_both(base, adapters);
 }
 
-/* New adapters leave the vectors unchanged: B is zero, and A is uniform within 1 / sqrt(columns). */
+/* Tests that new adapters do not change the embeddings, because the matrix B is zero. The elements of A must be uniformly
+ * distributed between -1 / sqrt(columns) and 1 / sqrt(columns). */
 static void new_adapters_change_nothing(void **state) {
     (void)state;
     char *base, *adapters;
@@ -487,8 +492,8 @@ static size_t frozen_bytes(const aoe_model *m) {
     return bytes;
 }
 
-/* A memory plan for training must equal the bytes of the opened weights and of the trained parameters. The plan for a shape
- * must equal the plan for a model with this shape. */
+/* Tests that the memory plan for training equals the actual number of bytes of the opened weights and of the trained
+ * parameters. A plan computed from a shape must equal the plan of a model with this shape. */
 static void plans_memory(void **state) {
     (void)state;
     char *base, *adapters, *made = test_path(test_dir, "made"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests aoe_annotate and aoe_score against a local chat server. The tests cover the rows for every kind of response, the reuse
- * of cached responses, limits on tokens and on cost, and permanent failures. The output must be identical for any concurrency
- * and despite server errors. API keys must not appear in outputs, caches or messages.
+ * Tests aoe_annotate and aoe_score against a local chat server. The tests cover the output rows for every kind of response, the
+ * reuse of cached responses, limits on tokens and on cost, and errors that end the run. The output must be identical for any
+ * concurrency and despite server errors. API keys must not appear in outputs, caches or messages.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,14 +22,15 @@ enum { MODELS = 4, MAX_OUTPUT = 1 << 20 };
 
 typedef struct fixture {
     test_server *server;
-    chat_model behavior; /* how the server responds, and counts of its requests */
+    chat_model behavior; /* how the server responds, and how many requests it received */
     char api[64];
     aoe_chat_model model[MODELS];
-    char *dir, *texts, *pairs, *cache; /* paths, owned; the cache does not exist at first */
-    const char *file;                  /* path of the input file, equal to texts; a.files points to it */
+    char *dir, *texts, *pairs, *cache; /* paths, owned; the file at the path cache does not exist at first */
+    const char *file;                  /* path of the input file; equal to texts; a.files points to this field */
     char *out;                         /* output of the last run, NUL-terminated; capacity MAX_OUTPUT */
     size_t len;                        /* bytes in out */
-    /* number of progress calls; number of responses after which the progress callback cancels the run (0: never) */
+    /* polls: number of calls of the progress callback. stop_after: the callback cancels the run after this number of responses
+     * (0: never). */
     size_t polls, stop_after;
     aoe_annotate_options a;
     aoe_annotate_result r;
@@ -57,7 +58,7 @@ static int progress(void *user, const aoe_chat_progress *p) {
     return b->stop_after && p->done >= b->stop_after;
 }
 
-/* Sets the n models that are called; their names ("numbered", "json", ...) select a behavior of the server. */
+/* Sets the n models that a run calls. The name of a model ("numbered", "json", ...) selects the behavior of the server. */
 static void set_models(fixture *b, size_t n, ...) {
     va_list names;
     va_start(names, n);
@@ -211,8 +212,8 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->err.message, "not a JSON object"));
 }
 
-/* With several models, the tool drops copies of the input, and sentences that another model has already returned. Triplets
- * reuse cached responses. */
+/* Tests a run with several models. Sentences that equal the input text, or that another model has already returned, must be
+ * dropped. A later run that writes triplets must reuse the cached responses. */
 static void ensemble(void **state) {
     fixture *b = *state;
     set_models(b, 4, "numbered", "json", "bullets", "stream");
@@ -245,7 +246,7 @@ static void answers_without_sentences(void **state) {
         assert_int_equal(b->r.chat.asked, 6);
         assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
         assert_int_equal(b->r.chat.unreadable, i < 3 ? 0 : 6);
-        annotate_ok(b); /* these responses are cached like others */
+        annotate_ok(b); /* these responses are cached too */
         assert_int_equal(b->r.chat.kept, 6);
         assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
     }
@@ -289,7 +290,7 @@ static void calls_once(void **state) {
     assert_int_equal(b->r.chat.asked, 0);
     assert_true(b->r.chat.cost == 0);
     assert_string_equal(b->out, want);
-    b->a.positives = 4; /* different prompts need new calls */
+    b->a.positives = 4; /* this changes the prompt, so the cached responses cannot be reused */
     annotate_ok(b);
     assert_int_equal(b->behavior.requests, 9);
     free(want);
@@ -324,7 +325,8 @@ static void limits(void **state) {
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
         clear_cache(b);
         b->a.chat.concurrency = concurrency;
-        b->a.chat.max_total_tokens = 600; /* a call may use about 270 tokens, but uses 90: four calls fit */
+        /* a call may use about 270 tokens, but uses only 90, so the limit permits four calls */
+        b->a.chat.max_total_tokens = 600;
         annotate_ok(b);
         assert_int_equal(b->r.chat.asked, 4);
         assert_int_equal(b->r.chat.left, 2);
@@ -347,14 +349,15 @@ static void limits(void **state) {
     free(want);
 }
 
-/* A malformed response is counted with the maximum cost of a call. It is retried only as long as the limit allows another
- * call. */
+/* Tests that a malformed response is counted with the maximum number of tokens of a call. The call is repeated only if the
+ * limit permits another call. */
 static void malformed_responses_are_counted(void **state) {
     fixture *b = *state;
     double spent = 0;
     b->behavior.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
     b->a.chat.max_tokens = 200;
-    b->a.chat.max_total_tokens = 1700; /* about 2 * 270 (malformed) + 90 per call: two calls and one attempt */
+    /* each text needs about 2 * 270 tokens for malformed responses and 90 for the last one: two texts and one more attempt */
+    b->a.chat.max_total_tokens = 1700;
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
         clear_cache(b);
         b->a.chat.concurrency = concurrency;
@@ -376,7 +379,7 @@ static void malformed_responses_are_counted(void **state) {
     b->a.chat.concurrency = 1;
     b->model[0].price_in = 0;
     b->model[0].price_out = 1000;
-    b->a.chat.max_cost = 0.5; /* at most 0.2 per response: three exceed the limit */
+    b->a.chat.max_cost = 0.5; /* a response may cost up to 0.2, so three responses would exceed the limit */
     annotate_ok(b);
     assert_int_equal(b->behavior.requests, 2);
     assert_int_equal(b->r.chat.failed, 2);
@@ -406,7 +409,8 @@ static void cost_limit_needs_response_limit(void **state) {
     assert_int_equal(b->r.chat.asked, 3);
 }
 
-/* Prices of 0 count as known only if costs_nothing is set. */
+/* Tests that a model with the price 0 counts as free of charge only if costs_nothing is set. Otherwise, its price is
+ * unknown. */
 static void free_models(void **state) {
     fixture *b = *state;
     set_models(b, 2, "numbered", "stream");
@@ -518,7 +522,8 @@ static void bad_inputs(void **state) {
 static void no_key_anywhere(void **state) {
     fixture *b = *state;
     b->behavior.key = KEY;
-    b->a.negatives = 0; /* equal sentences as positives and negatives would be conflicts */
+    /* no negatives, because the server returns the same sentences for them and each would conflict with a positive */
+    b->a.negatives = 0;
     set_models(b, 2, "echo", "numbered");
     b->model[0].key = b->model[1].key = KEY;
     annotate_ok(b);
@@ -534,7 +539,7 @@ static void no_key_anywhere(void **state) {
         free(bytes);
         free(path);
     }
-    set_models(b, 1, "tells"); /* the server's message is truncated inside the key */
+    set_models(b, 1, "tells"); /* the server's error message contains the key and is truncated inside it */
     b->model[0].key = KEY;
     assert_int_equal(annotate(b), AOE_EIO);
     assert_non_null(strstr(b->err.message, "000####"));
@@ -582,7 +587,7 @@ static void scores(void **state) {
     assert_int_equal(score(b), AOE_EARG);
 }
 
-/* The table is read twice: a pipe is rejected before any request. */
+/* Tests that a pipe as input is rejected before any request is sent, because the input is read twice. */
 static void score_of_a_pipe(void **state) {
     fixture *b = *state;
     set_pairs(b, "pairs.tsv", "sentence1\tsentence2\nIt rains.\tThe cat sleeps.\n");
@@ -592,7 +597,8 @@ static void score_of_a_pipe(void **state) {
     assert_int_equal(b->behavior.requests, 0);
 }
 
-/* The score column may neither replace a text column nor occur twice; such options are rejected before any request. */
+/* Tests that the options are rejected before any request is sent if the name of a score column is the name of an input column
+ * or of another score column. */
 static void score_columns(void **state) {
     fixture *b = *state;
     static const struct {
@@ -645,7 +651,7 @@ typedef struct memory_run {
 static int run_kept(void *arg) {
     const memory_run *m = arg;
     const int code = m->run(m->b);
-    if (code == 0) /* SQLite succeeds despite some failed allocations */
+    if (code == 0) /* the run may succeed, because SQLite tolerates some failed allocations */
         assert_string_equal(m->b->out, m->want);
     else
         assert_true(code == m->b->err.code && *m->b->err.message);

@@ -38,14 +38,15 @@ static void sizes_of_options(void **state) {
     o.struct_size = sizeof o + 8;
     assert_int_equal(aoe_context_create(&ctx, &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "headers of this library version"));
-    o.threads = SIZE_MAX; /* not part of an older, smaller struct: the default is used */
+    /* an older, smaller struct does not contain this field, so its value is ignored and the default is used */
+    o.threads = SIZE_MAX;
     o.struct_size = offsetof(aoe_context_options, threads);
     assert_int_equal(aoe_context_create(&ctx, &o, &err), 0);
     assert_in_range(aoe_context_threads(ctx), 1, 100000);
     aoe_context_destroy(ctx);
 }
 
-/* NULL options mean the defaults. */
+/* Tests that NULL instead of an options struct selects the default of every option. */
 static void null_options(void **state) {
     (void)state;
     char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");
@@ -77,7 +78,7 @@ static void expect_nan_error(int code, const aoe_error *err, const char *option)
         fail_msg("expected an error about %s, found code %d: %s", option, code, err->message);
 }
 
-/* NaN is never a valid option. */
+/* Tests that NaN is rejected as the value of any option. */
 static void nan_options(void **state) {
     (void)state;
     char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");

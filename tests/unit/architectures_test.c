@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests model directories of architectures other than BERT. Covers tensor names with and without a prefix, equal vectors after
- * saving and opening again, bf16 weights that are used without a float32 copy, bidirectional attention that options select and
- * aoe.json stores, new models with random weights, and rejected settings.
+ * Tests model directories of architectures other than BERT. Tensor names may have a prefix or none. A model that is saved and
+ * opened again must give equal embeddings. bf16 weights must be used without a float32 copy. Other tests cover bidirectional
+ * attention, which options select and aoe.json stores, new models with random weights, and rejected settings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,8 @@ static tiny_model tiny_kind(size_t kind) {
     return o;
 }
 
-/* A saved model gives equal vectors; its tensor names have no prefix, and config.json names the architecture's class. */
+/* Tests that a saved model gives equal embeddings. The tensor names in the saved file have no prefix, and `architectures` in
+ * config.json is the class of the architecture. */
 static void saves_and_opens(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
@@ -115,8 +116,8 @@ static void saves_and_opens(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* With bf16 storage and bf16 computation, linear weights and embedding tables are used as stored. The vectors have the same
- * bits as with a float32 copy of the weights. */
+/* Tests that linear weights and embedding tables are used as stored if both the storage and the computation are bf16. The
+ * embeddings must be bit-identical to the embeddings with a float32 copy of the weights. */
 static void keeps_bf16_as_stored(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
@@ -165,7 +166,8 @@ static aoe_model_options bidirectional_options(size_t layer) {
     return o;
 }
 
-/* Bidirectional attention changes vectors and is saved in aoe.json; options override the saved value. */
+/* Tests that bidirectional attention changes the embeddings and is saved in aoe.json, and that options override the saved
+ * value. */
 static void saves_the_attention_direction(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

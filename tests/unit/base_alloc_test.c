@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests memory allocation: alignment, overflow checks of sizes, counters, and injected failures of the n-th call. Also tests
- * arenas: the size that a measuring arena reports must equal the size of the real layout.
+ * arenas. An arena without memory only measures; the size that it reports must equal the size of the real layout.
  */
 #include <string.h>
 
@@ -124,7 +124,7 @@ typedef struct layout {
     void *none;       /* [0] */
 } layout;
 
-/* Allocates the arrays of a layout in an arena. The arena may be one that only measures, in which case the arrays are NULL. */
+/* Allocates the arrays of a layout in an arena. If the arena only measures, the arrays are NULL. */
 static layout lay_out(aoei_arena *arena) {
     layout l = {0};
     l.a = aoei_arena_take_array(arena, 1000, sizeof *l.a);

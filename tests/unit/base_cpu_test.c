@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the detection of the CPU tier against /proc/cpuinfo, and the AOE_CPU variable. Also tests the number of CPUs under
- * affinity and cgroup limits, the clock, and the peak memory.
+ * Tests the detection of the best supported instruction set (the CPU tier) against /proc/cpuinfo, and the environment variable
+ * AOE_CPU. Also tests the number of CPUs under affinity and cgroup limits, the clock, and the peak memory.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void test_detected_tier(void **state) {
         *end = ' ';
     for (int t = AOEI_TIER_AVX2; t <= (int)tier; t++)
         assert_true(has_flags(flags, needs[t]));
-    if (tier + 1 < AOEI_TIER_AMX) /* AMX also needs permission from the kernel, which may be denied */
+    if (tier + 1 < AOEI_TIER_AMX) /* for AMX, /proc/cpuinfo is not sufficient: the kernel may deny permission to use it */
         assert_false(has_flags(flags, needs[tier + 1]));
 #else
     (void)needs;
@@ -140,11 +140,11 @@ static void test_cgroup(void **state) {
     set_quota(root, "a/b", "max 100000\n");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
     set_quota(root, "a", "350000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 4); /* limit of the parent group, rounded up */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 4); /* the parent group has a limit of 3.5 CPUs, which is rounded up */
     set_quota(root, "a/b", "200000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 2); /* smallest limit of all groups */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 2); /* the smallest limit of the group and its parents applies */
     set_quota(root, "", "1000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* at least 1 */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* the root group has a limit of 0.01 CPUs; the result is at least 1 */
     free(test_write_text(root, "cgroup", "0::/\n"));
     set_quota(root, "", "300000 100000\n");
     assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container, the group of the process is the root group */

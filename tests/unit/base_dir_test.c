@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests directory functions: creating, listing, renaming, removing without following symbolic links, and checking that a
- * directory is writable.
+ * Tests directory functions: creating, listing, renaming and removing directories, and checking that a directory is writable.
+ * Removing must not follow symbolic links.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -114,7 +114,7 @@ static void test_rename(void **state) {
     assert_int_equal(aoei_exists(from), 0);
     assert_int_equal(aoei_exists(inside), 1);
     assert_int_equal(aoei_make_dir(from, NULL), 0);
-    assert_int_equal(aoei_rename(from, to, &err), AOE_EIO); /* the target directory has contents */
+    assert_int_equal(aoei_rename(from, to, &err), AOE_EIO); /* fails because the target directory is not empty */
     assert_int_equal(aoei_exists(inside), 1);
     free(from);
     free(to);
@@ -162,7 +162,8 @@ static void test_remove_tree_does_not_follow_links(void **state) {
         free(all[i]);
 }
 
-/* Dangerous paths are rejected. A failure is injected, so that nothing is removed if the function wrongly accepts a path. */
+/* Tests that dangerous paths are rejected. An injected failure ensures that nothing is removed if the function wrongly accepts
+ * a path. */
 static void test_remove_tree_rejected_paths(void **state) {
     const char *dir = *state;
     char *dot = test_path(dir, "."), *up = test_path(dir, "sub/..");
@@ -195,7 +196,7 @@ static void test_writable_dir(void **state) {
     assert_non_null(strstr(err.message, file));
     assert_true(aoei_check_writable_dir(dangling, &err) < 0);
     assert_true(aoei_check_writable_dir(below_dangling, &err) < 0);
-    assert_true(aoei_check_writable_dir("/proc/no-such-directory", &err) < 0); /* not writable, not even for root */
+    assert_true(aoei_check_writable_dir("/proc/no-such-directory", &err) < 0); /* not even root can write there */
     aoei_io_fail_at(1, EROFS);
     int code = aoei_check_writable_dir(dir, &err);
     aoei_io_fail_at(0, 0);
@@ -220,8 +221,8 @@ static void test_read_only_dir(void **state) {
     free(sub);
 }
 
-/* Writes a directory as checkpoints are written: creates it under a temporary name, writes its file, removes the old
- * directory and renames the new one. Returns 0 or an error code. */
+/* Replaces a directory in the same steps as a checkpoint: creates the new directory under a temporary name, writes its file,
+ * removes the old directory and renames the new one. Returns 0 or an error code. */
 static int write_directory(void *arg) {
     const char *dir = arg;
     char *temp = test_path(dir, "sub/.new"), *file = test_path(temp, "file"), *final = test_path(dir, "sub/final");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests file functions: mapping and reading of regular files, pipes and /proc files, and atomic writes. Whichever step of an
- * atomic write fails, the file has its old or its complete new contents, and no other file remains in the directory.
+ * Tests file functions: mapping and reading of regular files, pipes and /proc files, and atomic writes. If any step of an
+ * atomic write fails, the file must have its old or its complete new contents, and no temporary file may remain in the
+ * directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +93,7 @@ static void *feed(void *arg) {
     return NULL;
 }
 
-/* A pipe cannot be mapped and has no known size. Mapping and reading must work nevertheless. */
+/* Tests that the functions that map or read a file accept a pipe, although a pipe cannot be mapped and its size is unknown. */
 static void test_pipe(void **state) {
     fixture *f = *state;
     pthread_t thread;
@@ -133,7 +134,7 @@ static void test_read_file(void **state) {
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     aoei_free(data);
-    /* stat reports the size 0 for this file, so the function must read it to its end */
+    /* stat reports the size 0 for this file, so aoei_read_file must ignore the size and read until the end of the file */
     assert_int_equal(aoei_read_file(&data, &size, "/proc/self/status", 0, NULL), 0);
     assert_true(size > 10 && strlen(data) == size);
     aoei_free(data);
@@ -172,7 +173,7 @@ static void expect_link(const char *path, const char *want) {
     assert_string_equal(text, want);
 }
 
-/* Writing to a symbolic link follows the chain of links and replaces the file at its end. If this file is missing, it is
+/* Tests that a write to a symbolic link follows all links and replaces the target file. If the target is missing, it is
  * created. */
 static void test_write_follows_links(void **state) {
     fixture *f = *state;
@@ -225,19 +226,19 @@ static void leave_temporary_file(const char *path) {
     assert_true(WIFSIGNALED(status));
 }
 
-/* A writer removes the temporary files that killed writers of the same path left, and no other files. */
+/* Tests that a writer removes the temporary files of killed writers of the same path, and no other files. */
 static void test_stale_temporary_files(void **state) {
     fixture *f = *state;
     char *other = test_path(f->dir, "other");
     leave_temporary_file(f->path);
-    leave_temporary_file(f->path); /* removes the file of the first writer */
+    leave_temporary_file(f->path); /* this second writer removes the temporary file of the first */
     leave_temporary_file(other);
     free(test_write_text(f->dir, ".out.tmp-notes", "a file of the user"));
     assert_int_equal(test_count_entries(f->dir), 3);
     aoei_writer running;
-    assert_int_equal(aoei_writer_open(&running, f->path, NULL), 0); /* removes the file of the second writer */
+    assert_int_equal(aoei_writer_open(&running, f->path, NULL), 0); /* removes the temporary file of the second writer */
     assert_int_equal(test_count_entries(f->dir), 3);
-    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0); /* does not remove the file of a running writer */
+    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0); /* must not remove the temporary file of `running` */
     expect_contents(f->path, "second");
     assert_int_equal(test_count_entries(f->dir), 4);
     fputs("first", running.file);
@@ -248,7 +249,7 @@ static void test_stale_temporary_files(void **state) {
     free(other);
 }
 
-/* If a file grows beyond the file size limit, writing must fail with a message, and no file may remain. */
+/* Tests that writing fails with a message if the file grows beyond the size limit of the process, and that no file remains. */
 static void test_file_size_limit(void **state) {
     fixture *f = *state;
     const pid_t pid = fork();
@@ -256,7 +257,7 @@ static void test_file_size_limit(void **state) {
     if (pid == 0) {
         static const char text[8192];
         aoe_error err = {0};
-        signal(SIGXFSZ, SIG_IGN); /* as the program does */
+        signal(SIGXFSZ, SIG_IGN); /* the program ignores this signal too */
         const int limited = setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, 4096}) == 0;
         const int code = aoei_write_file(f->path, text, sizeof text, &err);
         _exit(!(limited && code == AOE_EIO && strstr(err.message, "ulimit -f") && strstr(err.message, f->path)));
@@ -267,7 +268,7 @@ static void test_file_size_limit(void **state) {
     assert_int_equal(test_count_entries(f->dir), 0);
 }
 
-/* Two files are published together: both are complete before either appears under its name. */
+/* Tests that two files can be published together: both are complete before one of them appears under its final name. */
 static void test_finish_and_publish(void **state) {
     fixture *f = *state;
     char *other = test_path(f->dir, "other");
@@ -286,8 +287,8 @@ static void test_finish_and_publish(void **state) {
     free(other);
 }
 
-/* aoei_writer_open_output must write to devices and pipes without replacing them, even if the path is a symbolic link to
- * them. */
+/* Tests that aoei_writer_open_output writes to a device or a pipe without replacing it, even if the path is a symbolic link to
+ * the device or the pipe. */
 static void test_write_in_place(void **state) {
     fixture *f = *state;
     aoei_writer w;
@@ -342,7 +343,7 @@ static void test_writer_abort(void **state) {
     expect_contents(f->path, "old");
 }
 
-/* If the disk is full, commit must report the failed write, even if the caller did not check the stream for errors. */
+/* Tests that aoei_writer_commit reports a full disk, even if the caller did not check the stream for errors. */
 static void test_disk_full(void **state) {
     fixture *f = *state;
     if (access("/dev/full", W_OK) != 0) {
@@ -374,8 +375,8 @@ static int replace_file(void *arg) {
     return code;
 }
 
-/* Asserts that the output is the only file and has either the old or the new contents. If code is 0, the contents must be the
- * new ones. */
+/* Asserts that the output is the only file in the directory and has either the old or the new contents. If code is 0, asserts
+ * that the output has the new contents. */
 static void old_or_new_file(void *arg, int code) {
     fixture *f = arg;
     assert_int_equal(test_count_entries(f->dir), 1);
@@ -391,7 +392,7 @@ static void old_or_new_file(void *arg, int code) {
 /* Asserts that the directory is empty or contains only the complete new file. Removes this file. */
 static void no_file_or_new_file(void *arg, int code) {
     fixture *f = arg;
-    if (code && aoei_exists(f->path)) /* the file appeared despite the error, so only the step after the rename failed */
+    if (code && aoei_exists(f->path)) /* the file exists despite the error, so the failed step was the one after the rename */
         expect_contents(f->path, new_text);
     assert_int_equal(test_count_entries(f->dir), aoei_exists(f->path));
     assert_true(code != 0 || aoei_exists(f->path));

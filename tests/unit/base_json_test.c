@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests JSON parsing and writing: errors with file, line and byte offset, values of the wrong type, NUL in strings, integers
- * of more than 64 bits, shortest decimal numbers, and failed allocations.
+ * Tests JSON parsing and writing: errors with file, line and byte offset, values of the wrong type, NUL characters in strings,
+ * integers that need more than 64 bits, real numbers written with as few digits as possible, and failed allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void test_nul_and_scalars(void **state) {
     assert_int_equal(aoei_json_string(root, "k", &s, NULL, "f", &err), AOE_EFORMAT);
     assert_string_equal(err.message, "f: \"k\" is not a string without NUL; correct the value");
     assert_int_equal(aoei_json_string(root, "k2", &s, NULL, "f", NULL), 0);
-    assert_string_equal(s, "y"); /* the last of two equal keys is used */
+    assert_string_equal(s, "y"); /* if a key occurs twice, its last value is used */
     json_decref(root);
     root = parse("\"alone\"");
     assert_string_equal(json_string_value(root), "alone");
@@ -164,7 +164,8 @@ static void test_save_and_load(void **state) {
     free(path);
 }
 
-/* Each real number is written with the fewest digits that parse as the same value; one of these numbers needs 17 digits. */
+/* Tests that each real number is written with the smallest number of digits from which the parser reads exactly this number.
+ * One of the numbers needs 17 digits. */
 static void test_shortest_reals(void **state) {
     (void)state;
     const double x[] = {0.1, 5e-5, 3.9200000000000004, 1.0, 1e16, 1e20, -2.5e-300, 1.7976931348623157e308, 5e-324, 1.0 / 3.0};
@@ -230,8 +231,8 @@ static int parse_only(void *arg) {
     return code;
 }
 
-/* Parses tokens of many lengths, with the allocation failing when the parser's buffer grows. The lengths are chosen so that the
- * buffer grows at every byte of a token, and at its closing quote. */
+/* Tests failed allocations in the parser's buffer. Tokens of many lengths are parsed, so that for some token the buffer grows
+ * at each of its bytes, and for some token at its closing quote. The allocation fails when the buffer grows. */
 static void test_long_tokens_without_memory(void **state) {
     (void)state;
     static const char *const forms[] = {"[\"%s\"]", "{\"%s\":1}", "[1.%s]", "[1.%se1,2]", "\"%s\\u00e9\""};

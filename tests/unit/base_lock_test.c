@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the directory lock. At most one caller holds it at a time, in the same process or in different ones, and it is released
- * when its process ends.
+ * Tests the directory lock. At most one caller may hold the lock at a time, whether the callers are in one process or in
+ * several. When the process that holds the lock ends, the lock is released.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void one_holder_at_a_time(void **state) {
     assert_int_equal(aoei_lock_dir(&second, dir, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run"));
     assert_int_equal(lock_in_child(dir), -AOE_EEXIST);
-    aoei_unlock(&second); /* this lock is not held, so the call has no effect */
+    aoei_unlock(&second); /* `second` is not held, so the call has no effect */
     assert_int_equal(lock_in_child(dir), -AOE_EEXIST);
     aoei_unlock(&lock);
     assert_int_equal(lock_in_child(dir), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the same worker
- * index at the same time. Jobs may be nested, short, and started by several threads. Creation may fail after some workers have
- * started.
+ * index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, and a pool whose creation
+ * fails after some workers have started.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -78,8 +78,8 @@ static void add_squares(void *arg, size_t task, size_t worker) {
     *cell += task * task;
 }
 
-/* Runs many short jobs, each of which reads values that the previous job wrote. Detects missing memory synchronization, lost
- * wake-ups, and workers that still run an earlier job. */
+/* Runs many short jobs. Each job reads values that the previous job wrote. The test detects missing memory synchronization,
+ * lost wake-ups, and workers that still run an earlier job. */
 static void test_many_small_jobs(void **state) {
     (void)state;
     enum { JOBS = 20000, CELLS = 5 };
@@ -95,7 +95,8 @@ static void test_many_small_jobs(void **state) {
     }
 }
 
-/* Pauses between jobs are longer than the time that workers spin, so that workers sleep and must be woken. */
+/* Tests that jobs wake sleeping workers. The pauses between the jobs are longer than the time for which workers spin before
+ * they sleep. */
 static void test_sleeping_workers(void **state) {
     (void)state;
     aoei_pool *pool;
@@ -114,7 +115,8 @@ typedef struct meeting {
     size_t workers;         /* workers of the pool */
 } meeting;
 
-/* Returns after every worker has called it, which requires that the tasks of one job run at the same time. */
+/* A task that waits until every worker has called this function. It returns only if the tasks of one job run at the same
+ * time. */
 static void meet(void *arg, size_t task, size_t worker) {
     (void)task;
     (void)worker;
@@ -137,15 +139,16 @@ static void test_workers_run_in_parallel(void **state) {
 }
 
 typedef struct nested {
-    aoei_pool *pool, *other;       /* pool of the outer tasks; another pool */
-    _Atomic size_t inner, foreign; /* number of inner tasks that ran in `pool` and in `other` */
-    _Atomic int wrong;             /* 1 if an inner task ran out of order or with the wrong worker index */
+    aoei_pool *pool, *other; /* pool: runs the outer tasks. other: a second pool. */
+    /* inner: number of inner tasks that ran in `pool`. foreign: number of inner tasks that ran in `other`. */
+    _Atomic size_t inner, foreign;
+    _Atomic int wrong; /* 1 if an inner task ran out of order or with the wrong worker index */
 } nested;
 
 typedef struct inner_arg {
     nested *n;
     size_t worker; /* worker index of the outer task */
-    size_t next;   /* expected index of the next inner task, which run in order on one thread */
+    size_t next;   /* expected index of the next inner task; inner tasks run in order on one thread */
 } inner_arg;
 
 static void inner_task(void *arg, size_t task, size_t worker) {
@@ -169,7 +172,7 @@ static void outer_task(void *arg, size_t task, size_t worker) {
     aoei_parallel_for(n->pool, 7, inner_task, &inner);
     aoei_parallel_for(n->other, 3, foreign_task, &other);
     inner_arg again = {n, worker, 0};
-    aoei_parallel_for(n->pool, 1, inner_task, &again); /* unaffected by the job of the other pool */
+    aoei_parallel_for(n->pool, 1, inner_task, &again); /* the job of the other pool must not affect this call */
 }
 
 static void test_nested(void **state) {
@@ -198,7 +201,8 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
-/* Several threads run jobs in one pool and share one job structure, so the jobs must not overlap. */
+/* Tests that jobs that several threads start in one pool do not overlap. All threads use one job structure, in which
+ * overlapping jobs would be detected. */
 static void test_callers_are_serialized(void **state) {
     (void)state;
     static const size_t tasks[] = {1, 6};
@@ -253,8 +257,8 @@ static int create_pool(void *arg) {
     return code;
 }
 
-/* A worker is one allocation. Each repetition therefore stops the creation after another number of workers has started: 0, 1,
- * 2, ... */
+/* Tests that the creation of a pool can fail at any point. Every allocation fails in turn. Each worker needs one allocation, so
+ * the creation also fails after 0, 1, 2, ... workers have started. */
 static void test_creation_fails_half_way(void **state) {
     (void)state;
     size_t threads = 5;

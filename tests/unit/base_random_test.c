@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests Philox against the published known answers of Random123, and the random number generator that is based on it. The state
- * can be saved and restored, integers are unbiased, and moments and shuffles have the expected distribution.
+ * Tests the Philox function against the known answers published with Random123, and tests the random number generator that is
+ * based on Philox. Its state can be saved and restored, integers are drawn without bias, and moments and shuffles have the
+ * expected distribution.
  */
 #include <math.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void test_layout_of_a_stream(void **state) {
     const uint64_t seed = UINT64_C(0x0123456789abcdef);
     aoei_rng r;
     aoei_rng_init(&r, seed, AOEI_STREAM_SHUFFLE, 9);
-    r.index = UINT64_C(0xffffffff); /* the next block carries into the high word of the counter */
+    r.index = UINT64_C(0xffffffff); /* after this block, the low word of the counter overflows into the high word */
     for (uint32_t block = 0; block < 3; block++) {
         const uint32_t counter[4] = {UINT32_C(0xffffffff) + block, block > 0, 9, AOEI_STREAM_SHUFFLE};
         const uint32_t key[2] = {0x89abcdef, 0x01234567};
@@ -52,7 +53,7 @@ static void test_saved_state_continues(void **state) {
     for (size_t i = 0; i < 11; i++)
         aoei_rng_normal(&a);
     aoei_rng_u32(&a);
-    /* restores the state field by field, as a checkpoint does */
+    /* copies the state field by field, as if it were restored from a checkpoint */
     b = (aoei_rng){.seed = a.seed, .index = a.index, .stream = a.stream, .substream = a.substream, .left = a.left};
     memcpy(b.word, a.word, sizeof b.word);
     for (size_t i = 0; i < 100; i++) {
@@ -78,7 +79,7 @@ static void test_streams_differ(void **state) {
     }
 }
 
-/* The number of draws per value is within 5 standard deviations of its expected value. */
+/* Tests that each value is drawn about equally often: its count is within 5 standard deviations of the expected count. */
 static void test_below_is_uniform(void **state) {
     (void)state;
     static const uint32_t limits[] = {1, 2, 3, 7, 10, 64};
@@ -99,7 +100,8 @@ static void test_below_is_uniform(void **state) {
     }
 }
 
-/* With the limit 3 * 2^30, a plain multiply-and-shift would draw every third value twice as often as the others. */
+/* Tests a limit for which a biased method fails: with the limit 3 * 2^30, multiplying and shifting without rejection would draw
+ * every third value twice as often as the other values. */
 static void test_below_large_limit_is_unbiased(void **state) {
     (void)state;
     enum { DRAWS = 60000 };
@@ -141,7 +143,8 @@ static void test_moments(void **state) {
         cube += x * x * x;
         fourth += x * x * x * x;
     }
-    /* within five standard deviations: the variances of x, x^2, x^3, x^4 are 1, 2, 15, 96 */
+    /* each moment is within five standard deviations of its expected value; the variances of x, x^2, x^3 and x^4 are 1, 2, 15
+     * and 96 */
     assert_true(fabs(sum / DRAWS) <= 5 * sqrt(1.0 / DRAWS));
     assert_true(fabs(square / DRAWS - 1) <= 5 * sqrt(2.0 / DRAWS));
     assert_true(fabs(cube / DRAWS) <= 5 * sqrt(15.0 / DRAWS));
@@ -178,7 +181,8 @@ static void test_shuffle(void **state) {
     assert_int_equal(r.index, 0);
 }
 
-/* Each of the 24 permutations of four elements occurs equally often, within 5 standard deviations. */
+/* Tests that the 24 permutations of four elements occur equally often: each count is within 5 standard deviations of the
+ * mean. */
 static void test_shuffle_is_uniform(void **state) {
     (void)state;
     enum { RUNS = 24000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests UTF-8: encoding and decoding of every code point, every class of invalid sequence, and all two-byte strings and many
- * longer ones against utf8proc.
+ * Tests UTF-8. Every code point is encoded and decoded, and every kind of invalid sequence is rejected. All strings of two
+ * bytes and many longer strings are compared with utf8proc.
  */
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void test_invalid(void **state) {
         {"\xf8\x88\x80\x80\x80", 5, 0}, /* five-byte sequence */
         {"\xfe", 1, 0},
         {"\xff", 1, 0},
-        {"abcdefg\xff", 8, 7}, /* at the boundary of the eight bytes read at a time */
+        {"abcdefg\xff", 8, 7}, /* the invalid byte is the last of the eight bytes that are read at a time */
         {"abcdefgh\xff", 9, 8},
         {"abcdefghi\xc3\xa9jklmnop\xc3", 19, 18},
         {"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xa9", 9, 8},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the loading of examples and the planning of the batches of an epoch. Examples are pairs, positives and triplets from
- * files; invalid files are rejected. Each example must be used as often as its weight specifies, and a batch with in-batch
+ * Tests the loading of examples and the planning of the batches of an epoch. Examples are pairs, positives or triplets from
+ * files. Invalid files are rejected. Each example must be used as often as its weight specifies, and a batch with in-batch
  * negatives must not contain a text twice. Alternative texts are chosen at random, and equal seeds give equal plans.
  */
 #include <stdio.h>
@@ -37,7 +37,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Writes text to a file of this name and loads its examples. Returns 0 or an error code. */
+/* Writes text to the file `name` in the test directory and loads its examples. Returns 0 or an error code. */
 static int load(aoei_examples *e, const char *name, const char *text, const aoe_table_options *o, aoe_error *err) {
     char *path = test_write_text(dir, name, text);
     const int code = aoei_examples_load(e, path, AOE_EXAMPLES_AUTO, o, err);
@@ -45,7 +45,7 @@ static int load(aoei_examples *e, const char *name, const char *text, const aoe_
     return code;
 }
 
-/* Writes text to a file of this name and creates a source of training examples from it. */
+/* Writes text to the file `name` in the test directory and creates a source of training examples from the file. */
 static void load_source(aoei_source *s, const char *name, const char *text, double weight) {
     aoei_examples e;
     aoe_error err;
@@ -116,7 +116,8 @@ static void test_bad_examples(void **state) {
     expect_rejected("x.tsv", "query\tpositive\n", "no rows");
 }
 
-/* Returns a table of n rows: row i has query i % 7, shared by several rows, and a positive that no other row has. Free it. */
+/* Returns a table of n rows. Row i has the query i % 7, which several rows have, and a positive that no other row has. The
+ * caller frees the table. */
 static char *shared_rows(size_t n) {
     char *text = malloc(64 + n * 160);
     size_t at = (size_t)sprintf(text, "query\tpositive\n");
@@ -175,7 +176,7 @@ static void test_weights(void **state) {
         aoei_batches_plan(&b, 1);
         assert_true(k == 4 || memcmp(order, b.example, b.examples * sizeof *order) != 0);
         count_examples(&b, 0, other, PAIRS);
-        aoei_batches_plan(&b, 0); /* planning epoch 0 again gives the first plan */
+        aoei_batches_plan(&b, 0); /* epoch 0 is planned again and must give the first plan */
         assert_memory_equal(order, b.example, b.examples * sizeof *order);
         free(order);
         aoei_batches_destroy(&b);
@@ -185,8 +186,8 @@ static void test_weights(void **state) {
     free(path);
 }
 
-/* There are only 3 different positives, so each batch contains at most 3 examples. An example that does not fit in a batch is
- * considered again for the next one. */
+/* Tests a data set with only CLASSES different positives. A batch must not contain a text twice, so it has at most CLASSES
+ * examples. An example that does not fit in a batch is tried again for the next batch. */
 static void test_few_classes(void **state) {
     (void)state;
     enum { N = 4000, CLASSES = 3 };
@@ -211,7 +212,7 @@ static void test_few_classes(void **state) {
     assert_int_equal(without, b.unused);
     for (size_t k = 0; k < b.n; k++)
         assert_true(b.batch[k].n >= 1 && b.batch[k].n <= CLASSES);
-    assert_true(without <= N / 2); /* nearly every batch has one example per class */
+    assert_true(without <= N / 2); /* nearly every batch is full, so at most half of the examples remain unused */
     aoei_batches_destroy(&b);
     aoei_dataset_destroy(&s.data);
 }
@@ -245,7 +246,7 @@ static void test_no_duplicates(void **state) {
         assert_true(without < N / 5);
         aoei_batches_destroy(&b);
     }
-    /* the batch size exceeds the number of different queries: batches are short, but not empty */
+    /* the batch size 20 exceeds the number of different queries, 7: each batch has 1 to 7 examples */
     assert_int_equal(aoei_batches_create(&b, &s, 1, 20, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
     assert_int_equal(count_duplicates(&b), 0);
@@ -273,17 +274,19 @@ static void test_alternatives(void **state) {
             if (b.example[b.batch[k].first] == 0)
                 seen[t[0]][t[1] - 3]++;
             else
-                assert_true(t[0] == 6 && (t[1] == 7 || t[1] == 8)); /* all texts are equal: either positive is valid */
+                /* all texts of this example are equal, so either positive may be chosen */
+                assert_true(t[0] == 6 && (t[1] == 7 || t[1] == 8));
         }
     }
     for (size_t i = 0; i < 3; i++)
-        for (size_t k = 0; k < 3; k++) /* expected count 400 / 6, within 4 standard deviations */
+        for (size_t k = 0; k < 3; k++) /* the expected count is 400 / 6; the tolerance is 4 standard deviations */
             assert_true(i == k ? seen[i][k] == 0 : seen[i][k] > 66 - 30 && seen[i][k] < 67 + 30);
     aoei_batches_destroy(&b);
     aoei_dataset_destroy(&s.data);
 }
 
-/* With several files, each batch contains examples of one file, and the order of the batches differs between epochs. */
+/* Tests training on several files. Each batch must contain examples of only one file, and the order of the batches must differ
+ * between epochs. */
 static void test_sources(void **state) {
     (void)state;
     aoei_source s[2] = {{.weight = 0}, {.weight = 0}};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests the benchmark: which options are rejected, the defaults, whether the reported figures are consistent, and several
- * architectures.
+ * Tests the benchmark: rejected options, default options, the consistency of the reported figures, and several architectures.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "base/context.h"
 #include "nn/dtype.h"
 
-/* Asserts that aoe_bench fails with this code and a message that contains part. */
+/* Asserts that aoe_bench returns the error `code` and that the message contains `part`. */
 static void expect_rejected(const aoe_bench_options *o, int code, const char *part) {
     aoe_context *ctx = tiny_context(1);
     aoe_bench_result r;
@@ -67,8 +66,8 @@ static void test_options(void **state) {
     expect_rejected(&o, AOE_EARG, "even embedding size");
 }
 
-/* Returns the number of floating-point operations of one forward pass. It is 2 * tokens * (number of weights of the linear
- * layers), plus the operations of the matmuls in attention. */
+/* Returns the number of floating-point operations of one forward pass. The number is 2 * tokens * (number of weights of the
+ * linear layers), plus the operations of the matmuls in attention. */
 static double operations(const aoe_shape *s, const size_t *lengths, size_t texts) {
     double sum = 0;
     for (size_t i = 0; i < texts; i++) {

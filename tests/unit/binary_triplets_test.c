@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the evaluations of binary pairs and of triplets with vectors on a circle. Metrics are compared with values computed by
- * hand. Other tests cover labels, several files, counts of rows and of texts, and rejected inputs.
+ * Tests the evaluations of binary pairs and of triplets. An encoder for tests maps each text to a vector on a circle: the text
+ * is the angle in degrees. Metrics are compared with values computed by hand. Other tests cover labels, several files, counts
+ * of rows and of texts, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -54,9 +55,9 @@ static void near(double got, double want, const char *what) {
         fail_msg("%s: expected %.17g, found %.17g", what, want, got);
 }
 
-/* The columns are those of QNLI. The labels are 1 1 0 1 0, and the angles are 10 20 30 40 50. Accuracy is 4/5 if the threshold
- * accepts angles up to 20 or up to 40; the higher of these two thresholds is chosen. F1 is best if the threshold accepts angles
- * up to 40: recall 3/3, precision 3/4. */
+/* The columns have the names that QNLI uses. The five pairs have the labels 1 1 0 1 0 and the angles 10 20 30 40 50. Accuracy
+ * is highest, 4/5, if the threshold accepts angles up to 20 or up to 40. The higher threshold on the cosine must be chosen. F1
+ * is highest if the threshold accepts angles up to 40: recall 3/3, precision 3/4. */
 static void test_pairs_by_hand(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "qnli.tsv",
@@ -107,13 +108,15 @@ static void test_labels(void **state) {
     o.positive_from = 4;
     assert_int_equal(run_pairs(&r, paths, 1, &o, NULL), 0);
     assert_int_equal(r.pairs[0].metrics.positives, 1);
-    /* the ranks of the labels, 3 2 1, are compared with 2 3 1; the two classes are not used */
+    /* Spearman correlation of the ranks 3 2 1 of the original labels with 2 3 1; not computed from the classes positive and
+     * negative */
     near(r.pairs[0].spearman, 0.5, "spearman");
     assert_int_equal(run_pairs(&r, paths, 0, &o, &err), AOE_EARG);
     free(path);
 }
 
-/* Four triplets: correct, wrong, a tie, correct. */
+/* Tests four triplets. The first and the last are correct, the second is wrong, and the third is a tie, which counts as
+ * wrong. */
 static void test_triplets_by_hand(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "triplets.tsv",
@@ -128,7 +131,7 @@ static void test_triplets_by_hand(void **state) {
     assert_string_equal(r.name[0], "triplets.tsv");
     assert_int_equal(r.triplets[0].triplets, 4);
     assert_int_equal(r.triplets[0].empty, 1);
-    /* the distinct texts are 0, 10, 20, 40, 30, 5, 7 and the empty text; each of them is embedded once */
+    /* each of the 8 distinct texts (0, 10, 20, 40, 30, 5, 7 and the empty text) is embedded once */
     assert_int_equal(c.texts, 8);
     near(r.triplets[0].accuracy, 0.5, "accuracy");
     near(r.triplets[0].ties, 0.25, "ties");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the parser of sentences in responses of chat models: lists in many formats, text around lists, refusals, and several
- * languages.
+ * Tests the parser that extracts sentences from responses of chat models. The responses contain lists in many formats, text
+ * before and after a list, statements that the model does not answer, and several languages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,10 @@
 typedef struct example {
     const char *name; /* printed if the test fails */
     const char *reply;
-    const char *want; /* expected sentences joined by '|', or the outcome: "REFUSED", "NOTHING" */
-    size_t most;      /* maximum number of sentences; 0: 5 */
-    int truncated;    /* 1: the response was truncated */
+    /* expected sentences joined by '|'; "REFUSED" or "NOTHING" if the parser must find no sentences for this reason */
+    const char *want;
+    size_t most;   /* maximum number of sentences; 0: 5 */
+    int truncated; /* 1: the response was truncated */
 } example;
 
 #define AB "A plane departs.|An aircraft takes off."
@@ -275,7 +276,8 @@ static const example languages[] = {
      "Un avi\xC3\xB3n sale.|Un avi\xC3\xB3n despega.", 0, 0},
 };
 
-/* Parses the responses of a table and prints those with another result. Returns their number. */
+/* Parses n responses and prints each response whose result differs from the expected result. Returns the number of
+ * differences. */
 static int check_table(const example *e, size_t n) {
     int failures = 0;
     aoei_sentences l = {.n = 0};

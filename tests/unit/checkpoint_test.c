@@ -67,7 +67,7 @@ static void test_prune(void **state) {
     test_dir_remove(dir);
 }
 
-/* Creates a run and stops it after step 7, where it writes a checkpoint; its best evaluation was at step 4. */
+/* Creates a run and stops it after step 7. It writes a checkpoint at step 7; its best evaluation was at step 4. */
 static void stopped_run(train_run *r) {
     static const double scores[] = {0.9, 0.1, 0.2};
     train_run_create(r);
@@ -108,8 +108,9 @@ static void truncate_file(const train_run *r, const char *name) {
     free(data);
 }
 
-/* If the newest checkpoint is truncated, the run resumes from the previous one, and its result is that of an uninterrupted run.
- * If there is no previous checkpoint, the message names the directory that must be deleted. */
+/* Tests resuming if the newest checkpoint is truncated. The run must resume from the previous checkpoint and give the result of
+ * an uninterrupted run. If there is no previous checkpoint, the error message must name the directory that the user must
+ * delete. */
 static void test_truncated(void **state) {
     (void)state;
     static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "trainer.json", "config.json"};
@@ -193,12 +194,12 @@ static void test_damage(void **state) {
     expect_damage(&r, "best.safetensors", best, size - 1, AOE_EFORMAT, "");
     free(best);
     expect_damage(&r, "config.json", "{}", 2, AOE_EFORMAT, "");
-    train_run_ok(&r, 1); /* with all files restored */
+    train_run_ok(&r, 1); /* all files are restored, so the run can resume */
     assert_int_equal(r.events[r.n - 1].best_step, 4);
     train_run_destroy(&r);
 }
 
-/* A checkpoint whose step or best step is impossible with these options is rejected. */
+/* Tests that a checkpoint is rejected if its step or its best step is impossible with the options of the run. */
 static void test_impossible_progress(void **state) {
     (void)state;
     train_run r;

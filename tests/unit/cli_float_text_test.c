@@ -17,7 +17,7 @@ static void check(float v) {
         fail_msg("%a: expected \"%s\", found \"%s\" (length %zu)", (double)v, want, got, n);
 }
 
-/* Checks v, the 199 floats next to it in both directions, and the negatives of all these numbers. */
+/* Checks v, the next 199 floats above and below v, and the negatives of all these numbers. */
 static void check_around(float v) {
     float below = v, above = v;
     for (int i = 0; i < 200; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests clusters (disjoint sets) against a simple reference. Also tests how clusters are split into parts: the given ratios,
- * equal results for equal seeds, one very large cluster, and the speed for many items.
+ * Tests clusters (disjoint sets) against a simple reference. Also tests how clusters are split into parts: the sizes of the
+ * parts must match the given ratios, equal seeds must give equal results, and one cluster may be very large. The speed is
+ * tested with many items.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static void test_numbers(void **state) {
     aoei_clusters_free(&c);
 }
 
-/* Joins random items and compares the clusters with a reference, which relabels all items of a cluster when it is joined. */
+/* Joins random pairs of items and compares the clusters with a simple reference. When the reference joins two clusters, it
+ * relabels all items of one of them. */
 static void test_reference(void **state) {
     (void)state;
     enum { N = 300, JOINS = 200 };
@@ -62,7 +64,7 @@ static void test_reference(void **state) {
     aoei_clusters_free(&c);
 }
 
-/* Computes the total weight of each part. part: part of each of the n clusters. */
+/* Sets size[p] to the total weight of the clusters in part p. part[i] is the part of cluster i, and weight[i] is its weight. */
 static void sizes_of(const size_t *part, const size_t *weight, size_t n, size_t *size, size_t n_parts) {
     memset(size, 0, n_parts * sizeof *size);
     for (size_t i = 0; i < n; i++) {
@@ -88,10 +90,11 @@ static void test_split(void **state) {
     assert_memory_not_equal(part, other, sizeof part);
     sizes_of(part, weight, N, size, 4);
     assert_int_equal(size[2], 0);
-    /* there are enough clusters of one row, so each part differs from its ratio by at most one row */
+    /* there are many clusters of weight 1, so the weight of each part differs from its exact share by at most 1 */
     for (size_t p = 0; p < 4; p++)
         assert_true(fabs((double)size[p] - ratio[p] / 100 * (double)total) <= 1);
-    for (size_t p = 0; p < 4; p++) { /* large clusters are in every part with a positive ratio */
+    /* every part with a positive ratio must contain some large clusters, and other parts none */
+    for (size_t p = 0; p < 4; p++) {
         size_t heavy = 0;
         for (size_t i = 0; i < N; i++)
             heavy += part[i] == p && weight[i] > 1;
@@ -121,7 +124,7 @@ static void test_bad_ratios(void **state) {
     assert_int_equal(aoei_clusters_split(part, weight, 1, NULL, 0, 1, &err), AOE_EARG);
 }
 
-/* 100,000 items in long chains and in pairs take less than 2 s of CPU time. */
+/* Tests the speed: joining 100,000 items, in long chains and in pairs, must take less than 2 s of CPU time. */
 static void test_large(void **state) {
     (void)state;
     enum { N = 100000 };

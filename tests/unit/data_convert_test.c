@@ -59,8 +59,8 @@ static void expect_error(const char *name, const char *text, aoe_data_convert_op
     free(path);
 }
 
-/* Converts a file to each of the n names in turn, and then back to the file's own format. Asserts that this restores the bytes
- * of the file. */
+/* Converts the text of a file n times, each time to the format of the next of the n file names, and finally back to the format
+ * of the original file. Asserts that the final file is equal to the original file, byte for byte. */
 static void round_trip(const char *name, const char *text, const char *const *names, size_t n) {
     char *path = test_write_text(test_dir, name, text);
     for (size_t i = 0; i < n; i++) {
@@ -135,7 +135,7 @@ static void test_errors(void **state) {
     expect("in.tsv", "a\tb\nx\n1\t2\n", o, "a\tb\n1\t2\n");
 }
 
-/* A write callback that cancels. */
+/* A write callback that cancels the conversion. */
 static int cancel(void *user, size_t part, const char *data, size_t len) {
     (void)user;
     (void)part;
@@ -178,7 +178,8 @@ static void test_triplets_of_nli(void **state) {
     assert_int_equal(r.rows, 7);
     assert_int_equal(r.dropped, 2);
     assert_int_equal(r.written, 2);
-    assert_int_equal(r.texts, 3); /* p, q and P; r has only neutral rows */
+    /* the first texts of the remaining rows are p, q and P; r has only neutral rows, which are dropped */
+    assert_int_equal(r.texts, 3);
     assert_int_equal(r.without, 2);
     assert_int_equal(r.unused, 3);
     o.equality = AOE_TEXT_EQUAL_CASE;
@@ -191,7 +192,8 @@ static void test_triplets_of_nli(void **state) {
     aoei_buffer again = convert(path, o, NULL);
     assert_string_equal(out.data, again.data);
     assert_int_equal(r.written, 2);
-    assert_true(r.unused == 3 || r.unused == 4); /* q, P, and those rows of c1 to c3 that were not drawn are unused */
+    /* unused are q, P, and each of the rows with c1, c2 and c3 that was not drawn */
+    assert_true(r.unused == 3 || r.unused == 4);
     assert_non_null(strstr(out.data, "p\te1\tc"));
     assert_non_null(strstr(out.data, "p\te2\tc"));
     aoei_buffer_free(&out);
@@ -229,7 +231,8 @@ static void test_other_conversions(void **state) {
         "in.jsonl:1: column 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for the output");
 }
 
-/* Each of six texts occurs with two others, so that three texts remain as negatives for each query. */
+/* Tests negatives that are drawn at random. In the file, each of six texts forms a positive pair with two of the others. The
+ * remaining three texts are the possible negatives of this text. */
 static void test_drawn_negatives(void **state) {
     (void)state;
     static const char ring[] = "query\tpositive\na\tb\nb\tc\nc\td\nd\te\ne\tf\nf\ta\n";
@@ -288,7 +291,8 @@ static int convert_once(void *arg) {
     o.user = &out;
     int code = aoe_data_convert(path, &o, NULL, &err);
     if (code == AOE_ECANCELLED && out.failed)
-        /* the callback cancelled the conversion because an allocation in the buffer of the test failed */
+        /* the error is that the callback of the test cancelled the conversion, because an allocation for the test's own buffer
+         * failed */
         code = AOE_ENOMEM;
     aoei_buffer_free(&out);
     free(path);

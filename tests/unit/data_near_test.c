@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the search for near duplicates. For several thresholds, it is compared with a comparison of all pairs. Other tests
- * cover the splitting of texts into words, and failed allocations.
+ * Tests the search for near duplicates. For several thresholds, the result must be equal to the result of comparing all pairs
+ * of texts. Other tests cover the splitting of texts into words, and failed allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 enum { TEXTS = 220, WORDS = 9, VOCABULARY = 24 };
 
-/* Adds TEXTS distinct texts, each of which consists of at most WORDS different words of a small vocabulary. mask[i]: bit set of
- * the words of text i. */
+/* Adds TEXTS distinct texts to d. Each text consists of at most WORDS different words of a small vocabulary. mask[i] is set to
+ * the set of the words of text i, one bit per word. */
 static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
     aoei_rng rng;
     aoei_rng_init(&rng, seed, AOEI_STREAM_TEST, 0);
@@ -31,7 +31,7 @@ static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
             mask[i] |= 1u << word;
         }
         size_t number;
-        for (;; strcat(text, "!")) { /* appends '!' until the text is new */
+        for (;; strcat(text, "!")) { /* appends '!' until no earlier text is equal */
             assert_true(strlen(text) < sizeof text - 1);
             assert_int_equal(aoei_distinct_add(d, aoe_text_of(text), 0, &number, NULL), 0);
             if (number == i)
@@ -40,7 +40,7 @@ static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
     }
 }
 
-/* Returns the number of bits set. */
+/* Returns the number of bits that are set in x. */
 static unsigned bits(uint32_t x) {
     unsigned n = 0;
     for (; x; x &= x - 1)
@@ -48,7 +48,7 @@ static unsigned bits(uint32_t x) {
     return n;
 }
 
-/* Compares aoei_near_duplicates_join with a comparison of all pairs. */
+/* Asserts that aoei_near_duplicates_join finds the same near duplicates as a comparison of all pairs of texts. */
 static void check_join(double threshold, uint32_t seed) {
     aoei_distinct d = {0};
     aoei_clusters c, want;
@@ -81,8 +81,8 @@ static void test_against_all_pairs(void **state) {
             check_join(thresholds[i], seed);
 }
 
-/* Case, punctuation and repeated words are ignored. Texts without words have no near duplicates. Only the first text of each
- * class is compared. */
+/* Tests how texts are split into words. Case, punctuation and repeated words must be ignored. Texts without words have no near
+ * duplicates. */
 static void test_words(void **state) {
     (void)state;
     static const char *const texts[] = {"\xc3\x89t\xc3\xa9 a-b",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests labels and loading of labeled pairs: numbers, label names, label maps, and the exact messages for bad rows.
+ * Tests the loading of labeled pairs. Labels may be numbers or names from a label map. The messages for bad rows are compared
+ * word for word.
  */
 #include <locale.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 #include "table/examples.h"
 #include "table/pairs.h"
 
-/* Writes text to a file of this name and loads it. Free the result with aoe_pairs_free. */
+/* Writes text to the file `name` in the test directory and loads its pairs. The caller frees the result with aoe_pairs_free. */
 static aoe_pairs *load(const char *name, const char *text, const aoe_table_options *o) {
     aoe_error err = {0};
     aoe_pairs *p;
@@ -123,7 +124,7 @@ static void test_label_names(void **state) {
     aoe_pairs_free(p);
     aoe_table_options o = {
         .struct_size = sizeof(aoe_table_options), .label_map = "neutral=0.5,contradiction=drop", .allow_empty = 1};
-    p = load("nli.tsv", nli, &o); /* labels that are not in the map keep their values */
+    p = load("nli.tsv", nli, &o); /* a label that is not in the label map is parsed as a number */
     assert_int_equal(aoe_pairs_count(p), 3);
     assert_int_equal(aoe_pairs_dropped(p), 1);
     expect_pair(p, 0, "a", "b", 1, 2);
@@ -277,7 +278,7 @@ static void test_compressed(void **state) {
     free(gz);
 }
 
-/* Tests more rows than fit in one chunk of memory, and a text that is larger than a chunk. */
+/* Pairs are stored in chunks of memory. Tests more rows than fit in one chunk, and a text that is larger than a chunk. */
 static void test_many_and_large(void **state) {
     (void)state;
     enum { ROWS = 50000, LONG = 3000000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests byte streams and lines. Covers compression formats; concatenated, truncated and corrupt files; line ends; byte order
- * marks; and invalid UTF-8.
+ * Tests reading of byte streams and of lines. The files may be compressed, concatenated, truncated or corrupt. Other tests
+ * cover line ends, byte order marks, and invalid UTF-8.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "table/lines.h"
 #include "table/stream.h"
 
-/* Reads the file to its end, with at most `step` bytes per call. Returns 0 or an error code. *out: the bytes that were read,
- * which the caller frees. */
+/* Reads the file to its end, with at most `step` bytes per call. Returns 0 or an error code. *out is set to the bytes that were
+ * read; the caller frees *out. */
 static int read_all(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {
     aoei_stream *s;
     *out = NULL;
@@ -62,7 +62,7 @@ static void expect_failure(const char *path, int code, const char *message) {
     free(got);
 }
 
-/* Returns 300,000 pseudo-random bytes of text, which compress only moderately; free them. */
+/* Returns 300,000 pseudo-random bytes of text, which compress only moderately. The caller frees the bytes. */
 static char *big_text(size_t *size) {
     *size = 300000;
     char *text = malloc(*size);
@@ -104,7 +104,7 @@ static void test_round_trips(void **state) {
 
 typedef char *(*compress_fn)(const void *data, size_t size, size_t *out_size);
 
-/* Returns two separately compressed parts, concatenated; free them. */
+/* Returns the concatenation of two texts that were compressed separately. The caller frees the result. */
 static char *two_parts(compress_fn compress, size_t *size) {
     size_t a, b;
     char *first = compress("hello ", 6, &a), *second = compress("world\n", 6, &b);
@@ -133,8 +133,8 @@ static void test_concatenated(void **state) {
     free(path);
 }
 
-/* Asserts that a compressed file that is truncated at any byte gives an error, except if it is truncated at the boundary of its
- * two parts. */
+/* Truncates the compressed file of two_parts at every byte. Asserts that reading fails, unless the file is truncated exactly
+ * after its first part. */
 static void check_truncation(compress_fn compress, const char *name, const char *codec) {
     size_t size, first;
     free(compress("hello ", 6, &first));
@@ -163,7 +163,7 @@ static void test_corrupt(void **state) {
     size_t size, gz_size;
     char *text = big_text(&size);
     char *gz = test_gzip(text, size, &gz_size);
-    gz[gz_size - 6] ^= 1; /* checksum */
+    gz[gz_size - 6] ^= 1; /* changes the checksum */
     char *path = test_write(test_dir, "bad.gz", gz, gz_size);
     expect_failure(path, AOE_EFORMAT, "bad.gz: corrupt gzip data near byte ");
     free(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests reading of tables in the four formats: rows, quoting, delimiters, columns, and the messages for invalid files.
+ * Tests reading of tables in all file formats: rows, quoting, delimiters, columns, and the messages for invalid files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static aoei_table *open_all(const char *name, const char *data, size_t size) {
     return t;
 }
 
-/* Asserts that the next row begins in this line and has these fields, joined by '|'. */
+/* Asserts that the next row begins in line `line`. want: the expected fields of the row, joined by '|'. */
 static void expect_row(aoei_table *t, size_t line, const char *want) {
     aoe_error err = {0};
     aoei_row row;
@@ -61,7 +61,7 @@ static void expect_row(aoei_table *t, size_t line, const char *want) {
     assert_int_equal(row.line, line);
 }
 
-/* Asserts that the next row is bad, with this message after the directory of the file. */
+/* Asserts that the next row is bad. want: the expected message, without the directory of the file at its beginning. */
 static void expect_bad(aoei_table *t, const char *want) {
     aoe_error err = {0};
     aoei_row row;
@@ -128,7 +128,7 @@ static void test_csv_bad_quotes(void **state) {
     expect_row(t, 6, "3|4");
     aoe_error err = {0};
     aoei_row row;
-    /* this is an error and not only a bad row, because the reader does not know where the row ends */
+    /* reading ends with an error instead of a bad row, because the reader cannot know where the row ends */
     assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT);
     assert_string_equal(err.message + strlen(test_dir) + 1,
                         "q.csv:7:3: the quoted field that begins here is never closed; add the closing quote");
@@ -188,7 +188,7 @@ static void test_compressed_tables(void **state) {
     }
 }
 
-/* Writes a file, opens it as a table with options and selects its columns, at most 3. */
+/* Writes a file, opens it as a table with the options o and selects all its columns. The file has at most 3 columns. */
 static aoei_table *open_with(const char *name, const char *data, const aoe_table_options *o) {
     aoe_error err = {0};
     aoei_table *t;
@@ -232,8 +232,8 @@ static void test_delimiters(void **state) {
     }
 }
 
-/* A name without a known extension, such as that of a pipe, needs options.input_format. This option also overrides the
- * extension of a name. */
+/* Tests options.input_format. It is required if the file name has no known extension, for example if the file is a pipe. If the
+ * name has a known extension, options.input_format overrides the extension. */
 static void test_given_format(void **state) {
     static const aoe_table_options jsonl = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_JSONL},
                                    csv = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV},
@@ -262,8 +262,8 @@ static void expect_open_error(const char *name, const char *data, size_t size, i
     free(path);
 }
 
-/* The columns are the keys of the first valid row. If there are bad rows before it, they are returned first, as bad rows. There
- * may be at most 100 of them. */
+/* Tests .jsonl files that begin with bad rows. The columns of the table are the keys of the first valid row. The bad rows
+ * before it are returned first. If there are more than 100 such rows, the file is rejected. */
 static void test_jsonl_bad_first_rows(void **state) {
     (void)state;
     static const char text[] = "[\n\n{\"a\": \n{\"a\": \"x\", \"b\": 1}\n]\n{\"a\": \"y\", \"b\": 2}\n";
@@ -328,8 +328,8 @@ static void test_open_errors(void **state) {
     assert_int_equal(aoei_table_format_of(&format, "tsv.gz", NULL), AOE_EARG);
 }
 
-/* Asserts which columns of a table with this header are selected for this kind of examples. want: the names of the expected
- * columns, joined by '|'. */
+/* Asserts which columns of a table with the header `header` are selected for examples of the given kind. want: the names of the
+ * expected columns, joined by '|'. */
 static void expect_columns(const char *header, aoe_example_kind kind, const char *columns, const char *want) {
     aoe_error err = {0};
     aoei_table *t = open_table("columns.tsv", header, strlen(header));
@@ -364,7 +364,8 @@ static void test_recognized_columns(void **state) {
     expect_columns("id\ttext\n", AOE_EXAMPLES_TEXTS, NULL, "text");
 }
 
-/* A column whose name is exactly one of the recognized names has priority. Only if there is none, case is ignored. */
+/* Tests column names in upper and lower case. A column with exactly a recognized name has priority. If there is no such column,
+ * case is ignored. */
 static void test_case_of_columns(void **state) {
     (void)state;
     expect_columns("Text1\tTEXT2\tLabel\n", AOE_EXAMPLES_PAIRS, NULL, "Text1|TEXT2|Label");

@@ -15,10 +15,10 @@
 #include "base/error.h"
 
 typedef struct collected {
-    char text[400]; /* texts received, each followed by '|' */
+    char text[400]; /* texts that the callback received, each followed by '|' */
 } collected;
 
-/* Appends a text and '|' to the `collected` object user. Fails if the text is "stop". */
+/* A callback that appends the text and '|' to the `collected` object that user points to. Fails if the text is "stop". */
 static int collect(void *user, aoe_text text, aoe_error *err) {
     collected *c = user;
     if (text.len == 4 && memcmp(text.data, "stop", 4) == 0)
@@ -28,7 +28,7 @@ static int collect(void *user, aoe_text text, aoe_error *err) {
     return 0;
 }
 
-/* Asserts that reading the file calls the callback with the texts want, each followed by '|'. */
+/* Asserts that the callback receives the expected texts of the file. want: these texts, each followed by '|'. */
 static void expect_texts(const char *path, const char *columns, const char *want) {
     collected c = {{0}};
     aoe_error err = {0};
@@ -87,7 +87,8 @@ static void *write_fifo(void *path) {
     return NULL;
 }
 
-/* A pipe, for example of a process substitution, has no extension and can be read only once. */
+/* Tests reading from a pipe, such as a process substitution of a shell. A pipe has no file name extension and can be read only
+ * once. */
 static void pipes(void **state) {
     const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV};
     pthread_t writer;

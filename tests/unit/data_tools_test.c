@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_data_split, aoe_data_dedup, aoe_data_stats and aoe_data_check on small tables with known results, on random tables
- * with checked invariants, and with failed allocations.
+ * Tests aoe_data_split, aoe_data_dedup, aoe_data_stats and aoe_data_check. Small tables have known results. Random tables are
+ * used to check invariants. Other tests cover failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 enum { PARTS = 3, ROWS = 400 };
 
 typedef struct outputs {
-    aoei_buffer part[PARTS]; /* output files */
-    aoei_buffer report;      /* reports of callbacks, as text */
+    aoei_buffer part[PARTS]; /* contents of the output files */
+    aoei_buffer report;      /* text of all calls of the report callback */
 } outputs;
 
 static int take(void *user, size_t part, const char *data, size_t len) {
@@ -135,7 +135,7 @@ static void test_split_clusters(void **state) {
     o.ratios = halves;
     o.parts = 2;
     split(path, &o, part, &r);
-    assert_int_equal(r.clusters, 4); /* the alternative texts of a list belong to the cluster of their row */
+    assert_int_equal(r.clusters, 4); /* all alternative texts of a row are in one cluster */
     outputs_free(&out);
     o.group = "g";
     split(path, &o, part, &r);
@@ -301,7 +301,8 @@ static void test_stats(void **state) {
     }
     assert_true(r.characters.quantile[0] == 0 && r.characters.quantile[2] == 1 && r.characters.quantile[6] == 6);
     assert_true(fabs(r.characters.mean - 17.0 / 13) < 1e-12);
-    assert_true(fabs(r.characters.quantile[5] - 5.4) < 1e-12); /* interpolated between 1 and 6 at position 0.99 * 12 */
+    /* the position 0.99 * 12 = 11.88 is between the sorted values 1 and 6 */
+    assert_true(fabs(r.characters.quantile[5] - 5.4) < 1e-12);
     assert_int_equal(r.characters.longer, 1);
     assert_true(fabs(r.words.mean - 14.0 / 13) < 1e-12 && r.words.quantile[6] == 3);
     assert_true(r.has_tokens && r.tokens.quantile[6] == 7);
@@ -330,7 +331,7 @@ static void test_stats_bins(void **state) {
     assert_int_equal(r.labels, 31);
     assert_int_equal(r.label[0].rows, 2);
     assert_int_equal(r.label[1].rows, 1);
-    assert_int_equal(r.label[29].rows, 2); /* the last bin includes its upper end */
+    assert_int_equal(r.label[29].rows, 2); /* the last bin includes its upper bound, 30 */
     assert_true(r.label[29].low == 29 && r.label[29].high == 30 && r.label[29].label.len == 0);
     assert_int_equal(r.label[30].rows, 30);
     assert_int_equal(r.unknown, 30);
@@ -457,7 +458,8 @@ static int split_once(void *arg) {
     o.name = arg;
     int code = aoe_data_split(memory_path, &o, part, NULL, NULL);
     for (size_t p = 0; p < PARTS && code == AOE_ECANCELLED; p++)
-        /* the callback cancels the split if an allocation in the buffer of the test fails */
+        /* if an allocation for the test's own buffer fails, the callback cancels the split, which counts as a failed
+         * allocation */
         code = out.part[p].failed ? AOE_ENOMEM : code;
     outputs_free(&out);
     return code;

@@ -51,11 +51,11 @@ static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_er
     return code;
 }
 
-/* The comment of each row contains one number for each of its two texts: the index of the first text of the table that is equal
- * to it. */
+/* The comment of each row contains two numbers, one for text1 and one for text2. The number of a text is the index of the first
+ * text in the table with equal token ids. */
 static const char table[] = "text1\ttext2\tlabel\n"
                             "the cat\ta dog\t2\n"            /* 0 1 */
-                            "The  CAT\tthe cat runs\t-1.5\n" /* 0 3: equal after normalization */
+                            "The  CAT\tthe cat runs\t-1.5\n" /* 0 3 */
                             "bird\tbird\t4\n"                /* 4 4 */
                             "\ta dog\t0\n";                  /* 6 1 */
 
@@ -105,7 +105,8 @@ static void test_fingerprint(void **state) {
                 fingerprint("label\ttext1\ttext2\n2.0\tThe cat\ta  dog\n1\tbird\told\n")); /* equal token ids and labels */
 }
 
-/* Creates a set of many texts of which only few are distinct, and compares its classes with those of a linear search. */
+/* Creates a training set from many texts, of which only a few are distinct. Compares the classes of equal texts with classes
+ * found by a linear search. */
 static void test_many(void **state) {
     (void)state;
     enum { N = 600 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests quantiles and bandwidths against values computed by hand. Kernel densities are compared with the numerical derivative
- * of their cumulative distribution function, which is computed with erfc, and their integral must be 1.
+ * of their cumulative distribution function, which the test computes with erfc. The integral of each density must be 1.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static void near(double got, double want, double tolerance) {
 }
 
 static void quantiles_by_hand(void **state) {
-    const double x[] = {40, 10, 30, 20}; /* the q-quantile is at position 3 q of 10 20 30 40 */
+    const double x[] = {40, 10, 30, 20}; /* the q-quantile is at position 3 q of the sorted values 10 20 30 40 */
     const double ties[] = {2, 1, 2, 2, 9};
     (void)state;
     near(aoe_quantile(x, 4, 0), 10, 0);
@@ -47,10 +47,11 @@ static void quantiles_at_the_edge(void **state) {
 }
 
 static void bandwidths_by_hand(void **state) {
-    const double even[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* squares of deviations sum to 42; quartiles 2.75 and 6.25 */
-    const double outlier[] = {0, 1, 2, 3, 1000};    /* quartiles 1 and 3 */
-    const double repeated[] = {5, 5, 5, 5, 7};      /* equal quartiles: sd = sqrt(3.2 / 4) */
-    const double large[] = {1e9, 1e9 + 1};          /* sd = sqrt(0.5) exceeds the interquartile range / 1.34 = 0.5 / 1.34 */
+    const double even[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* the squared deviations sum to 42; the quartiles are 2.75 and 6.25 */
+    const double outlier[] = {0, 1, 2, 3, 1000};    /* the quartiles are 1 and 3 */
+    const double repeated[] = {5, 5, 5, 5, 7};      /* the quartiles are equal; the standard deviation is sqrt(3.2 / 4) */
+    /* the standard deviation, sqrt(0.5), is greater than the interquartile range / 1.34 = 0.5 / 1.34 */
+    const double large[] = {1e9, 1e9 + 1};
     const double constant[] = {3, 3, 3}, infinite[] = {1, INFINITY};
     (void)state;
     near(aoe_bandwidth(even, 8), 0.9 * sqrt(6) * pow(8, -0.2), 1e-14);
@@ -61,8 +62,8 @@ static void bandwidths_by_hand(void **state) {
     assert_true(isnan(aoe_bandwidth(infinite, 2)));
 }
 
-/* Returns the cumulative distribution function, at t, of the kernel density with bandwidth h. At a finite bound, the density
- * includes the mirror images of the values x. */
+/* Returns the value at t of the cumulative distribution function of the kernel density of x [n] with bandwidth h. If a bound
+ * `low` or `high` is finite, the density includes the kernels of the values of x mirrored at this bound. */
 static double cumulative(const double *x, size_t n, double h, double low, double high, double t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -75,7 +76,7 @@ static double cumulative(const double *x, size_t n, double h, double low, double
 
 enum { N = 40, M = 301 };
 
-/* Draws N values within the bounds. */
+/* Sets x to N random values between low and high. */
 static void make_sample(double x[N], double low, double high) {
     aoei_rng rng;
     aoei_rng_init(&rng, 7, AOEI_STREAM_TEST, 0);
@@ -97,7 +98,7 @@ static void check_density(double low, double high) {
         const double derivative =
             (cumulative(x, N, h, low, high, at[j] + e) - cumulative(x, N, h, low, high, at[j] - e)) / (2 * e);
         near(density[j], derivative, 2e-6);
-        integral += density[j] * (j == 0 || j == M - 1 ? 1 : j % 2 ? 4 : 2); /* Simpson */
+        integral += density[j] * (j == 0 || j == M - 1 ? 1 : j % 2 ? 4 : 2); /* Simpson's rule */
     }
     near(integral * (end - begin) / (M - 1) / 3, 1, 1e-7);
 }
@@ -117,7 +118,8 @@ static void density_by_hand(void **state) {
     assert_int_equal(aoe_density(x, 1, 2, -INFINITY, INFINITY, at, 2, density, NULL), 0);
     near(density[0], 0.39894228040143268 / 2, 1e-16);
     near(density[1], 0.24197072451914337 / 2, 1e-16);
-    /* at a bound, the kernel and its mirror image are equal; outside the bounds, the density is 0 */
+    /* the only value is at the bound 0.5, so its kernel and the mirrored kernel are equal; outside the bounds, the density
+     * is 0 */
     assert_int_equal(aoe_density(x, 1, 0.5, 0.5, INFINITY, at, 4, density, NULL), 0);
     near(density[2], 2 * 0.24197072451914337 / 0.5, 1e-15);
     assert_true(density[3] == 0);

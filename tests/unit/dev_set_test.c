@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the dev set of training runs. Its score must be the Spearman correlation that aoe_eval_pairs computes, each warning
- * must be logged only once, and pairs that cannot distinguish good models from bad ones must be rejected.
+ * Tests the dev set, with which a training run evaluates its model. The score must be the Spearman correlation that
+ * aoe_eval_pairs computes. Each warning must be logged only once. A dev set must be rejected if its score cannot distinguish
+ * models, for example if all labels are equal.
  */
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +110,8 @@ static void logs_what_is_left_out(void **state) {
     free(path);
 }
 
-/* If all cosines are equal, the correlation is undefined. The score is then -1, and a warning is logged. */
+/* Tests a model for which all cosines are equal, so that the correlation is undefined. The score must be -1, and a warning must
+ * be logged. */
 static void undefined_correlation(void **state) {
     (void)state;
     aoe_error err = {0};

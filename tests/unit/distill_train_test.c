@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests training with a teacher model (distillation). The student learns the teacher's similarities. For all kinds of examples,
- * each text has its own teacher vector, and prompts apply only to the student. Results must be bit-identical for any number of
- * threads, with chunks, and after resuming. Settings are recorded, and invalid teachers are rejected.
+ * each text must be compared with its own teacher embedding. Prompts apply only to the student. Results must be bit-identical
+ * for any number of threads, with chunks, and after resuming. Settings are recorded, and invalid teachers are rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-/* Writes a transformer model with the tests' vocabulary and this hidden size to r->dir/name. Returns its path, to free. */
+/* Writes a transformer model with the tests' vocabulary and this hidden size to the directory r->dir/name. Returns the path of
+ * the directory, which the caller frees. */
 static char *write_teacher(const train_run *r, const char *name, size_t hidden, uint32_t seed) {
     tiny_model shape = tiny_defaults();
     shape.hidden = hidden;
@@ -40,7 +41,8 @@ static void copy_vocab(const train_run *r, const char *dir) {
     free(from);
 }
 
-/* Writes a static model with vectors of size 5 to r->dir/name. Returns its path, to free. */
+/* Writes a static model with embeddings of size 5 to the directory r->dir/name. Returns the path of the directory, which the
+ * caller frees. */
 static char *write_static(const train_run *r, const char *name) {
     enum { WIDTH = 5 };
     char *dir = test_path(r->dir, name);
@@ -59,13 +61,13 @@ static char *write_static(const train_run *r, const char *name) {
     return dir;
 }
 
-/* Sets the weights of all loss terms except the teacher's to 0. */
+/* Sets the weights of all loss terms except the distillation term to 0. */
 static void only_teacher(train_run *r, const char *teacher) {
     r->o.teacher = teacher;
     r->o.objective.w_cosine = r->o.objective.w_ibn = r->o.objective.w_angle = r->o.objective.w_cln = 0;
 }
 
-/* Returns the sum of the teacher's loss term over the steps [first, first + n). */
+/* Returns the sum of the distillation loss over the steps [first, first + n). */
 static double teacher_loss(const train_run *r, size_t first, size_t n) {
     double sum = 0;
     size_t step = 0;
@@ -115,8 +117,8 @@ static double difference(const train_run *r, const char *a, const char *b) {
     return sum;
 }
 
-/* Trains with the teacher's term as the only loss term. Asserts that this term decreases, and that the cosines of the student
- * approach those of the teacher. hidden: hidden size of the teacher; 0: the teacher is a static model. */
+/* Trains with the distillation loss as the only loss term. Asserts that this loss decreases, and that the cosines of the
+ * student approach the cosines of the teacher. hidden: hidden size of the teacher; 0: the teacher is a static model. */
 static void expect_learning(const char *name, size_t hidden, aoe_distill distill) {
     train_run r;
     train_run_create(&r);
@@ -152,7 +154,7 @@ static char *equal_labels(const train_run *r) {
     return test_write_text(r->dir, "equal.tsv", "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t1\na\tb c\t1\n");
 }
 
-/* Pairs that all have one label are rejected if a loss term ranks pairs by label, and accepted otherwise. */
+/* Tests pairs whose labels are all equal. They must be rejected if a loss term ranks pairs by label, and accepted otherwise. */
 static void test_labels(void **state) {
     (void)state;
     train_run r;
@@ -171,7 +173,7 @@ static void test_labels(void **state) {
     train_run_destroy(&r);
 }
 
-/* The teacher's term is added to the total loss and is reported in events, the log and aoe.json. */
+/* Tests that the distillation loss is added to the total loss and is reported in events, the log and aoe.json. */
 static void test_sum(void **state) {
     (void)state;
     train_run r;
@@ -201,7 +203,7 @@ static void test_sum(void **state) {
     json_decref(all);
     free(log);
     free(settings);
-    /* weight 0: the teacher is not opened */
+    /* with weight 0, the teacher is not opened */
     train_run_output(&r, "without");
     r.o.teacher = "nowhere";
     r.o.w_teacher = 0;
@@ -254,9 +256,9 @@ static void test_threads_and_chunks(void **state) {
         }
 }
 
-/* If the student equals its teacher and is not updated, the loss is 0, provided that each text is compared with its own teacher
- * vector. The test uses pairs, triplets and alternative texts together. Neither the teacher's nor the student's vectors are
- * normalized. A prompt changes only the student's vectors, so the loss is then positive. */
+/* Tests that each text is compared with its own teacher embedding. The student equals its teacher and is not updated, so the
+ * loss must be 0. The test uses pairs, triplets and alternative texts together. The embeddings are not normalized. A prompt
+ * changes only the embeddings of the student, so with a prompt the loss must be positive. */
 static void test_own_teacher(void **state) {
     (void)state;
     train_run r;
@@ -305,7 +307,7 @@ static void test_own_teacher(void **state) {
     train_run_destroy(&r);
 }
 
-/* Stops at a step and resumes; asserts that the result equals that of the uninterrupted run. */
+/* Stops the run at the given step and resumes it. Asserts that the result equals the result of the uninterrupted run. */
 static void expect_equal_after_resume(train_run *r, size_t step, const char *weights, size_t size, const char *settings) {
     char name[32];
     snprintf(name, sizeof name, "stop-%zu", step);
@@ -348,7 +350,8 @@ static void expect_changed(train_run *r, const char *name) {
         fail_msg("expected a message about \"%s\", found: %s", name, err.message);
 }
 
-/* The teacher's directory may be renamed, but its contents and the settings must not change. */
+/* Tests resuming with a changed teacher. The directory of the teacher may be renamed. A change of its contents or of a setting
+ * must be rejected. */
 static void test_changed_teacher(void **state) {
     (void)state;
     train_run r;
@@ -424,7 +427,7 @@ static void test_rejected(void **state) {
     r.o.w_teacher = 0;
     expect_rejected(&r, AOE_EARG, "all loss weights are 0");
     r.o = good;
-    r.o.teacher = static_model; /* the student has a token for unknown words, the static teacher does not */
+    r.o.teacher = static_model; /* the vocabularies differ: only the student has a token for unknown words */
     free(test_write_text(r.dir, "train.tsv", "text1\ttext2\tlabel\na cat\ta dog\t1\nthe cat\t\xe2\x82\xac\t2\n"));
     expect_rejected(&r, AOE_EFORMAT, "train.tsv:3: a text has no token in the teacher's vocabulary");
     free(vocab);

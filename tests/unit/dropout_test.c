@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests dropout of hidden states. Masks depend only on (key, site, text, token, column); they do not depend on threads,
- * batches, the CPU tier or the data type. If p = 0, the operation is an addition or a copy.
+ * Tests dropout of hidden states. A mask must depend only on the key of the step, the site in the model, the text, the token
+ * and the column. It must not depend on the number of threads, the batch, the instruction set or the data type. If p = 0, the
+ * operation is an addition of the residual or a copy.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum { D = 300 };
 
 static const size_t lengths[] = {3, 1, 60, 17, 2};
 
-/* Returns 1 if the element is kept, by the definition of the masks. */
+/* Computes the mask by its definition: returns 1 if dropout keeps the element in this column of the token's hidden state. */
 static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t column) {
     const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)token, text, drop->site << 16};
     uint32_t word[4];
@@ -25,8 +26,8 @@ static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t co
     return word[column % 64 / 16] >= (uint32_t)(drop->p * 4294967296.0);
 }
 
-/* Computes y [N, D] by the definition of dropout. The masks use the index b->text_index[text] or, if b->text_index is NULL, the
- * number of the text in the batch. */
+/* Computes y [N, D] by the definition of dropout. The mask of a text is computed from b->text_index[text]. If b->text_index is
+ * NULL, it is computed from the index of the text in the batch. */
 static void reference(aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *b, const aoei_dropout *drop) {
     const float scale = (float)(1 / (1 - drop->p));
     for (size_t text = 0; text < b->n_texts; text++)
@@ -67,8 +68,8 @@ static void test_masks(void **state) {
     test_batch_free(b, 0);
 }
 
-/* Checks bf16. The masks must be equal to those in float32, and the result must be the float32 result, rounded once. x_type:
- * bf16; if summed is 0, float32 is also possible. summed: 1: a residual is added. */
+/* Checks dropout with output in bf16. The masks must equal the masks in float32, and the result must be the float32 result,
+ * rounded once. summed: 1 if a residual is added. x_type: data type of the input; float32 is possible only if summed is 0. */
 static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const size_t n = b.n_tokens;
@@ -85,7 +86,7 @@ static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
     aoei_tensor_copy(ctx, want, sum);
     aoei_dropout_add(ctx, y, x, summed ? residual : none, &b, &drop);
     test_same_bits(y, want);
-    if (x_type == AOEI_BF16) { /* the output is in the memory of the input */
+    if (x_type == AOEI_BF16) { /* in place: the output overwrites the input */
         if (summed) {
             aoei_dropout_add(ctx, residual, x, residual, &b, &drop);
             test_same_bits(residual, want);
@@ -95,7 +96,7 @@ static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
         test_same_bits(x, want);
     }
     const aoei_dropout no_dropout = {.p = 0};
-    if (!summed) { /* if p = 0 and there is no residual, the operation copies x, which is rounded if it is float32 */
+    if (!summed) { /* if p = 0 and there is no residual, the operation copies x and rounds it to bf16 */
         aoei_tensor_copy(ctx, x, wide);
         aoei_tensor_copy(ctx, want, wide);
         aoei_dropout_add(ctx, y, x, none, &b, &no_dropout);
@@ -119,7 +120,7 @@ static void test_bf16(void **state) {
         }
 }
 
-/* A text has the same mask in a batch of its own as in the larger batch. */
+/* Asserts that the mask of a text does not depend on whether the text is alone in its batch. */
 static void single_text(const aoe_context *ctx) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const aoei_dropout drop = {.p = 0.5, .key = {1, 2}, .site = 3};
@@ -179,7 +180,7 @@ static void test_without_dropout(void **state) {
     test_each_tier(without_dropout);
 }
 
-/* Scaling by 1 / (1 - p) preserves the mean. */
+/* Tests that dropout preserves the mean, because it scales the kept elements by 1 / (1 - p). */
 static void test_statistics(void **state) {
     (void)state;
     const size_t length[] = {400};
@@ -193,7 +194,7 @@ static void test_statistics(void **state) {
     double sum = 0;
     for (size_t i = 0; i < 400 * D; i++)
         sum += (double)aoei_f32(y)[i];
-    /* 120,000 draws: the mean has a standard deviation of 0.00096; the tolerance is five of them */
+    /* with 120,000 draws, the mean has a standard deviation of 0.00096; the tolerance is five standard deviations */
     assert_true(fabs(sum / (400 * D) - 1) < 0.005);
     test_tensor_free(x);
     test_tensor_free(y);

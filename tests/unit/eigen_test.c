@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the eigenvalue solver for symmetric matrices. Eigenvalues are compared with an independent implementation of Jacobi's
- * method. For sizes up to a few blocks, the residuals of A v = value v and the orthonormality of the eigenvectors are checked.
- * Other tests cover matrices of low rank, diagonal matrices, repeated and tiny eigenvalues, the signs of the eigenvectors, and
- * different numbers of threads.
+ * method. The matrices have sizes of up to a few blocks of the solver. The residuals A v - value v must be small, and the
+ * eigenvectors must be orthonormal. Other tests cover matrices of low rank, diagonal matrices, repeated and tiny eigenvalues,
+ * the signs of the eigenvectors, and different numbers of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -140,7 +140,7 @@ static void satisfies_the_definition(void **state) {
 
 static void special_matrices(void **state) {
     (void)state;
-    for (size_t n = 1; n <= 7; n++) { /* a diagonal matrix with zeros and unsorted values */
+    for (size_t n = 1; n <= 7; n++) { /* a diagonal matrix whose diagonal contains zeros and unsorted values */
         memset(a, 0, sizeof a);
         for (size_t i = 0; i < n; i++)
             a[i * n + i] = (double)((3 * i) % n);

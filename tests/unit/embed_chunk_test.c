@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests embedding in chunks, which is used for texts longer than the maximum length. Covers which tokens each chunk contains,
- * and which options are rejected. The vector of a text must be the mean of the vectors of its chunks, and must not depend on
+ * Tests embedding in chunks, which is used for texts longer than the maximum length. Tests which tokens each chunk contains and
+ * which options are rejected. The embedding of a text must be the mean of the embeddings of its chunks, and must not depend on
  * the batch or on the number of threads.
  */
 #include <math.h>
@@ -145,11 +145,12 @@ static void test_chunks(void **state) {
     check("", "", "", 4, (const size_t[]){0, 2, 4, 5}, 4, 6);
     check("", "", "", AOE_AUTO, (const size_t[]){0, 5}, 2, 6); /* the default overlap is 6 / 8 = 0 */
     check("the old {text} sleeps", "the old", "sleeps", 0, (const size_t[]){0, 3, 6, 8}, 4, 3);
-    check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5); /* at most 4 words overlap */
+    /* a chunk has 5 words, so at most 4 of them can overlap */
+    check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5);
 }
 
-/* Asserts that the bits of a vector do not depend on other texts, on the batch size or on the number of threads. Also asserts
- * that only texts that are longer than the maximum length have several chunks. */
+/* Tests that the embedding of a text is bit-identical for any other texts, any batch size and any number of threads. A text
+ * must have several chunks only if it is longer than the maximum length. */
 static void test_bits_depend_on_text_only(void **state) {
     (void)state;
     enum { N = 30 };
@@ -189,7 +190,7 @@ static void test_rejected(void **state) {
     assert_non_null(strstr(err.message, "options.max_length is 8, but prompt and special tokens alone have"));
     aoe_embedder_options o;
     aoe_embedder_options_defaults(&o);
-    o.chunk_overlap = 1; /* an overlap needs chunks */
+    o.chunk_overlap = 1; /* an overlap is an error without chunks */
     assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "set options.chunk to mean"));
     o.chunk = AOE_CHUNK_MEAN;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the embedder in float32 and bf16. The bits of a vector depend only on its text and on the CPU tier, and its values
- * agree with a double-precision reference. A weight view embeds like a model with the same weights. Other tests cover options,
- * truncation, empty texts, and texts that cannot be embedded.
+ * Tests the embedder in float32 and bf16. The bits of an embedding must depend only on its text and on the instruction set of
+ * the CPU. Its values must agree with a double-precision reference. A weight view (a model whose weights belong to a trainer)
+ * must give the embeddings of a model that owns equal weights. Other tests cover options, truncation, empty texts, and texts
+ * that cannot be embedded.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 #include "model/open.h"
 #include "model/weight_view.h"
 
-/* Tolerance for the error of a vector, relative to the norm of the double-precision reference; equal to that of the golden
- * cases. */
+/* Tolerance for the norm of the error of an embedding, divided by the norm of the double-precision reference. The tests in
+ * tests/golden use equal tolerances. */
 static const double tolerance[] = {[AOE_DTYPE_F32] = 2e-6, [AOE_DTYPE_BF16] = 1e-2};
 
 enum { TEXTS = 40, D = 16 };
@@ -92,7 +93,8 @@ static void embed(const session *s, const aoe_text *t, size_t n, float *vectors,
     assert_int_equal(aoe_embed_failed_text(s->embedder), (size_t)-1);
 }
 
-/* Embeds each text alone, and all texts in three other orders. Asserts that each vector equals its row of want [TEXTS, D]. */
+/* Embeds each text alone, and all texts together in three other orders. Asserts that the embedding of text i is bit-identical
+ * to row i of want [TEXTS, D]. */
 static void check_orders(const session *s, const float *want) {
     float got[TEXTS * D];
     aoe_text order[TEXTS];
@@ -129,7 +131,8 @@ static void test_bits_depend_on_text_only(void **state) {
     }
 }
 
-/* Computes vectors [n, D] in double precision from the model's token ids of the texts. */
+/* Computes the embeddings of the texts t [n] in double precision. Stores them in vectors [n, D]. The token ids come from the
+ * tokenizer of the model. */
 static void reference(const session *s, const aoe_text *t, size_t n, double *vectors) {
     aoei_token_lists lists;
     aoei_batch_buffer b;
@@ -175,8 +178,8 @@ static void test_values(void **state) {
             }
 }
 
-/* A weight view uses the parameters of a trainer, which have packed copies only in bf16. It must embed like a model with these
- * weights. */
+/* Tests a weight view, which uses the parameters of a trainer. It must give the embeddings of a model with equal weights.
+ * Parameters of a trainer have packed copies only in bf16. */
 static void test_view(void **state) {
     (void)state;
     char *path = test_path(dir, "other");
@@ -237,7 +240,7 @@ static void test_truncation(void **state) {
             assert_int_equal(info[i].tokens, cases[k].tokens[i]);
             assert_int_equal(info[i].truncated, cases[k].truncated[i]);
         }
-        if (k == 3) { /* these texts are truncated to the tokens of the text "the" */
+        if (k == 3) { /* these texts are truncated to one word, "the" */
             const aoe_text the = aoe_text_of("the");
             embed(&s, &the, 1, shorter, NULL);
             assert_memory_equal(v, shorter, sizeof shorter);
@@ -281,13 +284,13 @@ static void test_bad_text(void **state) {
     assert_int_equal(aoe_embed(s.embedder, t, 4, v, NULL, &err), AOE_EFORMAT);
     assert_int_equal(err.code, AOE_EFORMAT);
     assert_int_equal(aoe_embed_failed_text(s.embedder), 2);
-    assert_null(strstr(err.message, "text 2")); /* the message does not contain the index of the text */
+    assert_null(strstr(err.message, "text 2")); /* the index of the text is not part of the message */
     assert_non_null(strstr(err.message, "byte 1"));
     embed(&s, t, 2, v, NULL); /* the embedder remains usable */
     session_destroy(s);
 }
 
-/* If finite weights produce a vector that is not finite, the error contains the index of the text. */
+/* Tests that the embedder reports the index of the text if finite weights produce an embedding that is not finite. */
 static void test_overflow(void **state) {
     (void)state;
     char *path = test_path(dir, "huge");
@@ -300,7 +303,8 @@ static void test_overflow(void **state) {
     float v[3 * D];
     aoe_error err = {0};
     assert_int_equal(aoe_embed(s.embedder, t, 3, v, NULL, &err), AOE_ENUMERIC);
-    assert_int_equal(aoe_embed_failed_text(s.embedder), 1); /* this is the shortest text, which the embedder computes first */
+    /* text 1 is the shortest text, which the embedder computes first */
+    assert_int_equal(aoe_embed_failed_text(s.embedder), 1);
     session_destroy(s);
     free(path);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the tokenization of many texts. The token lists must equal those of single texts for any number of threads, and an
- * error must report the lowest index of a text that fails. Also tests lowercasing before the tokenizer, and the batch buffer.
+ * Tests the tokenization of many texts. For any number of threads, each token list must equal the token list of the text alone.
+ * If several texts fail, the error must report the lowest index. Also tests lowercasing before the tokenizer, and the buffer
+ * that stores a batch.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +122,7 @@ static void test_lowest_failure(void **state) {
         texts[failing[k]] = aoe_text_of(strdup(bad));
         assert_int_equal(aoei_encode_texts(m, texts, TEXTS, &lists, &failed, &err), AOE_EFORMAT);
         assert_int_equal(failed, failing[k]);
-        assert_memory_equal(err.message, "invalid UTF-8", 13); /* the message does not contain the index of the text */
+        assert_memory_equal(err.message, "invalid UTF-8", 13); /* the index of the text is not part of the message */
         assert_non_null(strstr(err.message, "byte 4"));
         assert_null(lists.ids);
         assert_null(lists.offsets);
@@ -132,7 +133,7 @@ static void test_lowest_failure(void **state) {
     free_texts(texts);
 }
 
-/* If sentence_bert_config.json requests it, texts are lowercased before a case-sensitive tokenizer. */
+/* Tests do_lower_case in sentence_bert_config.json: texts are lowercased before a case-sensitive tokenizer receives them. */
 static void test_lowercase(void **state) {
     (void)state;
     char *path = test_path(dir, "cased");

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests the encoder in float32 and bf16. The following must hold bit for bit: training and inference agree, with and without
- * packed weights; the hidden states of a text depend neither on the other texts of the batch nor on the number of threads;
- * gradients that are accumulated over parts of a batch equal those of the whole batch; recomputation changes no result. Within
- * a tolerance, values agree with a double-precision reference, for shapes that are not multiples of any block size.
+ * Tests the encoder in float32 and bf16. The following results must be bit-identical:
+ * - training and inference, with and without packed weights
+ * - the hidden states of a text, for any other texts in the batch and any number of threads
+ * - gradients accumulated over parts of a batch, and the gradients of the whole batch
+ * - training with and without recomputation of activations
+ * The values must also agree with a double-precision reference within a tolerance, for shapes that are not multiples of a block
+ * size.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,16 +23,18 @@
 #include "nn/gemm.h"
 #include "nn/pooling.h"
 
-/* Tolerance for the hidden states, relative to the norm of the double-precision reference; equal to that of the golden
- * cases. */
+/* Tolerance for the norm of the error of the hidden states, divided by the norm of the double-precision reference. The tests in
+ * tests/golden use equal tolerances. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2};
-/* tolerance for models with pre-LayerNorm, whose residual sums have no norm and accumulate rounding errors */
+/* bf16 tolerance for models with pre-LayerNorm: their residual sums are not normalized, so rounding errors accumulate */
 #define PRE_NORM_BF16 2e-2
 
-/* Tolerance for the bf16 gradient, relative to the norm of the float32 gradient; equal to that of the golden cases. */
+/* Tolerance for the norm of the error of the bf16 gradient, divided by the norm of the float32 gradient. The tests in
+ * tests/golden use an equal tolerance. */
 #define BF16_GRADIENT 5e-2
 
-/* Lengths of the texts in tokens. In total, the first 8 texts have 32 tokens, the first 12 have 96, the first 13 have 160. */
+/* Lengths of the texts in tokens. The first 8 texts have 32 tokens together, the first 12 texts 96, and the first 13 texts
+ * 160. */
 enum { TEXTS = 14 };
 static const size_t lengths[TEXTS] = {1, 2, 3, 4, 5, 6, 7, 4, 9, 17, 33, 5, 64, 70};
 
@@ -53,8 +58,8 @@ typedef struct setup {
     aoei_encoder_config c;
     aoei_arena arena;
     aoei_params params;
-    aoei_tensor *packed; /* [n_slots] weights; the linear ones have packed copies */
-    void **copies;       /* [n_slots] memory of the packed copies, owned; NULL unless linear */
+    aoei_tensor *packed; /* [n_slots] weights; linear weights also have packed copies */
+    void **copies;       /* [n_slots] memory of the packed copies, owned; NULL for weights that are not linear */
     aoei_encoder_state training, recompute, inference;
     aoei_tensor dpooled; /* [TEXTS, D] gradient of the pooled vectors */
     aoei_batch batch;
@@ -91,7 +96,8 @@ static void pack(setup *s) {
     }
 }
 
-/* Creates s. The arena is filled with NaN before the layout, so that reading uninitialized memory changes results. */
+/* Fills in s. The memory of the activations is filled with NaN first, so that reading uninitialized memory changes the
+ * results. */
 static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, const tiny_model *shape) {
     memset(s, 0, sizeof *s);
     s->type = type;
@@ -127,10 +133,11 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Runs check for both types, every CPU tier, every shape, and 1 to 3 threads (only 3 under a sanitizer). */
+/* Runs check for float32 and bf16, every instruction set, every shape, and 1 to 3 threads (under a sanitizer only 3
+ * threads). */
 static void for_all_configurations(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1) * SHAPES; k++) {
-        float *kept[2] = {NULL, NULL}; /* results for the first number of threads */
+        float *kept[2] = {NULL, NULL}; /* results with the first number of threads, with which later results are compared */
         for (size_t threads = TEST_SANITIZED ? 3 : 1; threads <= 3; threads++) {
             setup s;
             setup_create(&s, k % 2 ? AOEI_BF16 : AOEI_F32, (aoei_tier)(k / 2 / SHAPES), threads, &shapes[k / 2 % SHAPES]);
@@ -142,7 +149,7 @@ static void for_all_configurations(void (*check)(setup *s, float **kept)) {
     }
 }
 
-/* If *kept is NULL, stores host [n] in *kept. Otherwise, asserts that host and *kept are equal. Takes ownership of host. */
+/* If *kept is NULL, stores host [n] in *kept. Otherwise, asserts that host and *kept are equal and frees host. */
 static void keep_or_compare(float **kept, float *host, size_t n) {
     if (!*kept) {
         *kept = host;
@@ -190,8 +197,8 @@ static void test_forward(void **state) {
     for_all_configurations(check_forward);
 }
 
-/* Asserts that the hidden states of a text that is alone in a batch are those of the text in the large batch. This also holds
- * with dropout, because masks depend on text_index. */
+/* Asserts that the hidden states of a text are equal whether the text is alone in a batch or in the large batch. This must also
+ * hold with dropout, because the dropout masks depend on text_index. */
 static void check_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
@@ -211,7 +218,8 @@ static void test_alone(void **state) {
     for_all_configurations(check_alone);
 }
 
-/* Returns texts [first, end) of a batch as a new batch with unchanged text_index. The caller frees its offsets. */
+/* Returns a new batch of the texts [first, end) of b. Each text keeps its text_index. The caller frees the array `offsets` of
+ * the new batch. */
 static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     uint32_t *offsets = malloc((end - first + 1) * sizeof *offsets);
     assert_non_null(offsets);
@@ -229,7 +237,8 @@ static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Adds the gradient of texts [first, end) for the fixed gradient dpooled. */
+/* Runs the forward and backward passes of the texts [first, end) and adds the gradient of the weights. The gradient of the
+ * pooled vectors is s->dpooled. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
     const aoei_batch b = part(&s->batch, first, end);
@@ -241,8 +250,8 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
     free((void *)(uintptr_t)b.offsets);
 }
 
-/* Asserts that gradients that are accumulated over parts of a batch equal those of the whole batch. In bf16, this holds only
- * for parts that end at multiples of 32 tokens. */
+/* Asserts that gradients accumulated over parts of a batch equal the gradients of the whole batch. In bf16, this is true only
+ * if each part ends at a multiple of 32 tokens. */
 static void check_accumulation(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_LAST_MAX, AOE_POOLING_FIRST_LAST_AVG};
     static const size_t part_bounds[2][2][4] = {
@@ -274,8 +283,8 @@ static void test_gradient_accumulation(void **state) {
     for_all_configurations(check_accumulation);
 }
 
-/* Asserts that recomputation gives equal hidden states and gradients. This also holds for a batch that is smaller than the
- * layout, and for a second batch in the same memory. */
+/* Asserts that recomputation of activations does not change hidden states and gradients. This must also hold for a batch that
+ * is smaller than the planned size, and for a second batch in the same memory. */
 static void check_recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
@@ -309,7 +318,7 @@ static void test_recompute(void **state) {
     for_all_configurations(check_recompute);
 }
 
-/* bf16 gradients agree with float32 gradients, except for the rounding errors of the forward and backward passes. */
+/* Tests that bf16 gradients agree with float32 gradients, except for rounding errors in the forward and backward passes. */
 static void test_bf16_gradient(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
@@ -339,7 +348,7 @@ static void test_bf16_gradient(void **state) {
         }
 }
 
-/* Dropout with probability 0 changes nothing. */
+/* Tests that dropout with probability 0 does not change the results. */
 static void test_no_dropout(void **state) {
     (void)state;
     const aoei_encoder_dropout off = {.hidden = 0, .attention = 0, .key = {1, 2}};
@@ -355,8 +364,8 @@ static void test_no_dropout(void **state) {
     }
 }
 
-/* The planned size must increase with the number of tokens and with the memory needs of the mode. If a size overflows, planning
- * must fail. */
+/* Tests the planned size of the memory. It must increase with the number of tokens, and from each mode to the next. If a size
+ * overflows, planning must fail. */
 static void test_plan(void **state) {
     (void)state;
     static const aoei_encoder_mode modes[] = {{.type = AOEI_BF16},
@@ -372,11 +381,12 @@ static void test_plan(void **state) {
     size_t before[sizeof modes / sizeof *modes] = {0};
     for (size_t n = 1; n <= 1000; n *= 10) {
         size_t last = 0;
-        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* each mode needs more memory than the previous one */
+        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* the modes are ordered by the memory that they need */
             aoei_arena_measure(&a);
             assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, n, n, 80, modes[k], NULL), 0);
             assert_true(a.used > before[k]);
-            assert_true(n < 1000 || a.used > last); /* for fewer tokens, fixed workspaces may be larger */
+            /* with fewer tokens, workspaces of a fixed size may outweigh the difference */
+            assert_true(n < 1000 || a.used > last);
             assert_true(s.kept_bytes > 0 && s.kept_bytes < a.used);
             before[k] = last = a.used;
         }

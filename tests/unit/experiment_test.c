@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests experiments as library functions: ranking and records, resuming after an interruption, failed runs, changed options in
- * an existing output directory, and the choice of the best model if some scores are undefined.
+ * Tests the library functions that run experiments (several training runs with different options). The tests cover the ranking
+ * of configurations, the recorded results, resuming after an interruption, failed runs, changed options in an existing output
+ * directory, and the choice of the best model if some scores are undefined.
  */
 #include <math.h>
 #include <stdio.h>
@@ -49,9 +50,9 @@ typedef struct experiment {
     aoe_configuration configuration[2];
     uint64_t seeds[2];
     char *output;
-    size_t started, finished, failed; /* number of events of each kind */
+    size_t started, finished, failed; /* number of events with which a run started, finished or failed */
     size_t stop_after;                /* number of finished runs after which the callback stops the experiment; 0: never */
-    char message[1024];               /* message of the latest failure */
+    char message[1024];               /* error message of the run that failed last */
 } experiment;
 
 static int on_event(void *user, const aoe_experiment_event *e) {
@@ -120,7 +121,7 @@ static void grid_ranks_and_resumes(void **state) {
         for (size_t s = 0; s < 2; s++)
             assert_true(first.rows[i].score[s] <= first.best_run_score);
 
-    x.finished = 0; /* the second call must repeat no run and give equal results */
+    x.finished = 0; /* the second call must not repeat any run and must give equal results */
     assert_int_equal(aoe_grid(&o, &again, &err), 0);
     assert_int_equal(x.finished, 0);
     assert_string_equal(first.best_run_model, again.best_run_model);
@@ -131,7 +132,7 @@ static void grid_ranks_and_resumes(void **state) {
     x.configuration[1].train.args.epochs = 2;
     assert_int_equal(aoe_grid(&o, &again, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "options.epochs was 1 and is now 2"));
-    assert_int_equal(again.n + again.finished, 0); /* an error returns no results */
+    assert_int_equal(again.n + again.finished, 0); /* if the call fails, it returns no results */
     aoe_grid_result_free(&again);
     x.configuration[1].train.args.epochs = 1;
     /* o.experiment.shared points to these options, so this also changes the options that all runs share */
@@ -142,7 +143,8 @@ static void grid_ranks_and_resumes(void **state) {
     free(x.output);
 }
 
-/* An interrupted and resumed experiment gives the scores of an uninterrupted one and repeats no finished run. */
+/* Tests that an interrupted experiment that is resumed gives the scores of an uninterrupted experiment, and does not repeat
+ * finished runs. */
 static void interrupted_resumes(void **state) {
     (void)state;
     experiment x;
@@ -152,7 +154,8 @@ static void interrupted_resumes(void **state) {
     aoe_grid_options_defaults(&o);
     create(&x, "whole", &o.experiment);
     for (size_t i = 0; i < 2; i++)
-        x.configuration[i].train.args.epochs = 200; /* a run takes longer than the interval between two events */
+        /* with 200 epochs, a run takes longer than the interval between two events */
+        x.configuration[i].train.args.epochs = 200;
     assert_int_equal(aoe_grid(&o, &whole, &err), 0);
     free(x.output);
     x.output = test_path(test_dir, "interrupted");
@@ -182,7 +185,7 @@ static void failed_runs_are_counted(void **state) {
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     create(&x, "failed", &o.experiment);
-    /* aoe_train rejects this value, but aoe_grid does not check it, so the run fails */
+    /* aoe_grid does not check this value, so the run starts and fails in aoe_train */
     x.configuration[1].train.args.warmup = -1;
     assert_int_equal(aoe_grid(&o, &result, &err), 0);
     assert_int_equal(result.failed, 2);
@@ -229,7 +232,7 @@ static void compare_tests_differences(void **state) {
 
 /* ---- records and the best model, without training */
 
-/* An experiment whose runs are written without training. */
+/* An experiment whose output directory the test writes itself, without training. */
 typedef struct fake {
     aoe_experiment_options o;
     aoe_configuration configuration[3];
@@ -278,7 +281,8 @@ static void undefined_scores_are_never_best(void **state) {
     size_t best;
     assert_int_equal(aoei_keep_find_best(&best, &f.o, f.trial, 3, NULL), 0);
     assert_int_equal(best, 1);
-    assert_int_equal(aoei_keep_find_best(&best, &f.o, f.trial, 1, NULL), 0); /* the only score is undefined: no trial is best */
+    /* the only score is undefined, so there is no best trial */
+    assert_int_equal(aoei_keep_find_best(&best, &f.o, f.trial, 1, NULL), 0);
     assert_int_equal(best, 1);
     best = 3;
     for (size_t i = 0; i < 3; i++)

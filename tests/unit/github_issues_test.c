@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the collection of GitHub issues with a local server that implements GitHub's API. The known duplicates must be found
- * despite all server errors, cached responses must not be requested again, and the token must be sent only to the API.
+ * Tests the collection of GitHub issues with a local server that implements GitHub's API. All duplicate issues that the server
+ * knows must be found, even if some requests fail. Cached responses must not be requested again. The access token must be sent
+ * only to the API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 
 static test_server *server;
 static test_github github;
-static double slept; /* total seconds that the collector has slept by the test clock */
+static double slept; /* number of seconds for which the collector has slept, measured with the simulated clock of the test */
 
 static double clock_now(void *user) {
     (void)user;
@@ -46,8 +47,8 @@ typedef struct run {
     aoe_error err;
     aoei_buffer out[AOE_ISSUES_SPLITS];
     aoei_buffer missing; /* one line "repository: reason" per missing repository */
-    size_t stop_at;      /* number of progress calls after which the run is stopped; 0: never */
-    size_t calls;        /* progress calls so far */
+    size_t stop_at;      /* number of calls of the progress callback after which the callback stops the run; 0: never */
+    size_t calls;        /* number of calls of the progress callback so far */
 } run;
 
 static int write_output(void *user, size_t part, const char *data, size_t len) {
@@ -111,7 +112,7 @@ static size_t count(const char *text, const char *part) {
     return n;
 }
 
-/* Returns 1 if exactly one row of the outputs has this duplicate, this original and label 1. */
+/* Returns 1 if exactly one row of all output files has these texts `duplicate` and `original` and the label 1. */
 static int has_pair(const run *r, const char *duplicate, const char *original) {
     char jsonl[200], tsv[200], csv[200];
     snprintf(jsonl, sizeof jsonl, "\"label\":1,\"id1\":\"%s\",\"id2\":\"%s\"}", duplicate, original);
@@ -120,8 +121,8 @@ static int has_pair(const run *r, const char *duplicate, const char *original) {
     return count(r->out[0].data, jsonl) + count(r->out[1].data, tsv) + count(r->out[2].data, csv) == 1;
 }
 
-/* Asserts that the positives of the outputs are the known duplicates, each exactly once. Every positive must also have a
- * negative, unless there are no candidates for negatives in its split. */
+/* Asserts that the positive pairs in the output files are the known duplicates, each exactly once. Every positive pair must
+ * also have a negative pair, unless its split contains no candidates for negatives. */
 static void check_known(const run *r, int all, int graphql) {
     static const char *const repos[] = {"acme/anvils", "acme/rockets"};
     size_t known = 0, positives = 0, negatives = 0;
@@ -141,7 +142,7 @@ static void check_known(const run *r, int all, int graphql) {
         assert_true(r->result.positives[i] > 0);
     }
     assert_int_equal(positives, known);
-    assert_int_equal(negatives + r->result.without, known); /* small splits have too few candidates */
+    assert_int_equal(negatives + r->result.without, known); /* splits with few issues have too few candidates for negatives */
 }
 
 static int equal_outputs(const run *a, const run *b) {
@@ -171,11 +172,12 @@ static void test_known_set(void **state) {
     assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice but counted once */
     assert_int_equal(r.result.issues, 240 - 34 + 40 - 5);
     assert_int_equal(r.result.pull_requests, 34 + 5);
-    assert_int_equal(r.result.gone, 2); /* one is deleted, one is a pull request */
+    assert_int_equal(r.result.gone, 2); /* one issue is deleted, and one is a pull request */
     assert_int_equal(r.result.unread, 0);
     assert_int_equal(r.result.transferred, 1);
-    assert_int_equal(r.result.unknown, 3); /* the original is deleted (1), is a pull request (1), or is not named (1) */
-    assert_true(test_server_count(server, NULL) == r.result.requests + 2); /* redirects are not counted */
+    assert_int_equal(r.result.unknown, 3); /* one original is deleted, one is a pull request, and one is not named */
+    /* the server also counts two redirects, which requests does not include */
+    assert_true(test_server_count(server, NULL) == r.result.requests + 2);
     /* a second run requests only the missing repository */
     test_server_forget(server);
     begin(&again, cache);
@@ -228,12 +230,12 @@ static void test_comments_and_graphql(void **state) {
     const size_t rest_requests = test_server_count(server, NULL);
     r.o.all_comments = 0;
     r.o.graphql = 1;
-    assert_int_equal(collect(&r), AOE_EARG); /* GraphQL requests are impossible without a token */
+    assert_int_equal(collect(&r), AOE_EARG); /* GraphQL requests need a token */
     r.o.token = TOKEN;
     must_collect(&r);
     check_known(&r, 1, 1);
     assert_true(test_server_count(server, NULL) - rest_requests < 40);
-    assert_int_equal(r.result.missing, 1); /* acme/secret is readable with a token */
+    assert_int_equal(r.result.missing, 1); /* the token gives access to acme/secret */
     test_server_forget(server);
     must_collect(&r);
     assert_int_equal(r.result.requests, 1); /* only the missing repository is requested again */
@@ -257,13 +259,14 @@ static void test_refresh(void **state) {
     reset_server();
     char *cache = test_path(test_dir, "refresh.sqlite");
     begin(&r, cache);
-    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES; /* a changed body must not change the text of other issues */
+    /* with this option, a changed body must not change the cleaned text of other issues */
+    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
     must_collect(&r);
     const uint64_t answers = r.result.requests;
     r.o.refresh = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);
-    assert_true(r.result.unchanged + 2 >= answers - 4); /* all responses except errors */
+    assert_true(r.result.unchanged + 2 >= answers - 4); /* nearly all responses that are not errors must be unchanged */
     github.version = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);
@@ -275,7 +278,7 @@ static void test_refresh(void **state) {
     free(cache);
 }
 
-/* A run that is stopped at any point is continued by the next run. */
+/* Tests that the next run resumes a run that was stopped at any point. */
 static void test_stopped(void **state) {
     run whole, r;
     (void)state;
@@ -293,7 +296,7 @@ static void test_stopped(void **state) {
         int code;
         size_t stops = 0;
         do {
-            r.stop_at = 3 + step * (stops + 1); /* each run gets further than the previous one */
+            r.stop_at = 3 + step * (stops + 1); /* each run is stopped later than the previous run */
             code = collect(&r);
             stops += code == AOE_ECANCELLED;
         } while (code == AOE_ECANCELLED);
@@ -352,8 +355,8 @@ static void answer_repository(void *user, const test_request *q, test_answer *a)
 }
 
 /* Collects from a server that sends the response c to the request for the list of issues. Asserts that the collection returns
- * `expected`. The error message must contain `part`, but not the token. If there is no error, this applies to the reason for
- * which the repository is missing. */
+ * `expected`, and that the error message contains `part` but not the token. If `expected` is 0, the repository is reported as
+ * missing, and the reported reason must contain `part` but not the token. */
 static void check_response(canned c, int expected, const char *part) {
     static const char *const repos[] = {"a/b"};
     test_server *other = test_server_start();
@@ -400,7 +403,7 @@ static void test_error_responses(void **state) {
 /* ---- servers with fixed responses by path */
 
 typedef struct fixed_page {
-    const char *path; /* path and query, which match a request up to its end or an '&' */
+    const char *path; /* path and query; a request matches if it begins with them and then ends or continues with '&' */
     int status;
     const char *link; /* path of the next page; NULL for the last page */
     const char *body;
@@ -419,8 +422,8 @@ static void answer_page(void *user, const test_request *q, test_answer *a) {
     }
 }
 
-/* Collects with the options in r->o from a server with these pages. The last element of the array has no path. Returns the
- * error code; the caller calls end(r). */
+/* Collects with the options in r->o from a server with these pages. In the last element of `pages`, path is NULL. Returns the
+ * error code of the collection. The caller calls end(r). */
 static int collect_pages(run *r, const fixed_page *pages, const char *const *repos, size_t n) {
     char name[32];
     static int calls;
@@ -460,7 +463,7 @@ static int collect_pages(run *r, const fixed_page *pages, const char *const *rep
 #define COMMENT(body) "[{\"event\":\"commented\",\"body\":\"" body "\"}]"
 #define GOOD          "[" OPEN("1", "one") "," CLOSED("2", "two", "Duplicate of #1") "," OPEN("3", "three") "]"
 
-/* An error of one repository does not affect the other repositories. */
+/* Tests that an error in one repository does not affect the other repositories. */
 static void test_one_repository_fails(void **state) {
     static const char *const repos[] = {"a/b", "c/d"};
     static const struct {
@@ -474,7 +477,7 @@ static void test_one_repository_fails(void **state) {
     (void)state;
     for (size_t i = 0; i < 2 * sizeof failures / sizeof *failures; i++) {
         const size_t k = i / 2;
-        const int second = i % 2; /* the error is on the second page, after a valid one */
+        const int second = i % 2; /* 1: the second page has the error, after a valid first page */
         const fixed_page pages[] = {
             {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"},
             {"/repos/c/d", 200, NULL, "{\"full_name\":\"c/d\"}"},
@@ -488,7 +491,7 @@ static void test_one_repository_fails(void **state) {
         assert_int_equal(r.result.repositories, 1);
         if (!strstr(r.missing.data, failures[k].why))
             fail_msg("'%s' does not contain '%s'", r.missing.data, failures[k].why);
-        assert_int_equal(r.result.positives[0], 1); /* none from the partly read repository */
+        assert_int_equal(r.result.positives[0], 1); /* the repository with the error contributes no positives */
         assert_true(has_pair(&r, "c/d#2", "c/d#1"));
         end(&r);
     }
@@ -515,7 +518,8 @@ static void test_one_forbidden(void **state) {
     r.o.api = test_server_url(other);
     r.o.token = TOKEN;
     r.o.graphql = 1;
-    for (int again = 0; again < 2; again++) { /* access may be granted later: the next run repeats the request */
+    /* the next run repeats the request, because access may have been granted in the meantime */
+    for (int again = 0; again < 2; again++) {
         must_collect(&r);
         assert_string_equal(r.missing.data, "a/b: access is forbidden (403: SAML for ###################################)\n");
         assert_int_equal(r.result.repositories, 1);
@@ -527,7 +531,7 @@ static void test_one_forbidden(void **state) {
     free(cache);
 }
 
-/* If the list of comments is incomplete, its comments form no pairs, because a missing later comment may retract a
+/* Tests that an incomplete list of comments gives no pairs, because a missing later comment may retract an earlier
  * statement. */
 static void test_incomplete_comments(void **state) {
     static const char *const repos[] = {"a/b"};
@@ -554,7 +558,7 @@ static void test_incomplete_comments(void **state) {
         }
 }
 
-/* Links to github.com are recognized as references, even if the API has another address. */
+/* Tests that links to github.com are recognized as references to issues, even if the API has another address. */
 static void test_links_to_github(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -570,8 +574,8 @@ static void test_links_to_github(void **state) {
     end(&r);
 }
 
-/* Issues whose texts differ only in white space and case are in one cluster. Issues whose texts are equal after cleaning are
- * used in one split only. */
+/* Tests issues with equal texts. Issues whose texts differ only in white space and case must be in one cluster. Issues whose
+ * texts are equal after cleaning must be used in only one split. */
 static void test_equal_texts(void **state) {
     static const char *const repos[] = {"a/b"};
     enum { TWINS = 30 };
