@@ -597,7 +597,8 @@ static void test_equal_texts(void **state) {
         if (!clean)
             assert_int_equal(r.result.positives[0] + r.result.positives[1], 2 * TWINS);
         else
-            assert_in_range(r.result.positives[0] + r.result.positives[1], TWINS, 2 * TWINS - 1); /* some are omitted */
+            /* with this cleaning, some pairs are omitted to keep equal texts in one split */
+            assert_in_range(r.result.positives[0] + r.result.positives[1], TWINS, 2 * TWINS - 1);
         assert_int_equal(count(r.out[0].data, "\"label\":0"), r.result.negatives[0]);
         assert_int_equal(count(r.out[1].data, "\"label\":1"), r.result.positives[1]);
         for (int i = 1; i <= TWINS && clean; i++) {
@@ -612,7 +613,7 @@ static void test_equal_texts(void **state) {
     }
 }
 
-/* A body that contains the token is kept, with the token redacted. */
+/* Tests an issue whose body contains the token. The body must be kept, but the token in it must be redacted. */
 static void test_token_in_a_body(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -629,8 +630,9 @@ static void test_token_in_a_body(void **state) {
     end(&r);
 }
 
-/* The original is in another repository and is itself a duplicate: two references lead from it to an issue of the first
- * repository. This issue is therefore in the cluster of the query and is not used as a negative. */
+/* Tests a chain of duplicates over two repositories: a/b#10 is a duplicate of c/d#5, which is a duplicate of c/d#6, which is a
+ * duplicate of a/b#20. The query a/b#10 and a/b#20 are therefore in one cluster, and a/b#20 must not be used as a negative of
+ * a/b#10. */
 static void test_original_is_a_duplicate(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -651,7 +653,7 @@ static void test_original_is_a_duplicate(void **state) {
     end(&r);
 }
 
-/* Page 1 of the list links to page 2, page 2 to page 3, and page 3 to page 2. */
+/* Responds with a list whose pages form a cycle: page 1 links to page 2, page 2 to page 3, and page 3 back to page 2. */
 static void answer_with_page_cycle(void *user, const test_request *q, test_answer *a) {
     const char *text = test_request_query(q, "page");
     const int page = text ? atoi(text) : 1;
@@ -667,7 +669,7 @@ static void answer_with_equal_cursor(void *user, const test_request *q, test_ans
                           "{\"hasNextPage\":true,\"endCursor\":\"x\"}}}}}");
 }
 
-/* Rejects the query until *user is 1. */
+/* Rejects a query unless the int that user points to is 1. */
 static void answer_rejecting_query(void *user, const test_request *q, test_answer *a) {
     const int *accepts = user;
     (void)q;
@@ -753,7 +755,7 @@ static void test_arguments(void **state) {
     assert_int_equal(collect(&r), AOE_EARG);
     r.o.negatives = 1;
     r.o.api = "http://api.example.org";
-    assert_int_equal(collect(&r), AOE_EARG); /* HTTP without encryption is accepted for local addresses only */
+    assert_int_equal(collect(&r), AOE_EARG); /* unencrypted HTTP is accepted only for local addresses */
     static const char *const with_password[] = {"https://user:PASSWORD@example.org", "https://PASSWORD@example.org/api/v3",
                                                 "https://example.org/?t=PASSWORD",   "https://example.org/#PASSWORD",
                                                 "ftp://user:PASSWORD@example.org",   "user:PASSWORD@example.org"};
@@ -786,7 +788,8 @@ static void test_limit_and_triplets(void **state) {
     r.o.clean = AOE_ISSUE_CLEAN_COMMENTS | AOE_ISSUE_CLEAN_IMAGES | AOE_ISSUE_CLEAN_TEMPLATES;
     must_collect(&r);
     assert_int_equal(r.result.issues, 20);
-    /* the duplicates are issues 8, 13 and 18; issue 23 is called a duplicate only in a comment, which is not read */
+    /* issues 8, 13 and 18 are duplicates; only a comment says that issue 23 is a duplicate, and this run does not read
+     * comments */
     assert_int_equal(r.result.positives[0], 3);
     assert_int_equal(r.result.negatives[0], 6);
     assert_int_equal(count(r.out[0].data, "\n"), 6);
@@ -824,7 +827,7 @@ static int collect_offline(void *arg) {
     r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
     const int code = aoe_github_issues(&r.o, &r.result, &r.err);
     end(&r);
-    /* the callback cancels the run if an allocation in an output buffer of the test fails */
+    /* if an allocation for the test's own buffers fails, the callback cancels the run, which counts as a failed allocation */
     return code == AOE_ECANCELLED ? AOE_ENOMEM : code;
 }
 

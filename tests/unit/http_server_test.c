@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the HTTP server of the tests as a separate program. It must write its URL to a file, log requests, and exit when it
- * receives SIGTERM.
+ * Tests the program that serves HTTP requests for the command-line tests. The server must write its URL to a file, log
+ * requests, and exit when it receives SIGTERM.
  */
 #include <signal.h>
 #include <stdio.h>

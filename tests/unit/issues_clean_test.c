@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the cleaning of issue bodies: which parts are removed, which parts are kept, and which lines are recognized
- * as lines of an issue template.
+ * Tests the cleaning of the texts of GitHub issues: which parts are removed, which parts are kept, and which lines are
+ * recognized as part of an issue template.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
 
 static const struct {
     unsigned clean;
-    const char *body, *text; /* body of an issue with the title "T"; expected text of this issue */
+    const char *body, *text; /* body: body of an issue with the title "T". text: expected text of this issue after cleaning. */
 } cases[] = {
     {NOTHING, "", "T"},
     {NOTHING, "a\r\nb\r\n", "T\na\nb"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests how pairs are formed from issues: clusters, which links become pairs and which only join clusters, splits, and the
- * three kinds of negatives. No cluster may be used in two splits, and equal inputs must give equal outputs. Also tests the set
- * of issues.
+ * Tests how training pairs are formed from GitHub issues. A link says that one issue is a duplicate of another. Linked issues
+ * are in one cluster, and some links also become pairs. No cluster may be used in two splits, and equal inputs must give equal
+ * outputs. Other tests cover the three kinds of negatives and the set that stores the issues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static void link_issues(aoei_issues *s, uint32_t from, uint32_t to, int weak) {
     assert_int_equal(aoei_issues_link_add(s, from, to, weak, NULL), AOE_OK);
 }
 
-/* Adds n issues with random titles and labels, alternating between two repositories. Every fifth issue is a duplicate of the
- * second or fourth issue before it. */
+/* Adds n issues with random titles and labels, alternating between two repositories. Every fifth issue is a duplicate of an
+ * earlier issue: the second or the fourth before it. */
 static void fill(aoei_issues *s, uint32_t n) {
     static const char *const words[] = {"crash", "window", "menu", "font",   "slow", "network",
                                         "theme", "print",  "undo", "search", "tab"};
@@ -66,8 +66,8 @@ static int make(aoei_issue_pairs *p, const aoei_issues *s, aoe_issue_negatives k
     return aoei_issue_pairs_make(p, s, &o, &err);
 }
 
-/* Writes the cluster of each issue to `of` [s->n]. A cluster is represented by the lowest index of its issues. This reference
- * implementation is slow but simple. */
+/* Sets of[i] to the cluster of issue i, for all s->n issues. The number of a cluster is the lowest index of its issues. This
+ * reference implementation is slow but simple. */
 static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     for (uint32_t i = 0; i < s->n; i++)
         of[i] = i;
@@ -81,8 +81,8 @@ static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     }
 }
 
-/* Checks the pairs. The two issues of a pair must be in one cluster. The negatives must be distinct, in other clusters than the
- * query, and in the query's repository. No issue and no cluster may be used in two splits. */
+/* Checks the pairs. The two issues of a pair must be in one cluster. The negatives of a query must be distinct issues of the
+ * query's repository that are in other clusters. No issue and no cluster may be used in two splits. */
 static void check_pairs(const aoei_issues *s, const aoei_issue_pairs *p, size_t negatives) {
     enum { NONE = 9 };
     uint32_t *of = calloc(s->n, sizeof *of);
@@ -133,7 +133,9 @@ static void test_random_sets(void **state) {
             size_t in_train = 0;
             for (size_t i = 0; i < p.n; i++)
                 in_train += p.pair[i].split == 0;
-            assert_in_range(in_train, 150, 170); /* the ratios give 160, but a cluster is never divided */
+            /* by the ratios, 160 pairs belong to the training split; the number may differ because clusters are never
+             * divided */
+            assert_in_range(in_train, 150, 170);
             aoei_issue_pairs_free(&p);
             aoei_issue_pairs_free(&again);
         }
@@ -181,10 +183,10 @@ static void test_links_that_become_pairs(void **state) {
     s.issue[twin].text_hash = s.issue[one].text_hash;
     s.issue[empty].empty = 1;
     link_issues(&s, one, two, 0);
-    link_issues(&s, two, one, 0);   /* the reverse of the previous link */
-    link_issues(&s, one, one, 0);   /* a link to itself */
-    link_issues(&s, three, one, 1); /* a guess: a weak link */
-    link_issues(&s, twin, one, 0);  /* an issue with equal text */
+    link_issues(&s, two, one, 0);   /* the previous link in the opposite direction */
+    link_issues(&s, one, one, 0);   /* a link from an issue to itself */
+    link_issues(&s, three, one, 1); /* a weak link: the text only guesses that the issue is a duplicate */
+    link_issues(&s, twin, one, 0);  /* the two issues have equal texts */
     link_issues(&s, empty, one, 0);
     assert_int_equal(s.issue[marked].marked, 1);
     assert_int_equal(s.issue[marked].n_labels, 0);
@@ -194,7 +196,8 @@ static void test_links_that_become_pairs(void **state) {
     assert_int_equal(p.pair[0].query, one);
     assert_int_equal(p.pair[0].positive, two);
     assert_int_equal(p.equal, 2);
-    assert_int_equal(p.unknown, 1); /* the issue with a label for duplicates */
+    /* the issue `marked`: its label says that it is a duplicate, but the original is unknown */
+    assert_int_equal(p.unknown, 1);
     assert_int_equal(p.clusters, 1);
     assert_int_equal(p.clustered, 5); /* one, two, three, twin, empty */
     assert_int_equal(p.without, 1);
@@ -205,8 +208,8 @@ static void test_links_that_become_pairs(void **state) {
     aoei_issues_free(&s);
 }
 
-/* The original of a pair has a label for duplicates, but its own original is unknown. It may be a duplicate of any other
- * original, so the issues of its cluster are not used as negatives. */
+/* Tests a pair whose original has a label that marks it as a duplicate of an unknown issue. This issue may be any other
+ * original. The issues of the pair's cluster must therefore not be used as negatives. */
 static void test_marked_target(void **state) {
     aoei_issues s = {0};
     aoei_issue_pairs p;

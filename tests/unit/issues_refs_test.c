@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests which references to duplicates are found in texts of issues. A table contains texts as people and bots write
- * them, each with the expected references.
+ * Tests which references to duplicates are found in texts of GitHub issues. The texts have the style of people and bots on
+ * GitHub. A table contains the expected references for each text.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "collect/issues_refs.h"
 #include "collect/markdown.h"
 
-/* found: the expected references, in their order in the text. Each is "#N" or "owner/name#N"; a guess has the prefix "?", and a
- * denial the prefix "!". If found is "", there are no references. */
+/* found: the expected references in the order of the text, or "" if there are none. A reference is "#N" or "owner/name#N". The
+ * prefix "?" marks a guess, and the prefix "!" marks a denial. */
 static const struct {
     const char *text, *found;
 } cases[] = {
@@ -94,7 +94,7 @@ static const struct {
     {"barely a dup of #12", "!#12"},
     {"Not a duplicate of #12 or #13", "!#12 !#13"},
     {"Duplicate of #12 or #13", "?#12 ?#13"},
-    /* statements about other issues than owner/own#11, which contains the text */
+    /* the text belongs to the issue owner/own#11, but its statements are about other issues */
     {"Different from #12 (#12 was closed as a duplicate of #13).", ""},
     {"Closing #14 as duplicate of #12", ""},
     {"Closing #11 as duplicate of #12", "#12"},
@@ -115,7 +115,7 @@ static const struct {
     {"See #12 - duplicate of #13", "#13"},
     {"#12\nDuplicate of #13", "#13"},
     {"Same as #13 (duplicate of #13)", "#13"},
-    /* no reference to a duplicate */
+    /* texts without a reference to a duplicate */
     {"I can duplicate this: #12", ""},
     {"I was able to duplicate #12", ""},
     {"duplicate entries in #9", ""},
@@ -187,7 +187,7 @@ static void test_other_host(void **state) {
     assert_int_equal(r.ref[0].number, 4);
     assert_int_equal(r.ref[1].number, 5);
     assert_int_equal(aoei_issue_refs_find(&r, text, github, NULL), AOE_OK);
-    assert_int_equal(r.n, 0); /* the list of references ends at its first address, because this address is not on github.com */
+    assert_int_equal(r.n, 0); /* the first address is not on github.com, so it ends the list of references */
     aoei_issue_refs_free(&r);
 }
 
@@ -225,7 +225,8 @@ static void test_names(void **state) {
     assert_int_equal(aoei_repository_name("", 0), 0);
 }
 
-/* Finding references in a text with many unfinished constructs must take time linear in the length of the text. */
+/* Tests that finding references takes time linear in the length of the text, even if the text contains many unfinished
+ * constructs, such as quotes that are never closed. */
 static void test_long_texts(void **state) {
     static const char *const parts[] = {"`",
                                         "<!--",

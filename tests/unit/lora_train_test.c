@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training of adapters. Results are bit-identical for any number of threads, with recomputation, and after
- * an interruption. Checkpoints contain only adapters and the state of their optimizer. The base model does not
- * change. Training continues from saved adapters, which give the vectors that were evaluated. Changed options are
+ * Tests the training of LoRA adapters. Results are bit-identical for any number of threads, with recomputation of activations,
+ * and if a run is interrupted and resumed. Checkpoints contain only the adapters and the state of the optimizer. The base model
+ * does not
+ * change. The embeddings of saved adapters equal the embeddings during the last evaluation. Training can continue from saved
+ * adapters. Changed options are
  * rejected when a run resumes.
  */
 #include <math.h>
@@ -47,15 +49,15 @@ static int equal_results(const result *a, const result *b) {
     return a->size == b->size && !memcmp(a->weights, b->weights, a->size) && !strcmp(a->settings, b->settings);
 }
 
-/* Returns the contents of dir/name; the caller frees them. */
+/* Returns the contents of the file dir/name; the caller frees them. */
 static char *bytes_of(const char *dir, const char *name, size_t *size) {
     char *path = test_path(dir, name), *data = test_read(path, size);
     free(path);
     return data;
 }
 
-/* Results must not depend on the number of threads or on recomputation. Tests float32 and bf16, with frozen weights as stored
- * and as int8. */
+/* Tests that results do not depend on the number of threads or on the recomputation of activations. Covers float32 and bf16,
+ * with frozen weights as they are stored and with frozen weights converted to int8. */
 static void results_are_bit_identical(void **state) {
     (void)state;
     train_run r;
@@ -79,7 +81,7 @@ static void results_are_bit_identical(void **state) {
         assert_true(equal_results(&e[0], &e[1]) && equal_results(&e[0], &e[2]));
         if (variant == 0)
             first = read_result(&r);
-        else /* each variant must give other weights than the first one */
+        else /* every other variant must give weights that differ from the first variant */
             assert_true(first.size == e[0].size && memcmp(first.weights, e[0].weights, first.size) != 0);
         for (int i = 0; i < 3; i++)
             result_free(e[i]);
@@ -92,7 +94,8 @@ static void results_are_bit_identical(void **state) {
     train_run_destroy(&r);
 }
 
-/* Asserts that the checkpoint of a step contains adapters, two moments per adapter value, and no weights of the base model. */
+/* Asserts that the checkpoint of step `step` contains the adapters, two optimizer moments per value of the adapters, and no
+ * weights of the base model. */
 static void check_checkpoint(const train_run *r, size_t step) {
     char name[32];
     snprintf(name, sizeof name, "step-%zu", step);
@@ -178,8 +181,8 @@ static void rejects_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* Computes v [TRAIN_DIMS], the vector of a fixed text, with the model in dir. If dir contains adapters, `base` is the directory
- * of their base model; NULL: the recorded directory. */
+/* Sets v [TRAIN_DIMS] to the embedding of a fixed text, computed with the model in dir. If dir contains adapters, `base` is the
+ * directory of their base model. If base is NULL, the directory recorded with the adapters is used. */
 static void probe(const char *dir, const char *base, float *v) {
     aoe_context *ctx = tiny_context(1);
     aoe_model_options o;
@@ -199,7 +202,7 @@ static void probe(const char *dir, const char *base, float *v) {
     aoe_context_destroy(ctx);
 }
 
-/* Returns the distance of two vectors [TRAIN_DIMS], relative to the norm of b. */
+/* Returns the norm of a - b divided by the norm of b, for vectors of TRAIN_DIMS elements. */
 static double distance(const float *a, const float *b) {
     double difference = 0, norm = 0;
     for (size_t i = 0; i < TRAIN_DIMS; i++) {
@@ -209,8 +212,9 @@ static double distance(const float *a, const float *b) {
     return sqrt(difference / norm);
 }
 
-/* Training continues from saved adapters. The rank, the scale, the values and the base model must be those of the first run,
- * and the saved adapters must give the vectors of the last evaluation. */
+/* Tests a second run that starts with the adapters saved by a first run. It must use the rank, the scale, the values and the
+ * base model of these adapters. The embeddings of the saved adapters must equal the embeddings in the last evaluation of the
+ * first run. */
 static void continues_from_saved_adapters(void **state) {
     (void)state;
     train_run r;
@@ -218,7 +222,7 @@ static void continues_from_saved_adapters(void **state) {
     float start[TRAIN_DIMS], once[TRAIN_DIMS], twice[TRAIN_DIMS], elsewhere[TRAIN_DIMS];
     const double scores[] = {0.1, 0.2, 0.3, 0.4};
     begin(&r);
-    r.scores = scores; /* the last evaluation is the best */
+    r.scores = scores; /* the scores increase, so the last evaluation is the best */
     r.o.args.max_steps = 8;
     char *base = test_path(r.dir, "model"), *first = test_path(r.dir, "out");
     train_run_ok(&r, 1);
@@ -262,7 +266,8 @@ static void continues_from_saved_adapters(void **state) {
     train_run_destroy(&r);
 }
 
-/* Adapters can replace a full model in a directory, and the reverse. No file of the replaced model remains. */
+/* Tests that adapters can replace a full model in a directory, and that a full model can replace adapters. No file of the
+ * replaced model may remain. */
 static void replaces_models_and_adapters(void **state) {
     (void)state;
     train_run r;
@@ -286,7 +291,7 @@ static void replaces_models_and_adapters(void **state) {
     train_run_destroy(&r);
 }
 
-/* An output must never replace the base model of the adapters, even if options.force is set. */
+/* Tests that the output never replaces the base model of the adapters, even if options.force is set. */
 static void never_replaces_the_base(void **state) {
     (void)state;
     train_run r;
@@ -325,7 +330,8 @@ static void never_replaces_the_base(void **state) {
     train_run_destroy(&r);
 }
 
-/* A resumed run uses the base model of its checkpoint, not the one recorded in the adapters from which the run started. */
+/* Tests that a resumed run uses the base model recorded in its checkpoint, even if the adapters from which the run started
+ * record another base model. */
 static void resumes_with_the_base_of_the_checkpoint(void **state) {
     (void)state;
     train_run r;
@@ -336,7 +342,8 @@ static void resumes_with_the_base_of_the_checkpoint(void **state) {
     char *base = test_path(r.dir, "model"), *other = test_path(r.dir, "other"), *adapters = test_path(r.dir, "out");
     train_run_ok(&r, 1);
     aoe_context *ctx = tiny_context(1);
-    assert_int_equal(aoe_convert(ctx, adapters, other, NULL, NULL, &err), 0); /* equal shapes, different weights */
+    /* a base model with equal shapes but different weights */
+    assert_int_equal(aoe_convert(ctx, adapters, other, NULL, NULL, &err), 0);
     aoe_context_destroy(ctx);
     aoe_lora_defaults(&r.o.lora);
     r.o.args.model = adapters;

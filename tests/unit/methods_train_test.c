@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the training methods. Each method must reduce its own loss and log it by name. Results must be bit-identical for any
- * number of threads, with chunked batches, with recomputation, and after an interruption. Every method must train every kind of
- * encoder, and adapters. Other tests cover which layers after the pooling are saved, how labels are read, and which options are
- * rejected.
+ * number of threads, with chunked batches, with recomputation, and after an interruption. Every method must be able to train
+ * every kind of encoder, and LoRA adapters. Other tests cover which of the layers after the pooling are saved, how labels are
+ * read, and which options are rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ static char *write_triplets(const char *dir) {
     return test_write_text(dir, "triplets.tsv", text);
 }
 
-/* Prepares a run of the method with labeled pairs. If with_triplets is 1, simcse-sup and contrastive are trained on triplets
- * instead. */
+/* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, simcse-sup and contrastive use
+ * triplets instead. */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
     train_run_create(r);
     r->o.method = method;
@@ -48,7 +48,8 @@ static void begin(train_run *r, aoe_method method, int with_triplets) {
     }
 }
 
-/* Returns the concatenated files of an output that contain trained values, `size` bytes; the caller frees them. */
+/* Returns the concatenated contents of all output files that depend on trained values. *size is set to the number of bytes. The
+ * caller frees the result. */
 static char *result(const train_run *r, size_t *size) {
     static const char *const names[] = {"model.safetensors", "adapter_model.safetensors", "2_Dense/model.safetensors",
                                         "2_Dense/config.json", "aoe.json"};
@@ -119,7 +120,7 @@ static void results_are_bit_identical(void **state) {
     }
 }
 
-/* Returns the sum of the loss terms that the method trains. */
+/* Returns the sum of the terms of l that belong to the loss of the method. */
 static double method_loss(aoe_method m, const aoe_objective_result *l) {
     return m == AOE_METHOD_ANGLE                  ? l->cosine + l->ibn + l->angle
            : m == AOE_METHOD_COSENT               ? l->cosine
@@ -128,8 +129,8 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
                                                   : l->contrastive;
 }
 
-/* The loss must decrease by at least 17 % in 20 epochs, must be the sum of the terms that the method trains, and must be logged
- * by its name. */
+/* Tests the loss of every method. It must decrease by at least 17 % in 20 epochs. It must equal the sum of the loss terms of
+ * the method. The log must contain it under the name of the loss. */
 static void loss_decreases(void **state) {
     (void)state;
     static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
@@ -171,7 +172,8 @@ static char *path_in(const train_run *r, const char *name) {
     return test_path(r->dir, name);
 }
 
-/* Writes a LLaMA, a RAN and a static model with the vocabulary of the tests to paths[0] to paths[2]. The caller frees paths. */
+/* Writes three models with the vocabulary of the tests: a LLaMA model to paths[0], a RAN (recurrent additive network) to
+ * paths[1], and a static model to paths[2]. The caller frees the paths. */
 static void write_models(const train_run *r, char *paths[4]) {
     static const char *const names[] = {"llama", "ran", "static", "static/vocab.txt"};
     for (size_t i = 0; i < 4; i++)
@@ -204,7 +206,7 @@ static void write_models(const train_run *r, char *paths[4]) {
     free(vocab);
 }
 
-/* Computes the vector v of a fixed text with the model in the output. */
+/* Sets v to the embedding of a fixed text, computed with the model in the output directory of the run. */
 static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     const aoe_text text = aoe_text_of("the old cat");
     aoe_model_options o;
@@ -224,8 +226,8 @@ static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     aoe_context_destroy(ctx);
 }
 
-/* Takes three steps with every method on every encoder. Training must change the vectors, and the saved model must give the
- * vectors of the last evaluation. */
+/* Tests three training steps with every method and every encoder. Training must change the embeddings. The embeddings of the
+ * saved model must equal the embeddings in the last evaluation. */
 static void every_encoder(void **state) {
     (void)state;
     for (size_t i = 0; i < METHODS; i++)
@@ -241,7 +243,7 @@ static void every_encoder(void **state) {
             if (k == 5)
                 r.o.args.model = paths[0];
             r.o.args.max_steps = 3;
-            r.o.args.dropout = 0.1; /* ignored by LLaMA and by static models */
+            r.o.args.dropout = 0.1; /* LLaMA and static models ignore dropout */
             r.o.args.eval_every = 1;
             static const double scores[] = {0.1, 0.2, 0.3};
             r.scores = scores;
@@ -264,8 +266,8 @@ static int has(const train_run *r, const char *name) {
     return found;
 }
 
-/* A layer that is only needed for training is saved only in checkpoints. The projection of simcse-sup becomes the dense layer
- * of the model; a second run continues to train it. */
+/* Tests which layers are saved. A layer that only training needs is saved in checkpoints, but not in the final model. The
+ * projection of simcse-sup becomes the dense layer of the final model, and a second run continues to train this layer. */
 static void saved_layers(void **state) {
     (void)state;
     static const struct {
@@ -291,7 +293,7 @@ static void saved_layers(void **state) {
         aoe_model_get_info(m, &info);
         assert_true(cases[i].dense ? !strcmp(info.dense, "tanh") : !info.dense);
         aoe_model_close(m);
-        if (cases[i].dense) { /* no second dense layer is added */
+        if (cases[i].dense) { /* a second run must not add a second dense layer */
             free(r.model);
             r.model = r.output;
             r.output = test_path(r.dir, "again");
@@ -317,7 +319,7 @@ static void use_data(train_run *r, const char *name, const char *text) {
     r->o.args.epochs = 1;
 }
 
-/* Returns the number of classes of the head in a run's first checkpoint. */
+/* Returns the number of classes of the classification head in the first checkpoint of the run. */
 static size_t classes_of(const train_run *r) {
     aoei_safetensors *s;
     char *path = test_path(r->output, "checkpoints/step-1/head.safetensors");
@@ -334,8 +336,8 @@ static const char nli[] =
     "premise\thypothesis\tlabel\nthe cat\ta cat\tentailment\nthe dog\ta cat\tcontradiction\nthe house\tthe "
     "cat\tneutral\nthe\told\tentailment\n";
 
-/* The label names of NLI are three classes, unless a label map changes them. If labels are numeric, they are the numbers of the
- * classes. */
+/* Tests the number of classes. The label names of NLI (natural language inference) data are three classes, unless a label map
+ * changes them. A numeric label is the index of its class. */
 static void classes(void **state) {
     (void)state;
     static const char numbers[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t1\nc\td\t0\n";
@@ -361,8 +363,8 @@ static void classes(void **state) {
     }
 }
 
-/* Regression divides each label by the highest label or, if it is set, by options.label_max. The loss must be 0 if the cosine
- * of every pair equals its divided label. */
+/* Tests how sbert-regression scales labels. Each label is divided by options.label_max or, if this option is not set, by the
+ * highest label. If the cosine of every pair equals its scaled label, the loss must be 0. */
 static void label_scales(void **state) {
     (void)state;
     static const char text[] = "text1\ttext2\tlabel\nthe cat\tthe cat\t5\nthe cat\tthe cat\t5\n";
@@ -395,8 +397,8 @@ static size_t count_examples(train_run *r) {
     return 0;
 }
 
-/* For simcse-sup and contrastive, a labeled pair is a positive if its label is at least the threshold. simcse-unsup uses every
- * text of any file, with or without labels. */
+/* Tests which examples the SimCSE methods use. For simcse-sup and contrastive, a labeled pair is a positive pair if its label
+ * is at least the threshold. simcse-unsup uses every text of any file, with or without labels. */
 static void examples_by_method(void **state) {
     (void)state;
     static const char pairs[] = "text1\ttext2\tlabel\na\tb\t5\nb\tc\t4\nc\td\t3.9\nd\te\t0\n",
@@ -486,7 +488,8 @@ static void rejected_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* A run cannot be resumed with other options of its method, or if its checkpoint does not contain the head. */
+/* Tests that resuming is rejected if the options of the method have changed, or if the checkpoint does not contain the head
+ * (the layer that only training uses). */
 static void rejected_resume(void **state) {
     (void)state;
     train_run r;
@@ -524,7 +527,7 @@ static int run_failing(void *arg) {
     return code;
 }
 
-/* Methods with an additional layer report every failed allocation. */
+/* Tests that methods that train an additional layer report every failed allocation. */
 static void out_of_memory(void **state) {
     (void)state;
     static const aoe_method methods[] = {AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the mining of hard negatives. The model is a static model whose words are five degrees apart on a circle, so that every
- * cosine is known. Covers texts that are never negatives, skipped candidates, alternatives, thresholds, candidates, sampling,
- * and invalid input. Also compares the results for a BERT model and thousands of rows with a direct computation, for several
- * numbers of threads.
+ * cosine is known. The tests cover texts that must never be negatives, options that limit the candidates, random sampling of
+ * candidates, rows with alternative texts, and invalid input. For a BERT model and thousands of rows, the results are compared
+ * with a direct computation, with several numbers of threads.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ enum { WORDS = 73, FIRST = 5, MAX_TRIPLETS = 20000 };
 static char *dir, *circle, *bert;
 static aoe_context *context;
 
-/* Writes a static model with the words w00 to w72: wNN is at 5 * NN degrees, so that w72 is equal to w00. */
+/* Writes a static model with the words w00 to w72. The embedding of wNN is at 5 * NN degrees on a circle, so w72 and w00 have
+ * equal embeddings. */
 static void write_circle(const char *path) {
     char vocab[8 * (WORDS + FIRST)] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", name[] = "embeddings";
     const aoei_st_entry e = {name, AOEI_ST_F32, 2, {FIRST + WORDS, 2}};
@@ -66,16 +67,16 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* The results of a run. A triplet is a string "query|positive|negative", with alternatives joined by '/'. */
+/* The results of a run. A triplet is stored as a string "query|positive|negative". Alternative texts are joined by '/'. */
 typedef struct outcome {
     char *triplet[MAX_TRIPLETS]; /* [n] triplets, owned */
     double positive_score[MAX_TRIPLETS], negative_score[MAX_TRIPLETS];
     size_t n;    /* number of triplets */
-    size_t most; /* number of triplets after which the run is stopped; 0: never */
+    size_t most; /* number of triplets after which the callback stops the run; 0: never */
     aoe_mine_result result;
     aoe_error err;
-    size_t done[2], total[2]; /* most recent progress of each stage */
-    int stop_stage;           /* 1 + the stage in which the run is stopped; 0: none */
+    size_t done[2], total[2]; /* arguments of the latest progress call of each stage */
+    int stop_stage;           /* 1 + the stage in which the callback stops the run; 0: no stage */
 } outcome;
 
 static size_t add_texts(char *out, size_t size, const aoe_text *texts, size_t n) {
@@ -143,7 +144,7 @@ static aoe_mine_options defaults(void) {
     return o;
 }
 
-/* Mines one file with this name and text with the circle model. */
+/* Writes text to the file `name` and mines this file with the model that maps words to a circle. */
 static int mine_text(outcome *out, const char *name, const char *text, aoe_mine_options o) {
     char *path = test_write_text(dir, name, text);
     const char *const files[] = {path};
@@ -154,8 +155,8 @@ static int mine_text(outcome *out, const char *name, const char *text, aoe_mine_
     return code;
 }
 
-/* Asserts that mining the text gives these triplets, which are separated by spaces, and that this number of rows has no
- * negative. */
+/* Asserts that mining the text gives the expected triplets, and that `without` rows have no negative. triplets: the expected
+ * triplets, separated by spaces. */
 static void expect(const char *name, const char *text, aoe_mine_options o, const char *triplets, size_t without) {
     static outcome out;
     char got[4096] = "";
@@ -181,8 +182,8 @@ static void expect_failure(const char *name, const char *text, aoe_mine_options 
 
 static const char simple[] = "query\tpositive\nw00\tw10\nw30\tw33\nw50\tw53\nw20\tw24\n";
 
-/* The candidates are w10, w33, w53 and w24. The cosine of two words depends only on the number of steps of 5 degrees between
- * them. */
+/* Tests which candidates are chosen. The candidates are w10, w33, w53 and w24. Two words that are N steps apart on the circle
+ * have the cosine of 5 * N degrees. */
 static void test_choice(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -196,18 +197,20 @@ static void test_choice(void **state) {
     expect("a.tsv", simple, o, "w00|w10|w24 w30|w33|w10 w50|w53|w24 w20|w24|w33", 0);
     o = defaults();
     o.range = 1;
-    o.max_score = cos(7 * 5 * acos(-1) / 180); /* w24 is 6 steps from w30 */
+    o.max_score = cos(7 * 5 * acos(-1) / 180); /* the limit is 7 steps; w24 is only 6 steps from w30, so it is too similar */
     expect("a.tsv", simple, o, "w00|w10|w53 w50|w53|w33 w20|w24|w10", 1);
     o.range = 2;
     expect("a.tsv", simple, o, "w00|w10|w53 w30|w33|w10 w50|w53|w33 w20|w24|w10", 0);
     o = defaults();
-    o.min_score = cos(11 * 5 * acos(-1) / 180); /* only w24 (for w30) and w10 (for w20) are nearer */
+    /* the limit is 11 steps; only w24 (for the query w30) and w10 (for the query w20) are similar enough */
+    o.min_score = cos(11 * 5 * acos(-1) / 180);
     expect("a.tsv", simple, o, "w30|w33|w24 w20|w24|w10", 2);
     o.max_score = cos(9 * 5 * acos(-1) / 180);
     expect("a.tsv", simple, o, "w20|w24|w10", 3);
 }
 
-/* The positives are 10, 2, 5 and 18 steps from their queries, so the cosines are 0.64, 0.98, 0.91 and 0. */
+/* Tests options.margin. The positives are 10, 2, 5 and 18 steps from their queries, so the cosines are 0.64, 0.98, 0.91 and
+ * 0. */
 static void test_margin(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -226,26 +229,27 @@ static void test_margin(void **state) {
 static void test_known(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
-    /* w02 and w03 are positives of w00 in all rows; w05 is not a negative of w00, because a row contains both */
+    /* w02 and w03 are positives of w00, so neither is a negative of w00 in any row. A row contains both w05 and w00, so w05 is
+     * no negative of w00 either. */
     static const char rows[] = "query\tpositive\nw00\tw02\nw00\tw03\nw05\tw00\nw20\tw21\n";
     expect("a.tsv", rows, o, "w00|w02|w21 w00|w03|w21 w05|w00|w03 w20|w21|w03", 0);
     o.from_queries = 1;
     expect("a.tsv", rows, o, "w00|w02|w20 w00|w03|w20 w05|w00|w03 w20|w21|w05", 0);
-    /* the model ignores case and unknown words, so texts that differ only in these are equal */
+    /* the model ignores case and unknown words, so texts that differ only in case or in unknown words are equal */
     o = defaults();
     static const char equal[] = "query\tpositive\nw00\tw02\nW00\tw04\nw60\tW02 xyz\nw61\tw00 xyz\nw62\tw10\n";
     expect("a.tsv", equal, o, "w00|w02|w10 W00|w04|w10 w60|W02 xyz|w00 xyz w61|w00 xyz|w02 w62|w10|w00 xyz", 0);
-    /* a triplet's own negative is a candidate like any other text */
+    /* the negative of a triplet in the file is a candidate, like any other text */
     static const char triplets[] = "query\tpositive\tnegative\nw00\tw05\tw08\nw09\tw12\tw01\n";
     expect("a.tsv", triplets, o, "w00|w05|w01 w09|w12|w08", 0);
     /* no candidate remains */
     expect("a.tsv", "query\tpositive\nw00\tw01\n", o, "", 1);
     expect("a.tsv", "query\tpositive\nw00\tw01\nw00\tw02\nw03\tW00\n", o, "w03|W00|w02", 2);
-    /* A query without known words has no negative. A candidate without known words has cosine 0 with every query. */
+    /* A query without known words gets no negative. A candidate without known words has the cosine 0 with every query. */
     expect("a.tsv", "query\tpositive\nxyz\tw01\nw00\tw01\nw30\tzyx\nw36\tw37\n", o, "w00|w01|zyx w30|zyx|w37 w36|w37|zyx", 1);
 }
 
-/* If candidates have equal vectors, the first one in the file is chosen. */
+/* Tests that the first candidate in the file is chosen if several candidates have equal embeddings. */
 static void test_ties(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -287,7 +291,7 @@ static void test_pairs(void **state) {
     assert_int_equal(mine_text(&out, "a.tsv", "a\tb\tc\nw00\tw01\t1\nw02\nw05\tw02\t0\n", o), 0);
     assert_string_equal(out.triplet[0], "w01|w00|w05");
     assert_int_equal(out.result.skipped, 1);
-    /* columns for two kinds of examples: pairs, unless options.kind is set */
+    /* the file has the columns of pairs and the columns of positives; it is read as pairs, unless options.kind is set */
     o.table = (aoe_table_options){0};
     static const char both[] = "text1\ttext2\tlabel\tquery\tpositive\nw00\tw01\t1\tw20\tw21\nw00\tw03\t0\tw30\tw31\n";
     expect("a.tsv", both, o, "w00|w01|w03", 0);
@@ -296,8 +300,8 @@ static void test_pairs(void **state) {
     clear(&out);
 }
 
-/* The cosine of a row with a candidate is that of the row's nearest alternative. An alternative is never a negative of its own
- * row. */
+/* Tests rows with alternative texts. The cosine of a row and a candidate is the highest cosine of an alternative query and the
+ * candidate. An alternative must never be a negative of its own row. */
 static void test_alternatives(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -308,19 +312,20 @@ static void test_alternatives(void **state) {
                                "{\"query\": [\"w50\"], \"positive\": [\"w51\", \"w60\"]}\n";
     expect("a.jsonl", rows, o, "w00/w10|w00/w10/w02|w60 w30|w29|w14 w10|w14|w29 w50|w51/w60|w29", 0);
     o.negatives = 3;
-    o.range = 2; /* the range counts candidates over both alternatives together */
+    o.range = 2; /* the range limits the number of candidates of the row, not of each alternative */
     expect("a.jsonl", rows, o,
            "w00/w10|w00/w10/w02|w60 w00/w10|w00/w10/w02|w29 w30|w29|w14 w30|w29|w10 w10|w14|w29 w10|w14|w60 "
            "w50|w51/w60|w29 w50|w51/w60|w00",
            0);
-    /* the margin is relative to the most similar pair of distinct texts of the row: w00 and w02, which are 2 steps apart */
+    /* the margin is relative to the highest cosine of a query and a different positive of the row: w00 and w02, 2 steps
+     * apart */
     o = defaults();
     o.margin = 0;
     assert_int_equal(mine_text(&out, "a.jsonl", rows, o), 0);
     assert_true(fabs(out.positive_score[0] - cos(2 * acos(-1) / 36)) < 1e-6);
     assert_true(fabs(out.positive_score[3] - cos(1 * acos(-1) / 36)) < 1e-6);
     assert_string_equal(out.triplet[0], "w00/w10|w00/w10/w02|w60");
-    /* a positive that is equal to the query has cosine 1 */
+    /* if the only positive equals the query, the cosine is 1 */
     assert_int_equal(mine_text(&out, "a.jsonl",
                                "{\"query\": \"w00\", \"positive\": \"W00\"}\n{\"query\": \"w20\", \"positive\": "
                                "\"w22\"}\n",
@@ -354,7 +359,7 @@ static void test_corpus(void **state) {
     assert_int_equal(mine_text(&out, "a.tsv", simple, o), 0);
     assert_int_equal(out.result.candidates, 2);
     assert_int_equal(out.result.texts, 10);
-    /* texts of the corpus that are equal to a query or to its positive are not negatives of this query */
+    /* a text of the corpus that equals a query or its positive is not a negative of this query */
     expect("a.tsv", "query\tpositive\nw00\tw12\nw12\tw02\nw20\tw02 w02\n", o,
            "w00|w12|w02, w02 w12|w02|w02, w02 w20|w02 w02|w12", 0);
     free(test_write_text(dir, "corpus.txt", " \n\n"));
@@ -366,15 +371,16 @@ static void test_corpus(void **state) {
     clear(&out);
 }
 
-/* Samples are drawn from the range that begins after the skipped candidates. A row gets each text at most once, and its
- * negatives are sorted by decreasing cosine. The samples depend on the seed and on the row. */
+/* Tests options.sample. Negatives are drawn at random from the `range` most similar candidates, except the first `skip`
+ * candidates. A row gets each text at most once, and its negatives are sorted by decreasing cosine. The samples depend on the
+ * seed and on the row. */
 static void test_sample(void **state) {
     (void)state;
     static outcome a, b;
     aoe_mine_options o = defaults();
     char text[4096] = "query\tpositive\n";
     size_t at = strlen(text), seen[WORDS] = {0};
-    for (int i = 0; i < 36; i++) /* 36 rows have the query w00; the rows with the query w35 add the candidates w36 to w71 */
+    for (int i = 0; i < 36; i++) /* 36 rows have the query w00; later rows with the query w35 add the candidates w36 to w71 */
         at += (size_t)snprintf(text + at, sizeof text - at, "%s\t%s%02d\n", "w00", i ? "w01 w" : "w", i ? 0 : 2);
     for (int i = 36; i < 72; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "w35\tw%02d\n", i);
@@ -389,13 +395,13 @@ static void test_sample(void **state) {
         assert_string_equal(a.triplet[i], b.triplet[i]);
     for (size_t i = 0; i < 36 * 3; i++) {
         const int word = atoi(strrchr(a.triplet[i], '|') + 2);
-        /* w71 and w70 are skipped, and w59 is the thirteenth candidate, which is out of range */
+        /* w71 and w70 are skipped; w60 is the twelfth candidate, the last one in the range */
         assert_true(word >= 60 && word <= 69);
         seen[word]++;
         assert_true(i % 3 == 0 || a.negative_score[i] < a.negative_score[i - 1]);
     }
     for (size_t w = 60; w <= 69; w++)
-        assert_in_range(seen[w], 2, 25); /* the expected number is 10.8 */
+        assert_in_range(seen[w], 2, 25); /* the expected number is 36 * 3 / 10 = 10.8 */
     o.seed++;
     assert_int_equal(mine_text(&b, "a.tsv", text, o), 0);
     size_t differ = 0;
@@ -426,7 +432,7 @@ static void test_invalid_input(void **state) {
     expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
     expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
     expect_failure("a.xls", simple, o, AOE_EARG, "no known extension");
-    /* A .tsv file cannot contain these texts, which occur as query, positive or negative. */
+    /* With for_tsv, a text that a .tsv file cannot contain is rejected, whether it is a query, a positive or a negative. */
     o.for_tsv = 1;
     expect("a.jsonl", "{\"query\": \"w00\", \"positive\": [\"w01\"]}\n{\"query\": \"w09\", \"positive\": \"w10\"}\n", o,
            "w00|w01|w10 w09|w10|w01", 0);
@@ -437,7 +443,7 @@ static void test_invalid_input(void **state) {
                    o, AOE_EFORMAT, "a.jsonl:2: the text contains a TAB");
     expect_failure("a.csv", "query,positive\nw00,\"w0\n1\"\n", o, AOE_EFORMAT,
                    "a.csv:2: the text contains a TAB or a line end");
-    /* stopped by a callback */
+    /* a callback stops the run */
     o = defaults();
     for (out.stop_stage = 1; out.stop_stage <= 2; out.stop_stage++) {
         assert_int_equal(mine_text(&out, "a.tsv", simple, o), AOE_ECANCELLED);
@@ -463,7 +469,8 @@ static int related(const row *rows, size_t n, const char *a, const char *b) {
     return 0;
 }
 
-/* Asserts for every 37th row that the negative has the highest cosine of all unrelated candidates, up to rounding. */
+/* Asserts for every 37th row that no candidate that is unrelated to the query has a higher cosine than the negative, except for
+ * rounding errors. */
 static void check_best(const outcome *out, const row *rows, size_t n, const aoe_model_options *options) {
     aoe_model *m;
     aoe_embedder *e;
@@ -497,8 +504,8 @@ static void check_best(const outcome *out, const row *rows, size_t n, const aoe_
     free(texts);
 }
 
-/* Tests more rows, queries and candidates than are processed at once, and queries that occur in many rows, for 1 to 3
- * threads. */
+/* Tests a file with more rows, queries and candidates than the function processes at a time. Some queries occur in many rows.
+ * The results must be equal with 1 to 3 threads. */
 static void test_large(void **state) {
     (void)state;
     enum { N = 5000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the average of models. Every weight must be the mean of the weights of the models, rounded once, and the settings must
- * be those of the first model. Models that cannot be averaged must be rejected.
+ * Tests the average of models. Every weight must be the mean of the weights of the models, rounded once. The settings must be
+ * copied from the first model. Models that cannot be averaged must be rejected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "model/open.h"
 #include "model/weight_rows.h"
 
-enum { MAX_VALUES = 4096 }; /* number of values of the largest weight, which are the position embeddings */
+enum { MAX_VALUES = 4096 }; /* number of values of the largest weight, the position embeddings */
 
 static char *dir; /* directory of the running test */
 
@@ -42,8 +42,8 @@ static aoe_model *open_at(const char *path) {
     return m;
 }
 
-/* Creates the model dir/name: a smaller bert-tiny with this number of layers, random weights drawn with seed, and the tokenizer
- * of dir/tokens. Returns its path, which the caller frees. */
+/* Creates the model dir/name. Its shape is a smaller bert-tiny with `layers` layers. The weights are random numbers that depend
+ * on `seed`, and the tokenizer is copied from dir/tokens. Returns its path, which the caller frees. */
 static char *make(const char *name, size_t layers, uint64_t seed, const char *tokens) {
     char *path = test_path(dir, name), *from = test_path(dir, tokens);
     aoe_init_options o;
@@ -95,7 +95,7 @@ static void check_mean(const char *to, aoe_model *const *models, size_t n, int b
             differ += got[i] != one[i];
         }
     }
-    assert_true(differ > 100); /* the mean differs from each of the models */
+    assert_true(differ > 100); /* more than 100 values of the mean differ from the last model */
     aoe_model_close(mean);
 }
 
@@ -115,7 +115,7 @@ static void averages_the_weights(void **state) {
     assert_string_equal(r.to, "F32");
     check_mean(to, models, 3, 0);
     aoe_model *mean = open_at(to);
-    assert_int_equal(mean->settings.pooling, AOE_POOLING_CLS); /* the settings of the first model */
+    assert_int_equal(mean->settings.pooling, AOE_POOLING_CLS); /* a setting of the first model */
     assert_int_equal(mean->settings.max_length, 7);
     aoe_model_close(mean);
     o.storage = AOE_STORAGE_BF16;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests config.json of all architectures: which keys are read, which values are rejected and with which message. Also tests the
- * list of weights, and the named shapes.
+ * Tests config.json of all architectures: which keys are read, which values are rejected, and the error messages. Also tests
+ * the list of the weights of a model, and model shapes that are selected by name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void uses_defaults_for_missing_keys(void **state) {
     assert_int_equal(c.token_types, 2);
 }
 
-/* Both variants of GELU are read by all their names and written back. */
+/* Tests that both variants of GELU are recognized by all their names in config.json, and are written to config.json. */
 static void reads_and_writes_activations(void **state) {
     (void)state;
     static const struct {
@@ -150,7 +150,7 @@ static void rejects_values_for_bert(void **state) {
     "\"hidden_size\": 32, \"num_attention_heads\": 4, \"intermediate_size\": 12, \"num_hidden_layers\": 3, "                   \
     "\"vocab_size\": 16, \"max_position_embeddings\": 100"
 
-/* Reads a configuration of this model type with SIZES and the keys in `more`. */
+/* Reads a configuration with the model type `type`, the sizes in SIZES, and the keys in `more`. */
 static int read_type(aoei_encoder_config *c, const char *type, const char *more, aoe_error *err) {
     char text[1024];
     snprintf(text, sizeof text, "{\"model_type\": \"%s\", %s%s%s}", type, SIZES, *more ? ", " : "", more);
@@ -200,7 +200,7 @@ static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
     assert_int_equal(read_type(&all, "mistral", "\"num_key_value_heads\": null", NULL), 0);
-    /* null means num_attention_heads, whereas a missing key has another default */
+    /* the value null means num_attention_heads; if the key is missing, the default is different */
     assert_int_equal(aoei_kv_heads(&all), all.heads);
     static const struct {
         const char *type, *more;
@@ -234,7 +234,7 @@ static void reads_sliding_windows(void **state) {
     }
 }
 
-/* Reads the older key "rope_scaling" and the newer key "rope_parameters". */
+/* Tests the older key "rope_scaling" and the newer key "rope_parameters". */
 static void reads_rope_scaling(void **state) {
     (void)state;
     static const struct {
@@ -314,8 +314,8 @@ static void rejects_values_for_other_architectures(void **state) {
     }
 }
 
-/* The random stream of a weight must not change when the library gets new slots, because a seed must always give the same
- * weights. */
+/* Tests the number of the random stream from which each weight is initialized. The number must not change when a later version
+ * of the library has additional slots (kinds of weights), because a seed must always give equal weights. */
 static void random_streams_are_stable(void **state) {
     (void)state;
     aoei_encoder_config c;
@@ -335,7 +335,7 @@ static void lists_the_weights(void **state) {
     aoei_encoder_config c;
     aoei_slot s;
     test_model_config(&c);
-    /* the count includes the slots of adapters, although this model has none */
+    /* the count includes the slots of adapters, although this model has no adapters */
     assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7));
     assert_int_equal(aoei_slot_describe(&c, AOEI_W_WORD, &s), 0);
     assert_string_equal(s.name, "embeddings.word_embeddings.weight");
@@ -396,7 +396,8 @@ static void counts_the_parameters(void **state) {
     assert_int_equal(aoei_parameter_count(&c), 109482240 - 590592);
     static const struct {
         const char *name;
-        size_t parameters; /* published number of parameters, minus those of the pooler and of an untied output head */
+        /* published number of parameters, without the parameters of the pooler and of an untied output head */
+        size_t parameters;
     } others[] = {{"roberta-base", 124645632 - 590592},
                   {"llama2-7b", 6738415616 - 131072000},
                   {"tinyllama-1.1b", 1100048384 - 65536000},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the conversion of model directories. Converting to any storage type and back must be exact to the byte, other files and
- * settings must be copied, and malformed int8 directories must be rejected.
+ * Tests the conversion of model directories. Weights must be rounded correctly to every storage type. Conversions that lose no
+ * information must give equal bytes. Other files and settings must be copied. Malformed int8 files must be rejected.
  */
 #include <float.h>
 #include <math.h>
@@ -25,7 +25,7 @@
 
 #define MATRIX "encoder.layer.0.output.dense.weight" /* [8, 12] */
 
-static char *dir; /* directory of the running test: the model "in" and its conversions */
+static char *dir; /* directory of the running test; it contains the model "in" and its conversions */
 
 static int set_up(void **state) {
     (void)state;
@@ -39,7 +39,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Creates the model dir/in with a value for every setting. Returns its path, which the caller frees. */
+/* Creates the model dir/in. Each of its settings has a value. Returns the path of the model, which the caller frees. */
 static char *make_input(const test_model_spec *spec) {
     char *in = test_path(dir, "in");
     assert_int_equal(aoei_make_dir(in, NULL), 0);
@@ -136,7 +136,8 @@ static void save_extreme_weights(const aoe_model *m, const char *name) {
     free(values);
 }
 
-/* Rounds the row v [n] to a storage type, as the conversion must do. vector: 1: the row belongs to a vector, 0: to a matrix. */
+/* Rounds the row v [n] of a weight to the storage type, as the conversion must do. vector: 1 if the weight is a vector; 0 if it
+ * is a matrix. */
 static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
     int8_t q[TEST_VOCAB * TEST_INTERMEDIATE];
     const float scale = storage == AOE_STORAGE_INT8 && !vector ? aoei_int8_row(q, v, n) : 0;
@@ -146,7 +147,7 @@ static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
                                                         : v[i];
 }
 
-/* Asserts that the weights of dir/to are those of dir/from, rounded to a storage type. */
+/* Asserts that each weight of the model dir/to is the weight of dir/from rounded to the storage type. */
 static void check_rounded(const char *from, const char *to, aoe_storage storage) {
     aoe_model *a = open_model(from), *b = open_model(to);
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
@@ -165,7 +166,7 @@ static void check_rounded(const char *from, const char *to, aoe_storage storage)
     aoe_model_close(b);
 }
 
-/* Converting a model of every storage type to its own type, or to float32 and back, gives equal bytes. */
+/* Tests conversions that must not change any byte: from each storage type to itself, and to float32 and back. */
 static void round_trips_are_exact(void **state) {
     (void)state;
     free(make_input(&(test_model_spec){.pooler = 1, .prefix = "bert."}));
@@ -196,7 +197,7 @@ static void round_trips_are_exact(void **state) {
     expect_equal_files("extreme", "a0", 1);
 }
 
-/* Returns the text of dir/name/file, which the caller frees. */
+/* Returns the contents of the file dir/name/file, which the caller frees. */
 static char *text_of(const char *name, const char *file) {
     char *folder = test_path(dir, name), *path = test_path(folder, file), *text = test_read(path, NULL);
     free(folder);
@@ -206,7 +207,7 @@ static char *text_of(const char *name, const char *file) {
     return text;
 }
 
-/* Asserts that dir/name/file contains `fragment`. If `yes` is 0, asserts that it does not. */
+/* Asserts that the file dir/name/file contains `fragment` if yes is 1, and does not contain it if yes is 0. */
 static void expect_text(const char *name, const char *file, const char *fragment, int yes) {
     char *text = text_of(name, file);
     if (!strstr(text, fragment) != !yes)
@@ -237,7 +238,8 @@ static void copies_files_and_settings(void **state) {
         assert_int_equal(bias->dtype, s == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_F32);
         float v[TEST_HIDDEN * TEST_HIDDEN];
         aoei_st_to_float(v, t);
-        /* the values are at most 1/2, so int8 changes each by at most half a quantization step */
+        /* the magnitudes are at most 1/2, so a quantization step of int8 is at most 0.5 / 127, and rounding changes a value by
+         * half a step */
         for (size_t i = 0; i < sizeof v / sizeof *v; i++)
             assert_true(fabsf(v[i] - test_model_value(1000, i)) <= (t->scale ? 0.5f / 127 / 2 : 0));
         aoe_model_close(m);
@@ -250,7 +252,7 @@ static void copies_files_and_settings(void **state) {
     }
 }
 
-/* A model with int8 weights and its conversion to float32 give equal vectors. */
+/* Tests that a model with int8 weights and its conversion to float32 give equal embeddings. */
 static void int8_embeds_like_its_float32_conversion(void **state) {
     (void)state;
     static const char *const names[] = {"int8", "f32"};
@@ -318,7 +320,7 @@ static void checks_the_request(void **state) {
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), 0);
     assert_int_equal(warnings, 1);
     convert("out", "copy", AOE_STORAGE_INT8);
-    /* the conversion replaces the input file while it is mapped */
+    /* the output replaces the input file, which is mapped into memory */
     assert_int_equal(aoe_convert(ctx, out, out, &o, NULL, &err), 0);
     assert_int_equal(warnings, 2);
     expect_equal_files("copy", "out", 1);
@@ -333,18 +335,18 @@ static void checks_the_request(void **state) {
     free(none);
 }
 
-/* A change of one tensor of a file. */
+/* A change of one tensor in a safetensors file. */
 typedef struct damage {
     const char *tensor;      /* name of the tensor */
     const char *name;        /* new name; NULL: unchanged */
     int drop;                /* 1: the tensor is removed */
-    aoei_st_dtype dtype;     /* new type, if n_dims is not 0 */
-    size_t n_dims, shape[2]; /* new shape; n_dims 0: type and shape are unchanged */
+    aoei_st_dtype dtype;     /* new data type; used only if n_dims is not 0 */
+    size_t n_dims, shape[2]; /* new shape; if n_dims is 0, the data type and the shape are unchanged */
     const float *value;      /* new value of element 3 of an F32 tensor; NULL: unchanged */
     int byte;                /* new value of byte 5; 0: unchanged */
 } damage;
 
-/* Rewrites dir/from/model.safetensors with one tensor changed. */
+/* Rewrites dir/from/model.safetensors with the change d. */
 static void rewrite(const char *from, const damage *d) {
     char *path = test_path(dir, from), *file = test_path(path, "model.safetensors");
     aoei_st_entry entries[128];
@@ -445,8 +447,8 @@ static void rejects_malformed_int8(void **state) {
         assert_false(aoei_exists(out));
         assert_int_equal(aoei_remove_tree(small, NULL), 0);
     }
-    /* If no weights are int8, the name of a tensor may end in _scale. The storage type of a file with F16 and int8 weights is
-     * reported as "mixed". */
+    /* In a file without int8 weights, the name of a tensor may end in _scale. The storage type of a file with F16 and int8
+     * weights is reported as "mixed". */
     rewrite("in", &(damage){"pooler.dense.bias", .name = "head.logit_scale"});
     aoe_model_close(open_model("in"));
     convert("in", "small", AOE_STORAGE_INT8);
