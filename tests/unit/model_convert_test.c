@@ -461,7 +461,8 @@ static void rejects_malformed_int8(void **state) {
     free(out);
 }
 
-/* Values that bf16 or int8 cannot represent are rejected before a directory is created. float32 stores them. */
+/* Tests weights with values that bf16 or int8 cannot represent. The conversion to bf16 or int8 must be rejected before a
+ * directory is created. The conversion to float32 must succeed. */
 static void rejects_values_out_of_range(void **state) {
     (void)state;
     static const float most = FLT_MAX, nan = NAN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the creation of models: their initial weights, a vocabulary trained from files or copied from a model, and
- * invalid input, which is rejected before a file is written.
+ * Tests the creation of models. The vocabulary is trained from files or copied from another model. Other tests cover the
+ * initial weights, and invalid input, which must be rejected before a file is written.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 static const aoe_shape small = {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};
 
-/* Paths of a text file, a table of pairs and a table of texts in dir; owned. */
+/* Owned paths of files in dir: a text file, a table of pairs and a table of texts. */
 typedef struct corpus {
     char *dir, *path[3];
 } corpus;
@@ -75,7 +75,7 @@ static void makes_a_model(void **state) {
     assert_int_equal(info.positions, 24);
     assert_int_equal(info.max_length, 24);
     assert_true(info.dropout == 0.1);
-    assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG); /* the default */
+    assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG); /* the default pooling */
     assert_true(has_token(aoe_model_tokenizer(m), "plane"));
     assert_true(has_token(aoe_model_tokenizer(m), "zebra"));
     assert_true(has_token(aoe_model_tokenizer(m), "xylophone"));
@@ -93,7 +93,7 @@ static void makes_a_model(void **state) {
     free_corpus(&c);
 }
 
-/* Asserts that the values of t are consistent with a normal distribution with mean 0 and standard deviation 0.02. */
+/* Asserts that the values of t may come from a normal distribution with mean 0 and standard deviation 0.02. */
 static void check_normal(aoei_tensor t) {
     size_t n = t.rows * t.cols;
     float *v = malloc(n * sizeof *v);
@@ -104,7 +104,7 @@ static void check_normal(aoei_tensor t) {
         squares += (double)v[i] * v[i];
         assert_true(fabs(v[i]) < 0.02 * 6);
     }
-    /* mean and standard deviation are within five standard errors */
+    /* the mean and the standard deviation must be within five standard errors of their expected values */
     assert_true(fabs(sum / (double)n) < 5 * 0.02 / sqrt((double)n));
     assert_true(fabs(sqrt(squares / (double)n) - 0.02) < 5 * 0.02 / sqrt(2.0 * (double)n));
     free(v);
@@ -217,7 +217,8 @@ static void needs_force_to_replace(void **state) {
     free_corpus(&c);
 }
 
-/* If a model would overwrite a file in the output directory, aoe_init fails and names the file, unless options.force is set. */
+/* Tests that aoe_init fails and names the file if it would overwrite a file in the output directory. With options.force, it
+ * must succeed. */
 static void needs_force_to_overwrite_files(void **state) {
     (void)state;
     static const char *const names[] = {"README.md",
@@ -257,7 +258,7 @@ static void needs_force_to_overwrite_files(void **state) {
     free_corpus(&c);
 }
 
-/* Other files in the output directory are kept. */
+/* Tests that aoe_init keeps other files in the output directory. */
 static void keeps_other_files(void **state) {
     (void)state;
     corpus c;

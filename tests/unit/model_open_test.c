@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the opening of model directories. Every layout and every storage type must give equal weights, and every kind of damage
- * must give its message. Other tests cover options, weight views, and the memory plan.
+ * Tests the opening of model directories. Every layout of the files and every storage type must give equal weights. Every kind
+ * of damaged file must be rejected with a message. Other tests cover options, models over external weights, and the memory
+ * plan.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,8 +141,8 @@ static void reports_model_info(void **state) {
     test_dir_remove(dir);
 }
 
-/* Asserts that a model of this specification cannot be opened, with the error `code` and a message that contains the directory
- * and both fragments. */
+/* Writes a model as specified by spec and asserts that opening it fails with the error `code`. The message must contain the
+ * directory, fragment and fragment2. */
 static void expect_rejected(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
     char *dir = test_dir_create();
     aoe_model *m;
@@ -241,7 +242,8 @@ static void checks_the_tokenizer_against_the_embeddings(void **state) {
     aoe_error err;
     test_model_write(dir, NULL);
     free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n"));
-    /* the model can be opened, because only embedding a text that contains token 16 fails */
+    /* opening succeeds; embedding must fail only for a text that contains token 16, which is not a row of the embedding
+     * table */
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0);
     aoe_embedder *e;
     float vectors[2 * 8];
@@ -322,14 +324,14 @@ static void views_share_everything_except_weights(void **state) {
     test_dir_remove(dir);
 }
 
-/* Returns the number of bytes that the trainer allocates for a batch of n_texts texts with `length` tokens each. *kept: the
- * bytes of these that store activations for the backward pass. */
+/* Returns the number of bytes that the trainer allocates for a batch of n_texts texts with `length` tokens each. *kept is set
+ * to the number of these bytes that store activations for the backward pass. */
 static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, int recompute, size_t *kept) {
     aoei_pair_step step;
     const aoei_pair_step_options o = {
         .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
     assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
-    /* the plan excludes padding, and the arrays of tensors and of optimizer segments */
+    /* subtracts what the plan does not include: padding, and the arrays of tensors and of optimizer segments */
     const size_t vectors = n_texts * m->config.hidden * sizeof(float), pooled = (vectors + 63) / 64 * 64;
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
                  segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,
@@ -340,7 +342,7 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
     return bytes - pooled + vectors - views - segments + host;
 }
 
-/* Asserts that the plan equals the allocated memory to the byte. */
+/* Asserts that the memory plan equals the number of bytes that are actually allocated. */
 static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     aoe_memory_plan p;
     size_t kept, kept_recompute, parameters = 0;
@@ -354,7 +356,7 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
         aoei_slot_describe(&m->config, i, &d);
         parameters += d.absent ? 0 : (d.rows * d.cols + 15) / 16 * 16;
     }
-    assert_int_equal(p.weights, aoei_parameter_count(&m->config) * 2); /* stored as F16 */
+    assert_int_equal(p.weights, aoei_parameter_count(&m->config) * 2); /* the weights are stored as F16, 2 bytes each */
     assert_int_equal(p.packed, m->memory.converted_bytes + aoei_model_packed_bytes(m));
     assert_true(m->memory.converted_bytes >= aoei_parameter_count(&m->config) * 4);
     assert_int_equal(p.parameters, parameters * sizeof(float));

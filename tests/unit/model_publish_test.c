@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests saves that are killed before each step that changes the directory. The directory must then contain the older model, the
- * newer model, or no model. If it contains no model, recovery must restore the older one. The test replaces rename() and
- * unlinkat(), so that the process can be ended before a given step.
+ * Tests what happens if the process is killed while it saves a model over an older one. A save moves the files of the older
+ * model to a staging folder and then moves the new files to their place. The process is killed before each step that changes
+ * the directory. Afterwards, the directory must contain the complete older model, the complete newer model, or no model. In the
+ * last case, recovery must restore the older model. The test replaces rename() and unlinkat() by functions that count the
+ * steps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,16 +26,17 @@
 #include "model/save.h"
 #include "modeldir/layout.h"
 
-/* staging folder of a process that cannot exist, because its id is above the kernel's maximum */
+/* staging folder of a process that does not exist: no process id is this large */
 #define DEAD ".staging-99999999"
 
 enum { KILLED = 77, DONE = 78 };
 
-static int steps_left; /* number of steps before the process is killed or calls begin to fail; 0: never */
+static int steps_left; /* number of the step at which the process is killed or calls begin to fail; 0: never */
 static int adapters;   /* 1: adapters are saved instead of a full model */
 static int failing;    /* 1: the process is not killed, but all further calls of rename() fail */
 
-/* Counts a step. Returns 0, or -1 with errno set if the call must fail. */
+/* Counts a step. At the step that steps_left selects, kills the process or, if `failing` is 1, returns -1 with errno set, which
+ * makes the calling function fail. Otherwise, returns 0. */
 static int step(void) {
     if (!steps_left || --steps_left)
         return 0;
@@ -49,7 +52,7 @@ int rename(const char *from, const char *to) {
 }
 
 int unlinkat(int parent, const char *name, int flags) {
-    if (!failing) /* only rename() fails: the worst case, because a failing save can still remove files */
+    if (!failing) /* lets unlinkat() succeed; the worst case is a save that can still remove files but cannot rename them */
         step();
     return (int)syscall(SYS_unlinkat, parent, name, flags);
 }
@@ -76,7 +79,7 @@ static aoe_context *child_context(void) {
     return ctx;
 }
 
-/* Replaces the model in DIR/to by the model in DIR/new. */
+/* Saves the model of dir/new to dir/to, where it replaces the older model. */
 static void save_new(const char *dir) {
     char *from = test_path(dir, "new"), *to = test_path(dir, "to");
     aoe_context *ctx = child_context();
@@ -91,7 +94,7 @@ static void save_new(const char *dir) {
     free(to);
 }
 
-/* Recovers DIR/to without log messages. */
+/* Runs the recovery of dir/to without log messages. */
 static void recover_quietly(const char *dir) {
     char *to = test_path(dir, "to");
     if (aoei_publish_recover(&(aoei_log){0}, to, NULL))
@@ -99,7 +102,7 @@ static void recover_quietly(const char *dir) {
     free(to);
 }
 
-/* Writes an older model and unrelated files to `to`. */
+/* Writes the older model and files that belong to no model to the directory `to`. */
 static void write_older(const char *to, int shards) {
     free(test_write_text(to, "notes.txt", "mine"));
     test_model_write(to, &(test_model_spec){.shards = shards, .dtype = AOEI_ST_F16});
@@ -111,7 +114,7 @@ static void write_older(const char *to, int shards) {
     free(folder);
 }
 
-/* Writes the newer model to `from`: a full model, or adapters with their base model in DIR/base. */
+/* Writes the newer model to the directory `from`. If `adapters` is 1, writes adapters, and their base model to dir/base. */
 static void write_newer(const char *dir, const char *from) {
     if (!adapters) {
         test_model_write(from, NULL);
@@ -124,7 +127,8 @@ static void write_newer(const char *dir, const char *from) {
     free(base);
 }
 
-/* Asserts that the directory contains all files of one model and none of the other. Returns 1 for the newer model. */
+/* Asserts that the directory `to` contains all files of one model and no file of the other model. Returns 1 for the newer
+ * model, 0 for the older model. n: step at which the save was killed, for messages. */
 static int check_complete(const char *to, int n) {
     aoe_model *m;
     aoe_model_info info;
@@ -144,8 +148,9 @@ static int check_complete(const char *to, int n) {
     return newer;
 }
 
-/* Kills a save before its n-th step. Then kills each recovery after one step, until one of them completes. Increments *missing
- * if the save left no model, and *older if recovery ended with the older model. Returns 1 if the save completed. */
+/* Kills a save before its n-th step. Then runs recovery again and again, killing it after one step, until it completes.
+ * Increments *missing if the directory contains no model after the save. Increments *older if it contains the older model after
+ * the recovery. Returns 1 if the save completed. */
 static int kill_at(int n, int shards, size_t *older, size_t *missing) {
     char *dir = test_dir_create(), *to = test_path(dir, "to"), *from = test_path(dir, "new"), *stranded;
     aoe_model *m;
@@ -211,8 +216,8 @@ static void recovers_after_a_kill_with_adapters(void **state) {
     adapters = 0;
 }
 
-/* After its first error, the save cannot move the files of the older model back, so they remain in the staging folder. Recovery
- * must restore them. */
+/* Tests saves in which every rename() fails after the first error. The save then cannot move the files of the older model back,
+ * so they remain in the staging folder. Recovery must restore these files. */
 static void recovers_after_failed_renames(void **state) {
     (void)state;
     failing = 1;
@@ -236,8 +241,8 @@ static void move(const char *from, const char *to, const char *name) {
     free(b);
 }
 
-/* DIR/.staging-PID/old contains only the weights, as after a process was killed between the first two steps. In the second
- * pass, the directory also has an index, because the weights are in shards. */
+/* Tests recovery if the staging folder contains only the weights of the older model, because the process was killed between the
+ * first two steps. In the second pass, the directory also contains an index of sharded weights. */
 static void restores_moved_weights(void **state) {
     (void)state;
     for (int both = 0; both < 2; both++) {
@@ -266,8 +271,8 @@ static void restores_moved_weights(void **state) {
     }
 }
 
-/* A staging folder is removed without a message if it contains no files of an older model, or if a newer model has replaced the
- * older one. */
+/* Tests that recovery removes a staging folder without a message if it contains no files of an older model, or if a newer model
+ * has replaced the older model. */
 static void removes_unneeded_staging_folders(void **state) {
     (void)state;
     static const char *const folders[] = {DEAD, DEAD "/old", DEAD "/replaced"};
@@ -288,7 +293,7 @@ static void removes_unneeded_staging_folders(void **state) {
     }
 }
 
-/* The staging folder of a running process is kept. */
+/* Tests that recovery keeps the staging folder of a running process. */
 static void keeps_staging_folders_of_running_processes(void **state) {
     (void)state;
     char *dir = test_dir_create(), name[64], *old, *stranded;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the saving of model directories. A saved model must open with equal weights and settings, the files of
- * sentence-transformers must be exact to the byte, and no file of an older model may remain.
+ * Tests the saving of model directories. A saved model must have equal weights and settings when it is opened again. The files
+ * that sentence-transformers reads must be equal, byte for byte, to expected files. No file of an older model may remain.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "model/weight_view.h"
 #include "modeldir/layout.h"
 
-/* Asserts that the text of dir/name is `want`. If want is NULL, asserts that the file does not exist. */
+/* Asserts that the contents of the file dir/name equal `want`. If want is NULL, asserts that the file does not exist. */
 static void check_file(const char *dir, const char *name, const char *want) {
     char *path = test_path(dir, name), *text = test_read(path, NULL);
     if (!want)
@@ -35,7 +35,8 @@ static int has(const char *dir, const char *name) {
     return aoei_entry_exists(dir, name);
 }
 
-/* Opens the model in dir with options o and saves it to `to` with a training record. */
+/* Opens the model in dir with options o and saves it to the directory `to`. record: training record that is saved with the
+ * model. */
 static void resave(const char *dir, const char *to, const aoe_model_options *o, json_t *record) {
     aoe_model *m;
     aoe_error err;
@@ -53,8 +54,8 @@ static void expect_equal_weights(const aoe_model *a, const aoe_model *b) {
     }
 }
 
-/* Saves a model with these settings and reads the settings without options. They are read from aoe.json first; then aoe.json is
- * removed, and they are read from the files of sentence-transformers. */
+/* Saves a model with these settings, opens it without options and asserts that the settings are equal. Then removes aoe.json
+ * and repeats the check, because the files for sentence-transformers must also contain the settings. */
 static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     char *dir = test_dir_create(), *to = test_path(dir, "new/model"), *own = test_path(to, "aoe.json");
     aoe_model *a, *b;
@@ -207,7 +208,8 @@ static void writes_config_and_record(void **state) {
     path = test_path(to, "README.md");
     text = test_read(path, NULL);
     assert_non_null(strstr(text, "\"train.tsv\""));
-    assert_non_null(strstr(text, "\"sts.tsv\"")); /* a published file contains no local paths */
+    /* only the file name, because a published file must not contain local paths */
+    assert_non_null(strstr(text, "\"sts.tsv\""));
     assert_null(strstr(text, "/home"));
     assert_non_null(strstr(text, "\"/query\""));
     free(text);
@@ -284,7 +286,7 @@ static void removes_all_files_of_an_older_model(void **state) {
     path = test_path(old, "checkpoints");
     mkdir(path, 0777);
     free(path);
-    path = test_path(old, ".staging-99999999"); /* a process that cannot exist */
+    path = test_path(old, ".staging-99999999"); /* no process has this id */
     mkdir(path, 0777);
     free(path);
     resave(dir, old, NULL, NULL);
@@ -294,7 +296,7 @@ static void removes_all_files_of_an_older_model(void **state) {
     check_file(old, "notes.txt", "mine");
     assert_true(has(old, "checkpoints"));
     assert_true(aoei_is_model_dir(old));
-    resave(old, old, NULL, NULL); /* the save replaces the input file while it is mapped */
+    resave(old, old, NULL, NULL); /* the output replaces the input file, which is mapped into memory */
     aoe_model *a, *b;
     assert_int_equal(aoei_model_open_trainable(&a, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_open_trainable(&b, test_model_context, old, NULL, NULL), 0);

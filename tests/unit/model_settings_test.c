@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests where the settings of a model come from: an option, aoe.json, the files of sentence-transformers in their old
- * and new layout, or a default; and which files are rejected.
+ * Tests how the settings of a model are determined. The sources, in order of priority, are options, aoe.json, the files of
+ * sentence-transformers in their old and new layout, and defaults. Other tests cover files that must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 #define DENSE_CONFIG                                                                                                           \
     "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.linear.Identity\"}"
 
-/* Writes dir/name; if name is FOLDER/FILE, creates the folder. */
+/* Writes text to the file dir/name. If name has the form FOLDER/FILE, creates the folder first. */
 static void put(const char *dir, const char *name, const char *text) {
     char folder[64] = "";
     const char *slash = strchr(name, '/');
@@ -167,7 +167,8 @@ static void rejects_an_invalid_aoe_json(void **state) {
     test_dir_remove(dir);
 }
 
-/* Writes the weights [8, 16] of 2_Dense. The elements [r, r] and [r, r + 8] are `diagonal`, and all others are `other`. */
+/* Writes the weights [8, 16] of the module 2_Dense. The elements [r, r] and [r, r + 8] are `diagonal`, and all other elements
+ * are `other`. */
 static void write_dense(const char *dir, float diagonal, float other) {
     const aoei_st_entry e = {"linear.weight", AOEI_ST_F32, 2, {8, 16}};
     char *path = test_path(dir, "2_Dense/model.safetensors");
@@ -244,7 +245,7 @@ static void reads_the_new_layout(void **state) {
     test_dir_remove(dir);
 }
 
-/* Asserts that the settings of dir are rejected with code and a message that contains fragment and dir. */
+/* Asserts that reading the settings of dir fails with the error `code` and a message that contains fragment and dir. */
 static void expect_rejected(const char *dir, int code, const char *fragment) {
     aoei_settings s;
     aoe_error err;
@@ -360,8 +361,9 @@ static void rejects_unsupported_dense_modules(void **state) {
 #define NEW_DENSE       MODULE(2, "2_Dense", "sentence_transformers.base.modules.dense.Dense")
 #define NEW_NORMALIZE   MODULE(2, "2_Normalize", "sentence_transformers.base.modules.normalize.Normalize")
 
-/* Tests every combination of options.pooling and options.normalize, with modules in the old and in the new layout. An option
- * replaces only its own value: the other modules are still checked, and the maximum length is still read. */
+/* Tests every combination of options.pooling and options.normalize, with module files in the old and in the new layout. An
+ * option replaces only its own value. All other modules must still be checked, and the maximum length must still be read from
+ * the files. */
 static void options_do_not_replace_module_checks(void **state) {
     (void)state;
     static const char *const plain[] = {"[" TRANSFORMER "," POOLING "," NORMALIZE "]",
@@ -394,8 +396,9 @@ static void options_do_not_replace_module_checks(void **state) {
     test_dir_remove(dir);
 }
 
-/* If aoe.json has both keys, "pooling" and "normalize", the modules are not checked. If it has only one of them, they are
- * checked. The maximum length is read in both cases. */
+/* Tests that the module files of sentence-transformers are not checked if aoe.json has both "pooling" and "normalize". If
+ * aoe.json has only one of these keys, the module files must be checked. In both cases, the maximum length must be read from
+ * the files. */
 static void aoe_json_replaces_module_checks(void **state) {
     (void)state;
     char *dir = test_dir_create();
@@ -415,8 +418,9 @@ static void aoe_json_replaces_module_checks(void **state) {
     test_dir_remove(dir);
 }
 
-/* A Dense module whose input size is the hidden size is the dense layer of the model. If the first Dense module averages two
- * pooled vectors, the second Dense module is this layer. */
+/* Tests which Dense module is used as the dense layer of the model. It is the Dense module whose input size is the hidden size.
+ * If the model concatenates two pooled vectors, the first Dense module averages them, and the second Dense module is the dense
+ * layer. */
 static void finds_a_dense_layer(void **state) {
     (void)state;
     static const char layer[] = "{\"in_features\":8,\"out_features\":3,\"bias\":true,\"activation_function\":"

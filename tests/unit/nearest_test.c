@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the search for the k nearest vectors against a brute-force search in double. Vectors of small integers have exact
- * scores, many of which are equal. Scores of unit vectors are compared with a tolerance. Results do not depend on the number of
- * threads or on the number of queries per call. The tests also cover skipped texts and a k larger than the number of texts.
+ * scores, many of which are equal. Scores of unit vectors are compared with a tolerance. Results must not depend on the number
+ * of threads or on the number of queries per call. Other tests cover texts that a callback skips, and a k that is larger than
+ * the number of texts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -48,8 +49,8 @@ static int best_first(const void *pa, const void *pb) {
     return a->text < b->text ? -1 : 1;
 }
 
-/* Searches by brute force. For query i, writes the texts that are not skipped to want + i * t->n, in descending order of their
- * scores, and the number of these texts to n[i]. */
+/* Searches by brute force. For query i, writes all texts that are not skipped to want + i * t->n, in descending order of their
+ * scores. n[i] is set to the number of these texts. */
 static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_nearest_skip_fn skip_fn,
                       const void *user) {
     for (size_t i = 0; i < q->n; i++) {
@@ -99,7 +100,8 @@ static int all_but_two(const void *user, size_t query, uint32_t text) {
     return text != 5 && text != 3000 + query;
 }
 
-/* Tests sizes just below and just above the size of a block, of a SIMD lane and of a panel. Most scores occur several times. */
+/* Tests numbers of queries and texts just below and just above the block sizes of the search. Most scores occur several
+ * times. */
 static void test_exact(void **state) {
     (void)state;
     static const struct {
@@ -132,7 +134,7 @@ static void test_exact(void **state) {
     }
 }
 
-/* If all scores are equal, the result is the first k texts in order. */
+/* Tests that the result is the first k texts, in ascending order, if all scores are equal. */
 static void test_all_equal(void **state) {
     (void)state;
     enum { N = 2100, K = 20 };
@@ -149,8 +151,9 @@ static void test_all_equal(void **state) {
     free(t.x);
 }
 
-/* For unit vectors, the score at every rank must equal that of the reference, and each score that of its text, up to rounding
- * errors. Results must be bit-identical for any number of threads, and must not depend on the other queries of a call. */
+/* Tests unit vectors. Up to rounding errors, the score at every rank must equal the reference score at this rank, and the score
+ * of each text must equal the reference score of this text. Results must be bit-identical for any number of threads, and must
+ * not depend on the other queries of a call. */
 static void test_unit_vectors(void **state) {
     (void)state;
     enum { Q = 130, N = 2300, D = 96, K = 25 };
@@ -197,7 +200,8 @@ static void test_unit_vectors(void **state) {
     free(t.x);
 }
 
-/* A text with a NaN score is never a neighbor. A search without texts, without queries or with k = 0 is valid. */
+/* Tests that a text with a NaN score is never a neighbor, and that a search without texts, without queries or with k = 0 is
+ * valid. */
 static void test_nan_and_empty_inputs(void **state) {
     (void)state;
     enum { N = 40, K = 3 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests retries, rate limits and the cache of aoei_fetch against a local HTTP server that fails or limits requests. The tests
- * check how many requests are sent, how long the fetcher waits, and which responses come from the cache. They use a fake clock.
+ * Tests aoei_fetch, which sends HTTP requests with retries, rate limits and a cache. A local HTTP server fails requests or
+ * limits their rate. The tests check how many requests are sent, how long the fetcher waits, and which responses come from the
+ * cache. Time is simulated.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,8 +27,9 @@ static aoe_error err;
 
 /* --------------------------------------------------------------------- clock */
 
-static _Atomic long long ticks;     /* time on the fake clock, in microseconds */
-static _Atomic int stop_after = -1; /* number of calls of fake_stop that return 0 before it returns 1; -1: it never returns 1 */
+static _Atomic long long ticks; /* simulated time in microseconds */
+/* number of calls of fake_stop that return 0 before a call returns 1; -1: no call returns 1 */
+static _Atomic int stop_after = -1;
 
 static double fake_now(void *user) {
     (void)user;
@@ -51,7 +53,7 @@ static int fake_stop(void *user) {
 
 static const aoei_fetch_clock fake_clock = {fake_now, fake_time, fake_sleep, NULL};
 
-/* Adds a Date header with the time of the fake clock. */
+/* Adds a Date header with the simulated time. */
 static void add_date(test_answer *a) {
     const time_t t = (time_t)fake_time(NULL);
     struct tm utc;
@@ -62,10 +64,10 @@ static void add_date(test_answer *a) {
 
 /* Progress reports since the last call of use_options. */
 static struct {
-    int answers, retries, limits; /* number of reports about answers, about retries and about limits */
-    int secret;                   /* 1: a report contained the token */
+    int answers, retries, limits; /* number of reports of each kind */
+    int secret;                   /* 1 if a report contained the token */
     double longest;               /* longest wait that was reported, in seconds */
-    char why[1100];               /* reason in the last report of a retry or of a limit */
+    char why[1100];               /* reason in the latest report about a retry or a limit */
 } reported;
 
 static void record_progress(void *user, const aoei_fetch_progress *p) {
@@ -79,7 +81,7 @@ static void record_progress(void *user, const aoei_fetch_progress *p) {
     reported.secret |= strstr(p->why, TOKEN) != NULL;
 }
 
-/* Replaces the fetcher by one with these options. Resets the clock and the reports. */
+/* Replaces the fetcher by a new one with the options o. Resets the simulated clock and the reports. */
 static void use_options(aoei_fetch_options o) {
     aoei_fetch_destroy(fetch);
     o.clock = &fake_clock;
@@ -144,7 +146,7 @@ static void assert_message(const char *part) {
         fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
-/* Asserts that between low and high seconds have passed on the fake clock, all of them in waits of the fetcher. */
+/* Asserts that the simulated clock has advanced by low to high seconds. Only waits of the fetcher advance this clock. */
 static void assert_passed(double low, double high) {
     const double passed = fake_now(NULL);
     if (!(passed >= low && passed <= high))
@@ -155,11 +157,11 @@ static void assert_passed(double low, double high) {
 
 /* ------------------------------------------------------------------- retries */
 
-/* Responses of a route to its first requests. Every later request gets status 200 with the body "[1]". */
+/* The responses of the server to the first requests of a path. Every later request gets status 200 with the body "[1]". */
 typedef struct script {
     const char *const
-        /* the answers in order: each is "503", "cut", "reset", or a status with headers such as "429 NAME: VALUE|NAME: VALUE";
-         * the array ends with NULL */
+        /* The responses in order. Each is a status ("503"), a status with headers ("429 NAME: VALUE|NAME: VALUE"), "cut" (the
+         * connection is closed during the response) or "reset" (the connection is reset). The array ends with NULL. */
         *steps;
     const char *body; /* body of the responses in steps; NULL: {"message": "no"} */
 } script;
@@ -193,7 +195,8 @@ static void follow(void *user, const test_request *q, test_answer *a) {
         __VA_ARGS__, NULL                                                                                                      \
     }
 
-/* Requests a path whose answers follow the script. Returns the number of requests that were sent until one succeeded. */
+/* Requests the path; the server responds as s specifies. Asserts that the fetcher succeeds. Returns the number of requests that
+ * it sent. */
 static size_t requests_needed(script *s, const char *path) {
     test_server_route(server, "*", path, follow, s);
     if (get(path))
@@ -297,7 +300,7 @@ static void test_retry_after(void **state) {
 
 static void test_primary_limit(void **state) {
     (void)state;
-    /* the clocks of the server and of the fetcher start at START, and the limit is reset 600 s later */
+    /* both the server and the fetcher use the simulated clock, which starts at START; the limit is reset 600 s later */
     assert_int_equal(
         requests_needed(
             &(script){STEPS("403 X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000600"), NULL}, "/a"),
@@ -376,7 +379,7 @@ static void test_cancelling(void **state) {
     assert_int_equal(test_server_count(server, "GET /a"), 2);
     stop_after = -1;
     assert_int_equal(get("/a"), 0);
-    assert_passed(500, 501); /* the limit still applies after the cancelled calls */
+    assert_passed(500, 501); /* the limit of the cancelled calls still applies */
 }
 
 /* -------------------------------------------------------------------- classification */
@@ -399,7 +402,8 @@ static void test_classification(void **state) {
     test_server_route(server, "GET", "/broken", follow, &broken);
     assert_int_equal(get_classified("/limited", classify_body, NULL), 0);
     assert_string_equal(answer.body.data, "[1]");
-    assert_passed(101, 101.2); /* waits 60 s, and then as long as the headers say */
+    /* waits 60 s after the first response, and then until the time in the headers of the second response */
+    assert_passed(101, 101.2);
     use_options((aoei_fetch_options){0});
     assert_int_equal(get_classified("/empty", classify_body, NULL), 0);
     assert_int_equal(answer.status, 429);
@@ -416,7 +420,7 @@ static void test_classification(void **state) {
 
 /* --------------------------------------------------------------------- store */
 
-static int version; /* version of the server's resource, used in its ETag and body */
+static int version; /* version of the resource /list, which the server sends in the ETag header and in the body */
 
 static void send_version(void *user, const test_request *q, test_answer *a) {
     (void)user;
@@ -447,13 +451,13 @@ static void test_cached_responses(void **state) {
     assert_int_equal(from_store, 1);
     assert_int_equal(answer.status, 200);
     assert_string_equal(answer.body.data, "[1]");
-    char *next; /* the link to the next page is also stored */
+    char *next; /* the stored response includes the link to the next page */
     assert_int_equal(aoei_headers_link(&answer.headers, "next", answer.url, &next), 0);
     assert_string_equal(next, url_on("/list?x=1&page=2"));
     aoei_http_response free_me = {.url = next};
     aoei_http_response_free(&free_me);
     assert_int_equal(test_server_count(server, NULL), 1);
-    /* revalidation: first unchanged, then changed */
+    /* the response is revalidated, first unchanged and then changed */
     assert_int_equal(get_cached("/list?x=1", AOEI_AGE_NONE, &from_store), 0);
     assert_int_equal(from_store, 1);
     assert_int_equal(answer.status, 200);
@@ -463,7 +467,7 @@ static void test_cached_responses(void **state) {
     assert_int_equal(from_store, 0);
     assert_string_equal(answer.body.data, "[2]");
     assert_int_equal(test_server_count_header(server, "If-None-Match: \"v1\""), 2);
-    /* maximum age of a cached response */
+    /* tests the maximum age of a cached response */
     ticks += 50 * 1000000LL;
     assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0);
     assert_int_equal(test_server_count(server, NULL), 3);
@@ -471,7 +475,7 @@ static void test_cached_responses(void **state) {
     assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0);
     assert_int_equal(test_server_count(server, NULL), 4);
     assert_int_equal(from_store, 1);
-    assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0); /* revalidation resets the age */
+    assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0); /* the age was reset when the response was revalidated */
     assert_int_equal(test_server_count(server, NULL), 4);
     const aoei_fetch_counts c = aoei_fetch_count(fetch);
     assert_int_equal(c.requests, 4);
@@ -522,7 +526,7 @@ static void test_stored_statuses(void **state) {
     assert_int_equal(get_cached("/dated", AOEI_AGE_NONE, &from_store), 0);
     assert_int_equal(from_store, 1);
     assert_int_equal(test_server_count_header(server, "If-Modified-Since: Tue, 14 Nov 2023"), 1);
-    /* After a repository was renamed, a response from the store also has the new URL. */
+    /* A response from the store must also contain the new URL if the request was redirected. */
     test_server_route(server, "GET", "/old", redirect, "/new");
     script new_name = {STEPS("200"), "[]"};
     test_server_route(server, "GET", "/new", follow, &new_name);
@@ -564,7 +568,7 @@ static void test_no_secret_is_stored(void **state) {
     test_server_route(server, "GET", "/echo", echo_token, NULL);
     assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, &from_store), 0);
     assert_int_equal(test_server_count_header(server, "Bearer " TOKEN), 1);
-    /* the token must be redacted in the response and in the store; the second pass reads the response from the store */
+    /* the token must be redacted both in the response and in the store, from which the second pass reads the response */
     for (int again = 0; again < 2; again++) {
         assert_int_equal(get_cached("/echo", AOEI_AGE_ANY, &from_store), 0);
         assert_string_equal(answer.body.data, "[\"Bearer #######################\"]");
@@ -572,7 +576,7 @@ static void test_no_secret_is_stored(void **state) {
     }
     assert_int_equal(get_cached("/list?key=" TOKEN, AOEI_AGE_ANY, &from_store), AOE_EARG);
     assert_message("the cache key contains the token");
-    static const char *const endings[] = {"", "-wal"}; /* the write-ahead log exists while the store is open */
+    static const char *const endings[] = {"", "-wal"}; /* the second file is the write-ahead log of the open store */
     for (int i = 0; i < 2; i++) {
         char path[512];
         size_t size;
@@ -584,7 +588,8 @@ static void test_no_secret_is_stored(void **state) {
     }
 }
 
-/* Gets all pages by their links to the next page. Counts them in *pages. Returns 0 or the error code of the first failure. */
+/* Requests the first page and then follows the links to the next page. *pages is set to the number of pages. Returns 0 or the
+ * error code of the first failure. */
 static int all_pages(int *pages) {
     char *next = NULL;
     int rc = get_cached("/list?x=1", AOEI_AGE_ANY, NULL);
@@ -609,11 +614,12 @@ static void test_stop_and_resume(void **state) {
     test_server_route(server, "GET", "/list", send_version, NULL);
     assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, NULL), 0);
     use_options((aoei_fetch_options){.max_wait = 10});
-    assert_int_equal(get("/limit"), AOE_EIO); /* the rate limit ends the first run at page 2 */
+    /* from now on, requests fail because of the rate limit, but page 1 is already in the store */
+    assert_int_equal(get("/limit"), AOE_EIO);
     assert_int_equal(all_pages(&pages), AOE_EIO);
     assert_int_equal(pages, 1);
     aoei_store_close(store);
-    use_options((aoei_fetch_options){0}); /* a later run without the rate limit */
+    use_options((aoei_fetch_options){0}); /* simulates a later run without the rate limit */
     assert_int_equal(aoei_store_open(&store, store_path, &err), 0);
     assert_int_equal(all_pages(&pages), 0);
     assert_int_equal(pages, 3);
@@ -689,7 +695,8 @@ static void test_memory(void **state) {
     version = 1;
     snprintf(url, sizeof url, "%s/list", test_server_url(server));
     test_server_route(server, "GET", "/list", send_version, NULL);
-    assert_int_equal(use_once(url), 0); /* the first use allocates memory that the store keeps */
+    /* the first use allocates memory that the store keeps, so it runs before allocations are made to fail */
+    assert_int_equal(use_once(url), 0);
     assert_true(test_alloc_failures_published(use_once, url, 60) > 60);
 }
 

@@ -12,15 +12,15 @@
 
 #define NOW INT64_C(1700000000) /* Tue, 14 Nov 2023 22:13:20 GMT */
 
-/* Returns headers that contain one line. */
+/* Returns a list of headers that contains only the header `line`. */
 static aoei_headers headers_of(const char *line) {
     aoei_headers h = {0};
     assert_int_equal(aoei_headers_add(&h, line, strlen(line)), 0);
     return h;
 }
 
-/* A list of headers without any header has no memory. The undefined-behavior sanitizer checks that no NULL pointer is passed
- * on. */
+/* Tests an empty list of headers, whose pointers are NULL. The undefined-behavior sanitizer detects if such a pointer is passed
+ * to a function that does not accept NULL. */
 static void test_no_headers(void **state) {
     (void)state;
     aoei_headers h = {0};
@@ -62,7 +62,7 @@ static void test_lines(void **state) {
 static void test_links(void **state) {
     (void)state;
     static const struct {
-        const char *line, *next; /* header line; expected URL of rel=next, NULL: none */
+        const char *line, *next; /* line: header line. next: expected URL of the link with rel=next; NULL: no such link. */
     } cases[] = {
         {"Link: <https://api.github.com/repositories/1/issues?page=2>; rel=\"next\", <https://api.github.com/x?page=9>; rel=\"last\"",
          "https://api.github.com/repositories/1/issues?page=2"},
@@ -122,7 +122,8 @@ static void test_retry_after(void **state) {
             fail_msg("%s: found %lld seconds, expected %lld", cases[i].line, (long long)seconds, (long long)cases[i].seconds);
         aoei_headers_free(&h);
     }
-    aoei_headers h = headers_of("Date: Tue, 14 Nov 2023 22:14:50 GMT"); /* a Date header replaces the local clock */
+    /* the time in a Date header is used instead of the local clock */
+    aoei_headers h = headers_of("Date: Tue, 14 Nov 2023 22:14:50 GMT");
     static const char later[] = "Retry-After: Tue, 14 Nov 2023 22:15:00 GMT";
     assert_int_equal(aoei_headers_add(&h, later, sizeof later - 1), 0);
     assert_int_equal(aoei_headers_retry_after(&h, NOW), 10);
@@ -147,7 +148,7 @@ static void test_rates(void **state) {
     assert_int_equal(aoei_headers_add(&h, date, sizeof date - 1), 0);
     assert_int_equal(aoei_headers_rate(&h, NOW + 100).reset_after, 20);
     aoei_headers_free(&h);
-    h = headers_of("X-RateLimit-Reset: 6m0s"); /* some services send a duration in this header; it is ignored */
+    h = headers_of("X-RateLimit-Reset: 6m0s"); /* some services send a duration in this header; such a value is ignored */
     assert_int_equal(aoei_headers_rate(&h, NOW).reset_after, -1);
     aoei_headers_free(&h);
 }

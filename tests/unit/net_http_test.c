@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the HTTP client against a local server over real sockets: responses, redirects, which servers get the token, rejected
- * requests, size limits, and which failures count as transient. net_tls_test.c tests TLS.
+ * Tests the HTTP client against a local server over real sockets: responses, redirects, the servers to which the token is sent,
+ * rejected requests, size limits, and the failures that are reported as transient. net_tls_test.c tests TLS.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 
 #define TOKEN "sEcReT-token-0123456789"
 
-static test_server *server, *other; /* two origins */
+static test_server *server, *other; /* two servers with different origins (ports) */
 static aoei_http *client;
 static aoei_http_response answer;
 static aoe_error err;
@@ -40,7 +40,7 @@ static int stop(void **state) {
     return 0;
 }
 
-/* Returns a URL on a server, valid until the next call. */
+/* Returns the URL of a path on the server s. The URL is valid until the next call. */
 static const char *url_on(const test_server *s, const char *path) {
     static char url[256];
     snprintf(url, sizeof url, "%s%s", test_server_url(s), path);
@@ -55,7 +55,7 @@ static int get_with_token(const char *path) {
     return aoei_http_send(client, &(aoei_http_request){.url = url_on(server, path), .token = TOKEN}, &answer, &err);
 }
 
-/* Replaces the client by one with these options. */
+/* Replaces the client by a new one with the options o. */
 static void use_options(const aoei_http_options *o) {
     aoei_http_destroy(client);
     assert_int_equal(aoei_http_create(&client, o, &err), 0);
@@ -201,7 +201,7 @@ static void test_redirects(void **state) {
     assert_string_equal(answer.url, url_on(other, "/echo"));
     aoei_http_request post = {.method = "POST", .url = url_on(server, "/here?status=301"), .body = "{}", .body_len = 2};
     assert_int_equal(aoei_http_send(client, &post, &answer, &err), 0);
-    assert_int_equal(answer.status, 301); /* a POST request is not redirected, so the answer is that of the first server */
+    assert_int_equal(answer.status, 301); /* redirects of POST requests are not followed, so the response is the redirect */
     assert_string_equal(aoei_headers_get(&answer.headers, "location", 0), "/echo?redirected=1");
     assert_int_equal(test_server_count(server, "POST /echo?redirected=1"), 0);
 }
@@ -246,7 +246,7 @@ static void test_token_is_sent_to_its_origin_only(void **state) {
     assert_int_equal(test_server_count_header(server, TOKEN), 1);
     assert_int_equal(test_server_count_header(other, TOKEN), 0);
     assert_int_equal(get("/end"), 0);
-    /* a later request without a token must not send it, although it uses the same connection */
+    /* this request has no token, so the token must not be sent, although the connection was used with a token before */
     assert_int_equal(test_server_count_header(server, TOKEN), 1);
 }
 
@@ -337,7 +337,7 @@ static void test_proxies(void **state) {
     const int tunnelled = aoei_http_send(client, &q, &answer, &err);
     unsetenv("http_proxy");
     unsetenv("https_proxy");
-    assert_int_equal(plain, 0); /* requests to this machine do not use a proxy */
+    assert_int_equal(plain, 0); /* requests to the local machine must not use a proxy */
     assert_int_equal(tunnelled, AOE_EIO);
     assert_message("https://example.invalid/x");
     assert_true(test_server_count(other, "CONNECT example.invalid:443") >= 1);
@@ -378,7 +378,8 @@ static void test_transient_failures(void **state) {
         assert_int_equal(answer.transient, 1);
         assert_int_equal(answer.status, 0);
     }
-    assert_int_equal(get("/bad?how=slow"), 0); /* one byte per 0.03 s is slow, but does not count as a stall */
+    /* the server sends one byte every 0.03 s, which is too fast to count as a stalled connection */
+    assert_int_equal(get("/bad?how=slow"), 0);
     assert_body("0123456789");
     assert_int_equal(get("/bad?how=garbage"), AOE_EIO);
     use_options(&(aoei_http_options){.timeout = 0.1});
@@ -424,7 +425,7 @@ static void test_size_limits(void **state) {
     use_options(&(aoei_http_options){.max_body = 1 << 20});
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         const int rc = get(paths[i]);
-        /* libcurl's own limit on headers may end the request first */
+        /* for /flood, libcurl's own limit on the size of headers may end the request first */
         assert_true(rc == AOE_EFORMAT || (rc == AOE_EIO && strcmp(paths[i], "/flood") == 0));
         assert_message(rc == AOE_EFORMAT ? "larger than 1048576 bytes" : "/flood");
         assert_int_equal(answer.transient, 0);
@@ -447,7 +448,7 @@ static void test_cancelling(void **state) {
     assert_true(aoei_now() - begin < 5);
     assert_int_equal(answer.transient, 0);
     asked = -1000000;
-    assert_int_equal(get("/bad?how=ok"), 0); /* the client can be used again */
+    assert_int_equal(get("/bad?how=ok"), 0); /* the client can be used again after the failures */
     assert_body("0123456789");
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the store of HTTP responses. Responses can be read back by other threads, by other processes and after SIGKILL. Files
- * that are not stores are rejected and left unchanged. The messages for a full disk and for a damaged store say what to do.
+ * Tests the store of HTTP responses. Stored responses can be read by other threads, by other processes, and after the process
+ * that stored them was killed. Files that are not stores must be rejected and must not be changed. The messages for a full disk
+ * and for a damaged store must say what the user can do.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ static aoei_store *open_store(const char *path) {
     return s;
 }
 
-/* Stores a response with a body of `len` bytes under a key. */
+/* Stores a response under the key `key`. len: number of bytes of body. */
 static int put(aoei_store *s, const char *key, const char *body, size_t len) {
     aoei_http_response r = {.status = 200, .url = (char *)(size_t) "https://example.com/x"};
     r.body.data = (char *)(size_t)body;
@@ -66,7 +67,7 @@ static int64_t query(const char *path, const char *sql) {
 
 /* ------------------------------------------------------------------- answers */
 
-/* New files are readable by their owner only, for any umask. An existing file keeps its permissions. */
+/* Tests file permissions. A new store is readable only by its owner, for any umask. An existing file keeps its permissions. */
 static void test_private(void **state) {
     static const char *const endings[] = {"", "-wal", "-shm"};
     (void)state;
@@ -107,7 +108,7 @@ static void test_answers(void **state) {
     assert_int_equal(aoei_buffer_append(&in.body, "a\0b", 3), 0);
     assert_int_equal(aoei_store_get(s, key, &out, &time, &err), 0);
     assert_int_equal(aoei_store_put(s, key, &in, 1234567890123, &err), 0);
-    for (int again = 0; again < 2; again++) { /* the second pass runs after the store has been closed and opened again */
+    for (int again = 0; again < 2; again++) { /* before the second pass, the store is closed and opened again */
         assert_int_equal(aoei_store_get(s, key, &out, &time, &err), 1);
         assert_int_equal(out.status, 404);
         assert_int_equal(out.moved, 1);
@@ -227,7 +228,7 @@ static void test_other_files(void **state) {
     assert_true(aoei_store_open(&s, test_dir, &err) < 0);
     assert_message("cannot open the cache");
     char *empty = test_write_text(test_dir, "empty.store", "");
-    aoei_store_close(open_store(empty)); /* an empty file, as mktemp creates it, is valid */
+    aoei_store_close(open_store(empty)); /* opening an empty file, such as one that mktemp created, must succeed */
     free(text);
     free(other);
     free(newer);
@@ -249,7 +250,7 @@ static void test_damage(void **state) {
         assert_int_equal(put(s, key, body, sizeof body), 0);
     }
     aoei_store_close(s);
-    /* one changed byte in a body */
+    /* changes one byte of a body */
     execute_sql(path,
                 "UPDATE answers SET body = CAST(substr(body, 1, 40) || x'00' || substr(body, 42) AS BLOB) WHERE key = 'key 7'");
     s = open_store(path);
@@ -258,7 +259,7 @@ static void test_damage(void **state) {
     assert_message("move it away");
     assert_int_equal(aoei_store_get(s, aoe_text_of("key 8"), &r, &time, &err), 1);
     aoei_store_close(s);
-    /* all pages after the first four are overwritten */
+    /* overwrites all database pages after the first four */
     size_t size;
     char *file = test_read(path, &size);
     for (size_t i = 4096 * 4; i < size; i++)
@@ -276,7 +277,7 @@ static void test_damage(void **state) {
     }
     assert_true(errors > 0);
     aoei_store_close(s);
-    /* a truncated file */
+    /* truncates the file */
     free(test_write(test_dir, "damaged.store", file, 4096 + 100));
     assert_open_fails(path, AOE_EFORMAT, "damaged");
     aoei_http_response_free(&r);
@@ -287,7 +288,7 @@ static void test_damage(void **state) {
 /* --------------------------------------------------------- failing writes */
 
 static sqlite3_vfs *default_vfs;               /* SQLite's default file system */
-static sqlite3_io_methods real[2], failing[2]; /* file methods: [0] of the database, [1] of its write-ahead log */
+static sqlite3_io_methods real[2], failing[2]; /* file methods; [0]: of the database file; [1]: of its write-ahead log */
 static int writes_left = -1;                   /* number of writes before the first failure; -1: no write fails */
 static int failure;                            /* SQLite error code that a failing write returns */
 
@@ -308,9 +309,9 @@ static int open_failing(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int
     return rc;
 }
 
-/* Stores 40 responses. While the store is opened and response n is stored, a write fails with the SQLite error `code`, after n
- * writes have succeeded. Asserts that the failure returns `expected`, and that all responses whose storing succeeded can be
- * read. */
+/* Stores 40 responses. For response n, the store is opened anew, and after n successful writes, the next write fails with the
+ * SQLite error `code`. Asserts that the function that fails returns `expected`. Asserts that a response can be read if and only
+ * if it was stored without an error. */
 static void check_failing_writes(int code, int expected) {
     char *path = test_path(test_dir, "full.store");
     static char body[20000];
@@ -333,7 +334,7 @@ static void check_failing_writes(int code, int expected) {
             failed++;
         }
         aoei_store_close(s);
-        s = open_store(path); /* a response exists if and only if storing it succeeded */
+        s = open_store(path); /* checks whether the response was stored */
         stored += rc == 0;
         assert_int_equal(has(s, key, body), rc == 0);
         aoei_store_close(s);
@@ -417,7 +418,7 @@ static void test_processes(void **state) {
     (void)state;
     char *path = test_path(test_dir, "processes.store");
     pid_t child[4];
-    for (int i = 0; i < 4; i++) { /* the processes also create the store concurrently */
+    for (int i = 0; i < 4; i++) { /* the processes run concurrently, so they also create the store concurrently */
         child[i] = fork();
         assert_true(child[i] >= 0);
         if (child[i] == 0) {
@@ -438,7 +439,8 @@ static void test_processes(void **state) {
     free(path);
 }
 
-/* Stores responses until the process is killed. Writes the number of each stored response to the pipe. */
+/* Stores the responses first, first + 1, ... until the process is killed. Writes the number of each stored response to the
+ * pipe. */
 static void put_until_killed(const char *path, int first, int pipe_end) {
     aoei_store *s;
     if (aoei_store_open(&s, path, &err))
@@ -466,7 +468,8 @@ static void test_kill(void **state) {
         for (int n = 0; n < 3 + kills * 7; n++)
             assert_int_equal(read(ends[0], &last, sizeof last), sizeof last);
         kill(pid, SIGKILL);
-        while (read(ends[0], &last, sizeof last) == sizeof last) /* numbers written before the process ended */
+        /* reads the numbers that were written before the process ended */
+        while (read(ends[0], &last, sizeof last) == sizeof last)
             continue;
         close(ends[0]);
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -480,7 +483,8 @@ static void test_kill(void **state) {
     }
     assert_int_equal(query(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
     const int64_t count = query(path, "SELECT count(*) FROM answers");
-    /* the process may have been killed after it stored a response and before it wrote its number to the pipe */
+    /* the last process may have been killed after it stored a response and before it wrote the number of this response to the
+     * pipe */
     assert_true(count == last + 1 || count == last + 2);
     free(path);
 }
@@ -538,7 +542,7 @@ static void test_memory(void **state) {
     (void)state;
     char *path = test_path(test_dir, "memory.store");
     assert_int_equal(use_once(path), 0);
-    /* SQLite tolerates some failed allocations */
+    /* SQLite tolerates some failed allocations, so not every failure is reported */
     assert_true(test_alloc_failures_published(use_once, path, 100) > 100);
     free(path);
 }

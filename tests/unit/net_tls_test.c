@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests TLS against `openssl s_server` with a self-signed certificate. The certificate is rejected unless the user names it in
- * CURL_CA_BUNDLE, and it is rejected for another host. A redirect from https:// to http:// is not followed.
+ * Tests TLS against `openssl s_server` with a self-signed certificate. The certificate must be rejected unless the environment
+ * variable CURL_CA_BUNDLE names it, and it must be rejected for another host. A redirect from https:// to http:// must not be
+ * followed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #define TOKEN "sEcReT-token-0123456789"
 
-static pid_t tls;         /* process of the server; 0 if openssl is not installed */
+static pid_t tls;         /* process id of the server; 0 if openssl is not installed */
 static int port;          /* port of the server */
 static FILE *output;      /* standard output of the server */
 static char *certificate; /* path of the server's certificate */
@@ -55,7 +56,7 @@ static void start_tls(void) {
         if (strncmp(line, "ACCEPT", 6) == 0 && strrchr(line, ':'))
             port = atoi(strrchr(line, ':') + 1);
     assert_true(port > 0);
-    /* Does not close the pipe, because the server would then end with SIGPIPE when it writes to its standard output. */
+    /* The pipe remains open. If it were closed, SIGPIPE would end the server when it writes to its standard output. */
 }
 
 static int set_up(void **state) {
@@ -83,8 +84,8 @@ static int tear_down(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* Requests a file from the server. The request contains the token. ca: value of the variable CURL_CA_BUNDLE; NULL: it is not
- * set. */
+/* Requests a file from the server with the token. ca: value of the environment variable CURL_CA_BUNDLE; NULL: the variable is
+ * not set. */
 static int get(const char *host, const char *path, const char *ca, aoei_http_response *r) {
     aoei_http *h;
     char url[256];
@@ -114,7 +115,7 @@ static void test_unknown_certificate(void **state) {
     assert_int_equal(get("localhost", "good", NULL, &r), AOE_EIO);
     assert_message("certificate");
     assert_message("set CURL_CA_BUNDLE to a file with your own certificates");
-    assert_int_equal(r.transient, 0); /* a retry would fail again */
+    assert_int_equal(r.transient, 0); /* not transient, because a retry would fail too */
     assert_int_equal(r.body.len, 0);
     aoei_http_response_free(&r);
 }

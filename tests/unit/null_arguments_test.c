@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls every function of the public headers with each of its pointer arguments set to NULL. The awk program
- * tests/api/null_arguments.awk generates the cases from the headers.
+ * Calls every function of the public headers several times, each time with another one of its pointer arguments set to NULL.
+ * The awk program tests/api/null_arguments.awk generates the calls from the headers.
  */
 #include <math.h>
 #include <stdalign.h>
@@ -14,8 +14,8 @@
 #include "aoe_eval.h"
 #include "aoe_train.h"
 
-/* Memory to which all pointer arguments point except the tested one. Functions check all their pointers before they use one, so
- * the contents do not matter. */
+/* All pointer arguments that are not NULL point to this memory. A function checks all its pointers before it uses one of them,
+ * so the contents do not matter. */
 static alignas(64) char dummy[1 << 16];
 
 static void dummy_function(void) {

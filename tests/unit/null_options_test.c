@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Calls every function of the public API that takes options with NULL options, which mean the defaults. Each call must either
- * succeed, or return AOE_EARG with the name of an option that has no default. The list of functions is generated from the
- * headers.
+ * Calls every function of the public API that has an options argument with NULL for this argument, which selects the default of
+ * every option. Each call must either succeed, or return AOE_EARG with a message that names an option without a default. The
+ * list of functions is generated from the headers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static void call_model_functions(const char *dir, const char *path) {
     aoe_context_destroy(ctx);
 }
 
-/* Evaluates inputs other than pairs. */
+/* Calls the evaluation functions whose input is not a table of pairs. */
 static void call_evaluations(const char *dir) {
     aoe_model *m;
     aoe_embedder *e;
@@ -111,7 +111,7 @@ static void call_evaluations(const char *dir) {
     CALL(aoe_eval_triplets, (e, (const char *const *)&triplets, 1, NULL, ignore_triplets, NULL, &err));
     CALL(aoe_eval_retrieval, (e, (const char *const *)&groups, 1, NULL, ignore_retrieval, NULL, &err));
     aoe_error err = {0};
-    /* dir contains none of the evaluation sets, so the function fails with any options */
+    /* dir contains no evaluation sets, so the function must fail with any options */
     called[n_called++] = "aoe_eval_suite";
     assert_int_equal(aoe_eval_suite(e, &dir, 1, NULL, ignore_suite, NULL, &err), AOE_ENOENT);
     aoe_embedder_destroy(e);
@@ -175,7 +175,7 @@ static int was_called(const char *function) {
     size_t i = 0;
     while (i < n_called && strcmp(called[i], function) != 0)
         i++;
-    /* aoe_bench is not called, because its default, BERT-base, is too slow for a test */
+    /* aoe_bench is not called: its default model is a BERT-base, which is too slow for a test */
     return i < n_called || !strcmp(function, "aoe_bench");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the public pair objective: defaults, counts of pairs, strides, weights and rejected arguments. The scores of single
- * pairs are compared with values computed by hand.
+ * Tests aoe_objective, the training loss of labeled pairs: its defaults, counts of pairs, row strides, weights of the loss
+ * terms, and rejected arguments. The scores of single pairs are compared with values computed by hand.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -41,9 +41,9 @@ static void set_up(fixture *f) {
         f->gx[i] = f->gy[i] = -77.0f;
     }
     for (size_t i = 0; i < B; i++)
-        f->label[i] = (double)(i % 3) / 2.0; /* labels 0 0.5 1 0 0.5 */
+        f->label[i] = (double)(i % 3) / 2.0; /* the labels are 0 0.5 1 0 0.5 */
     for (size_t u = 0; u < 2 * B; u++)
-        f->group[u] = (uint32_t)(u == 7 ? 2 : u); /* text y3 equals x1 */
+        f->group[u] = (uint32_t)(u == 7 ? 2 : u); /* the text y of pair 3 equals the text x of pair 1 */
 }
 
 static int run(fixture *f) {
@@ -72,7 +72,7 @@ static void counts_and_total(void **state) {
     assert_int_equal(f.r.positive_pairs, 3);
     assert_true(f.r.cosine > 0.0 && f.r.ibn > 0.0 && f.r.angle > 0.0);
     assert_true(f.r.total == 0.5 * f.r.cosine + 3.0 * f.r.ibn + 0.25 * f.r.angle);
-    /* values computed without gradients are bit-identical */
+    /* the losses must be bit-identical if no gradients are requested */
     g = f;
     assert_int_equal(aoe_objective(&g.o, g.x, g.y, STRIDE, g.label, g.group, B, D, NULL, NULL, &g.r, NULL), 0);
     assert_memory_equal(&g.r, &f.r, sizeof f.r);
@@ -80,7 +80,7 @@ static void counts_and_total(void **state) {
     assert_int_equal(run(&g), 0);
     assert_true(g.r.ibn == 0.0 && g.r.cosine == f.r.cosine && g.r.angle == f.r.angle);
     assert_int_equal(g.r.positive_pairs, 3);
-    /* NULL options are the defaults */
+    /* NULL options must give the results of the default options */
     set_up(&f);
     assert_int_equal(run(&f), 0);
     assert_int_equal(aoe_objective(NULL, f.x, f.y, STRIDE, f.label, f.group, B, D, NULL, NULL, &g.r, NULL), 0);
@@ -99,7 +99,8 @@ static void all_weights_zero(void **state) {
             assert_true(f.gx[i * STRIDE + k] == 0.0f && f.gy[i * STRIDE + k] == 0.0f);
 }
 
-/* The padding between rows is neither read nor written. Rows without padding give bit-identical results. */
+/* Tests rows with padding. The padding must be neither read nor written, and rows without padding must give bit-identical
+ * results. */
 static void strides(void **state) {
     fixture f;
     float x[B * D], y[B * D], gx[B * D], gy[B * D];
@@ -123,8 +124,8 @@ static void strides(void **state) {
     }
 }
 
-/* Asserts that the objective fails with this code and with a message that contains `part`. Then restores the valid arguments of
- * the fixture. */
+/* Asserts that the objective fails with the error `code` and a message that contains `part`. Then sets all arguments in f to
+ * valid values again. */
 static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);
@@ -180,7 +181,7 @@ static void rejected_shapes(void **state) {
     assert_int_equal(aoe_objective(&f.o, f.x, NULL, STRIDE, f.label, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, NULL, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, D, f.gx, NULL, &f.r, &f.err), AOE_EARG);
-    /* both forms of the angle loss reject an odd size; the other losses accept it */
+    /* both forms of the angle loss reject vectors of odd size; the other losses accept them */
     f.o.angle_form = AOE_ANGLE_PHASE;
     assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), AOE_EARG);
     f.o.angle_form = AOE_ANGLE_REFERENCE;
@@ -250,15 +251,16 @@ static void cosine_by_hand(void **state) {
     }
 }
 
-/* For z = 1 and w = e^(i t), the product z conj(w) has the real part cos t and the imaginary part -sin t. */
+/* Tests angle scores of vectors that represent complex numbers. For z = 1 and w = e^(i t), the product z conj(w) has the real
+ * part cos t and the imaginary part -sin t. */
 static void angle_by_hand(void **state) {
     const float one[] = {1, 0}, i_[] = {0, 1}, minus[] = {-1, 0}, diagonal[] = {1, 1}, zero[] = {0, 0};
     (void)state;
     assert_true(aoe_angle_score(one, one, 2, AOE_ANGLE_REFERENCE) == 1.0);
-    assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* the sign of a vector has no effect */
+    assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* the sign of a vector must have no effect */
     assert_true(aoe_angle_score(one, i_, 2, AOE_ANGLE_REFERENCE) == 1.0);
     assert_true(aoe_angle_score(one, diagonal, 2, AOE_ANGLE_REFERENCE) == 0.0);
-    /* the reference form of the angle is not symmetric in x and y */
+    /* the reference form of the score is not symmetric in x and y */
     assert_true(fabs(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_REFERENCE) - sqrt(2.0)) < 1e-15);
     assert_true(aoe_angle_score(one, zero, 2, AOE_ANGLE_REFERENCE) == 0.0);
 
@@ -271,8 +273,8 @@ static void angle_by_hand(void **state) {
     assert_true(isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_PHASE)) &&
                 isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_REFERENCE)));
 
-    /* The vectors are z = (1, 2i) and w = (1, 2). Phase form: the angles are 0 and pi/2, with weights 1 and 4. Reference form:
-     * (1 + 4) / (sqrt(5) sqrt(5)). */
+    /* The complex vectors are z = (1, 2i) and w = (1, 2). In the phase form, the angles 0 and pi/2 have the weights 1 and 4. In
+     * the reference form, the score is (1 + 4) / (sqrt(5) sqrt(5)). */
     const float x[] = {1, 0, 0, 2}, y[] = {1, 2, 0, 0};
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_PHASE) + 4.0 * (PI / 2) / 5.0) < 1e-15);
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_REFERENCE) - 1.0) < 1e-15);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the contrastive objective of queries with positives and negatives on every CPU tier. The expected values are computed
- * by a reference in plain loops. Covers different shapes and weights, both forms of the angle loss, zero vectors, scores that
- * are computed in strips, several threads, and rejected arguments.
+ * Tests aoe_contrastive, the training loss of queries with positives and negatives, with every instruction set. The expected
+ * values are computed by a simple reference implementation. The tests cover different shapes and weights, both forms of the
+ * angle loss, zero vectors, several threads, and rejected arguments. Scores that do not fit in the workspace are computed in
+ * strips of queries.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@
 #include "loss/pair_objective.h"
 
 typedef struct problem {
-    size_t B, D;  /* number of examples; size of a vector */
+    size_t B, D;  /* B: number of examples. D: size of a vector. */
     size_t arity; /* number of vectors per example: 2 (query, positive) or 3 (query, positive, negative) */
     double *v;    /* [B * arity, D], owned; vectors of an example are adjacent */
     double *grad; /* [B * arity, D], owned; gradient of v */
@@ -68,8 +69,8 @@ static double cosine(const double *x, const double *y, size_t n) {
     return size > 0.0 ? sum / size : 0.0;
 }
 
-/* Computes the gradient of the cosine of x and y. Adds scale times its part for x to gx, and scale times its part for y to
- * gy. */
+/* Computes the gradients of the cosine of x and y. Adds scale times the gradient of x to gx, and scale times the gradient of y
+ * to gy. */
 static void add_cosine_grad(const double *x, const double *y, size_t n, double scale, double *gx, double *gy) {
     double a = norm(x, n), b = norm(y, n), c = cosine(x, y, n);
     for (size_t k = 0; k < n && a > 0.0 && b > 0.0; k++) {
@@ -78,8 +79,8 @@ static void add_cosine_grad(const double *x, const double *y, size_t n, double s
     }
 }
 
-/* Returns the angle score of x and y. The two halves of a vector are the real and the imaginary parts of a complex vector.
- * Unless gx is NULL, adds scale times the gradient of the score to gx and gy. */
+/* Returns the angle score of x and y. The first half of a vector is the real part of a complex vector, the second half its
+ * imaginary part. Unless gx is NULL, adds scale times the gradient of x to gx, and scale times the gradient of y to gy. */
 static double angle(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
     const size_t h = D / 2;
     const double X = norm(x, D), Y = norm(y, D);
@@ -115,12 +116,13 @@ static double angle(const double *x, const double *y, size_t D, aoe_angle_form f
     return score;
 }
 
-/* Returns the offset of vector a of example i in v and in grad. */
+/* Returns the offset in v and in grad of vector a of example i. a: 0 query, 1 positive, 2 negative. */
 static size_t offset_of(const problem *p, size_t i, size_t a) {
     return (p->arity * i + a) * p->D;
 }
 
-/* Returns the offset of candidate j. The candidates are all positives, followed by all negatives. */
+/* Returns the offset in v and in grad of candidate j. The candidates are first the positives of all examples, then the
+ * negatives of all examples. */
 static size_t offset_of_candidate(const problem *p, size_t j) {
     return offset_of(p, j % p->B, 1 + j / p->B);
 }
@@ -147,8 +149,8 @@ static double naive_contrastive(const problem *p, size_t M, double weight, doubl
     return loss / (double)p->B;
 }
 
-/* Returns log(1 + sum over negative pairs i and positive pairs j of exp(s_i - s_j)), where pairs with an even index are
- * positive. Writes the gradient to d[n]. */
+/* Returns log(1 + sum over i and j of exp(s_i - s_j)), where i is an odd index (a negative pair) and j an even index (a
+ * positive pair). Writes the gradient to d[n]. */
 static double naive_rank_loss(const double *s, size_t n, double *d) {
     double total = 1.0;
     memset(d, 0, n * sizeof *d);
@@ -164,8 +166,8 @@ static double naive_rank_loss(const double *s, size_t n, double *d) {
     return log(total);
 }
 
-/* Returns the weighted sum of the cosine and angle losses over the pairs (query i, positive i) and (query i, negative i). Adds
- * its gradient to grad and writes the two losses to *r. */
+/* Returns the weighted sum of the cosine loss and the angle loss over the pairs (query i, positive i) and (query i, negative
+ * i). Adds the gradient of the sum to grad. Writes the two losses to *r. */
 static double naive_pair_terms(const problem *p, double *grad, aoe_objective_result *r) {
     const size_t n = 2 * p->B, D = p->D;
     const aoe_objective_options *o = &p->o;
@@ -213,7 +215,7 @@ static void solve(problem *p, const aoe_context *ctx) {
     const size_t bytes = aoei_contrastive_objective_workspace(p->B, p->D, p->arity);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
-    memset(workspace, 0xff, bytes); /* NaN: a read of uninitialized workspace changes the result */
+    memset(workspace, 0xff, bytes); /* fills the workspace with NaN, so that reading uninitialized memory changes the result */
     memset(p->grad, 0xff, element_count(p) * sizeof *p->grad);
     if (aoei_contrastive_objective(&p->o, &b, workspace, bytes, ctx, &p->r, &err))
         fail_msg("%s", err.message);
@@ -225,7 +227,7 @@ static void assert_close(double got, double want) {
         fail_msg("found %.17g, expected %.17g", got, want);
 }
 
-/* Returns the smallest norm of the nonzero vectors, at most 1. */
+/* Returns the smallest norm of a nonzero vector of p. If all norms are greater than 1, returns 1. */
 static double smallest_norm(const problem *p) {
     double smallest = 1.0;
     for (size_t i = 0; i < p->arity * p->B; i++) {
@@ -252,7 +254,8 @@ static void check(problem *p, const aoe_context *ctx) {
         size += want[i] * want[i];
         error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
     }
-    /* if there is one candidate or D = 1, terms of the size of 1 / norm cancel, and only their rounding errors remain */
+    /* If there is only one candidate or D = 1, the gradient is a sum of terms of magnitude 1 / norm that cancel. Only their
+     * rounding errors remain. */
     if (!(sqrt(error) <= 1e-12 * fmax(sqrt(size), 1.0 / smallest_norm(p))))
         fail_msg("B %zu, D %zu, arity %zu: gradient of norm %g, error of norm %g", p->B, p->D, p->arity, sqrt(size),
                  sqrt(error));
@@ -290,7 +293,7 @@ static void check_weights(const aoe_context *ctx) {
             set_weights(&p, weights[w][0], weights[w][1], weights[w][2], weights[w][3]);
             p.o.tau_ibn = 0.05;
             check(&p, ctx);
-            p.o.tau_ibn = w % 2 ? 0.7 : 1e-3; /* exponents up to 1000 */
+            p.o.tau_ibn = w % 2 ? 0.7 : 1e-3; /* 1e-3 gives exponents of up to 1000 */
             p.o.tau_angle = 0.1;
             check(&p, ctx);
         }
@@ -328,7 +331,7 @@ static void large_batches(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* The cosine and angle terms must be bit-identical to those of the pair objective. */
+/* Tests that the cosine and angle losses are bit-identical to the losses that aoe_objective computes for the same pairs. */
 static void pair_terms_match_pair_objective(void **state) {
     problem p;
     (void)state;
@@ -356,7 +359,7 @@ static void pair_terms_match_pair_objective(void **state) {
     destroy(&p);
 }
 
-/* Zero vectors have cosine 0 with every vector and gradient 0. The loss equals its definition. */
+/* Tests zero vectors. They must have the cosine 0 with every vector, and their gradient must be 0. */
 static void zero_vectors(void **state) {
     problem p;
     (void)state;
@@ -379,7 +382,8 @@ static void zero_vectors(void **state) {
     }
 }
 
-/* One example without a negative has a single candidate, so its loss is 0. With a negative, there are two candidates. */
+/* Tests a batch of one example. Without a negative, the positive is the only candidate, so the loss is 0. With a negative,
+ * there are two candidates. */
 static void one_example(void **state) {
     problem p;
     (void)state;
@@ -395,7 +399,7 @@ static void one_example(void **state) {
     destroy(&p);
 }
 
-/* Results are bit-identical for any number of threads and without a context. */
+/* Tests that results are bit-identical for any number of threads, and without a context. */
 static void bits_do_not_depend_on_threads(void **state) {
     static const size_t shapes[][3] = {{37, 10, 2}, {150, 210, 3}, {3100, 4, 2}};
     (void)state;
@@ -420,8 +424,8 @@ static void bits_do_not_depend_on_threads(void **state) {
 
 enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 
-/* Returns the InfoNCE loss, computed with a score buffer for `blocks` blocks of 96 queries; 0: a buffer for all queries. Writes
- * the gradients of the queries, followed by those of the candidates, to dz[LONG_B + LONG_M][LONG_D]. */
+/* Returns the InfoNCE loss. The buffer for scores has the size of `blocks` blocks of 96 queries; if blocks is 0, it has the
+ * size of all queries. Writes the gradients to dz[LONG_B + LONG_M][LONG_D]: first of the queries, then of the candidates. */
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
     aoei_info_nce c;
@@ -451,7 +455,7 @@ static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candi
     return loss;
 }
 
-/* Results must be bit-identical for any number of queries per strip. Candidates that are not used must have gradient 0. */
+/* Tests that results are bit-identical for any number of queries per strip, and that unused candidates have gradient 0. */
 static void bits_do_not_depend_on_strips(void **state) {
     static const size_t used[] = {LONG_B, 401, LONG_M};
     static double want[(LONG_B + LONG_M) * LONG_D], got[(LONG_B + LONG_M) * LONG_D];
@@ -508,15 +512,15 @@ static void float32(void **state) {
         assert_memory_equal(&f.r, &p.r, sizeof f.r);
         for (size_t i = 0; i < 3 * B * D; i++)
             assert_true(f.grad[i] == (i < element_count(&p) ? (float)p.grad[i] : -77.0f));
-        /* bit-identical values without gradients and with NULL options */
+        /* without gradients and with NULL options, the losses must be bit-identical */
         assert_int_equal(aoe_contrastive(NULL, f.v, arity, B, D, NULL, &f.r, NULL), 0);
         assert_memory_equal(&f.r, &p.r, sizeof f.r);
         destroy(&p);
     }
 }
 
-/* Asserts that the objective fails with this code and with a message that contains `part`. Then restores the valid arguments of
- * the fixture. */
+/* Asserts that the objective fails with the error `code` and a message that contains `part`. Then sets all arguments in f to
+ * valid values again. */
 static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);
@@ -555,7 +559,7 @@ static void rejected_values(void **state) {
         /* the components are subnormal, so the gradient, which is about 1 / norm, overflows a float */
         f.v[(3 * 1 + 1) * D + k] *= 1e-43f;
     expect_error(&f, AOE_ENUMERIC, "example 1: the gradient");
-    f.o.ibn_threshold = NAN; /* this objective ignores the option, so the value is not rejected */
+    f.o.ibn_threshold = NAN; /* aoe_contrastive ignores this option, so NaN is not rejected */
     assert_int_equal(run(&f), 0);
     aoe_objective_options o = f.o;
     const double label[1] = {1.0};
@@ -574,7 +578,7 @@ static void rejected_shapes(void **state) {
     assert_int_equal(aoe_contrastive(&f.o, NULL, 3, B, D, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, SIZE_MAX / 4, D, NULL, &f.r, &f.err), AOE_EARG);
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, SIZE_MAX / 16, NULL, &f.r, &f.err), AOE_EARG);
-    /* An odd vector size is rejected if the angle loss is used, and accepted otherwise. */
+    /* Vectors of odd size are rejected if the angle loss is used, and accepted otherwise. */
     assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, 7, f.grad, &f.r, &f.err), AOE_EARG);
     assert_non_null(strstr(f.err.message, "the vectors have 7"));
     assert_int_equal(aoe_contrastive(&f.o, f.v, 2, B, 7, f.grad, &f.r, &f.err), 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the loss with in-batch negatives against a reference in plain loops, with and without identical texts. Some batches are
- * so large that their scores do not fit in the workspace. The environment variable AOE_CPU selects the CPU tier.
+ * Tests the loss with in-batch negatives against a simple reference implementation, with and without identical texts. Some
+ * batches are so large that their scores do not fit in the workspace. The environment variable AOE_CPU selects the instruction
+ * set.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,8 +20,8 @@
 #include "loss/pair_objective.h"
 
 typedef struct problem {
-    size_t B, D, N;  /* number of pairs; size of a vector; number of texts, 2B */
-    double *v;       /* [2, B, D], owned; all x, then all y */
+    size_t B, D, N;  /* B: number of pairs. D: size of a vector. N: number of texts, 2B. */
+    double *v;       /* [2, B, D], owned; vectors of all texts x, then of all texts y */
     double *grad;    /* [2, B, D], owned; gradient of v */
     double *label;   /* [B], owned */
     uint32_t *group; /* [2B], owned; equal numbers mark identical texts */
@@ -53,12 +54,12 @@ static void destroy(problem *p) {
     test_free(p->group);
 }
 
-/* Returns the vector of text u, in the order x0 y0 x1 y1 ... */
+/* Returns the vector of text u. The texts have the order x0 y0 x1 y1 ... */
 static const double *row_of(const problem *p, size_t u) {
     return p->v + ((u % 2) * p->B + u / 2) * p->D;
 }
 
-/* Returns the target of anchor u and candidate v. It is 1 if they are a positive pair, plus 1 if their texts are identical. */
+/* Returns the target of anchor u and candidate v: 1 if u and v are a positive pair, plus 1 if their texts are identical. */
 static double target_of(const problem *p, size_t u, size_t v) {
     double t = 0.0;
     if (u == v)
@@ -77,7 +78,7 @@ static double dot(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* Returns the loss, computed by its definition. Writes its gradient to grad, in the layout of v. */
+/* Returns the loss, computed by its definition. Writes its gradient to grad, which has the layout of p->v. */
 static double naive(const problem *p, double *grad) {
     size_t N = p->N, D = p->D;
     double *s = test_malloc(N * N * sizeof *s), *g = test_malloc(N * N * sizeof *g), loss = 0.0;
@@ -130,7 +131,7 @@ static double solve(problem *p, const aoe_context *ctx) {
     size_t bytes = aoei_pair_objective_workspace(p->B, p->D);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
-    memset(workspace, 0xff, bytes); /* NaN: a read of uninitialized workspace changes the result */
+    memset(workspace, 0xff, bytes); /* fills the workspace with NaN, so that reading uninitialized memory changes the result */
     if (aoei_pair_objective(&p->o, &b, workspace, bytes, ctx, &r, &err))
         fail_msg("%s", err.message);
     aoei_aligned_free(workspace);
@@ -146,7 +147,7 @@ static void check(problem *p) {
         norm += want[i] * want[i];
         error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
     }
-    /* for D = 1, the gradient is 0 except for rounding errors */
+    /* if D is 1, the gradient is 0 except for rounding errors */
     assert_true(sqrt(error) <= 1e-12 * fmax(sqrt(norm), 1.0));
     test_free(want);
 }
@@ -161,21 +162,22 @@ static void matches_definition(void **state) {
         check(&p);
         p.o.isp = 0;
         check(&p);
-        p.o.tau_ibn = 1e-3; /* exponents up to 1000 */
+        p.o.tau_ibn = 1e-3; /* gives exponents of up to 1000 */
         p.o.isp = 1;
         check(&p);
         destroy(&p);
     }
 }
 
-/* The scores of this batch do not fit in the workspace, so most of them are computed twice. */
+/* Tests a batch whose scores do not fit in the workspace, so that most scores are computed twice. */
 static void large_batch(void **state) {
     problem p;
     (void)state;
     create(&p, 2300, 3, 5);
     assert_true(aoei_pair_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
     check(&p);
-    /* no pair is positive, so only identical texts are targets, and blocks without targets are skipped */
+    /* above all labels: no pair is positive. Only identical texts are targets, and blocks of scores without targets are
+     * skipped. */
     p.o.ibn_threshold = 5.5;
     for (size_t u = 0; u < p.N; u++)
         p.group[u] = (uint32_t)(u == 4000 ? 10 : u);
@@ -195,7 +197,8 @@ static void without_positives(void **state) {
     destroy(&p);
 }
 
-/* If a positive pair consists of two identical texts, its target is 2, even if its two vectors differ because of dropout. */
+/* Tests a positive pair of two identical texts. Its target must be 2, even if its two vectors differ, as they do with
+ * dropout. */
 static void equal_pair_has_target_two(void **state) {
     problem p;
     (void)state;
@@ -211,14 +214,14 @@ static void equal_pair_has_target_two(void **state) {
     destroy(&p);
 }
 
-/* Zero vectors have cosine 0 with every vector and gradient 0. */
+/* Tests zero vectors. They must have the cosine 0 with every vector, and their gradient must be 0. */
 static void zero_vectors(void **state) {
     problem p;
     (void)state;
     create(&p, 4, 6, 3);
     for (size_t i = 0; i < p.B; i++)
         p.label[i] = 5.0;
-    memset(p.v, 0, p.D * sizeof *p.v); /* x0 */
+    memset(p.v, 0, p.D * sizeof *p.v); /* the vector of x0 */
     double loss = solve(&p, NULL);
     assert_true(isfinite(loss) && loss > 0.0);
     for (size_t k = 0; k < p.D; k++)
@@ -252,7 +255,7 @@ static void bits_do_not_depend_on_threads(void **state) {
     }
 }
 
-/* If all texts are identical, every text is a target of every other text. */
+/* Tests a batch in which all texts are identical, so that every text is a target of every other text. */
 static void one_text(void **state) {
     problem p;
     (void)state;

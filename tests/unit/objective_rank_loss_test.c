@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the ranking loss against its definition, computed in long double over all ordered pairs, and the stable sort that the
- * loss uses.
+ * Tests the ranking loss, on which the cosine and angle losses are based. The loss is compared with its definition, computed in
+ * long double over all ordered pairs. Also tests the stable sort that the loss uses.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,8 +25,8 @@ typedef struct problem {
     aoei_ranking ranking;
 } problem;
 
-/* Returns the loss L and writes dL/ds to grad[n]. Computes both as sums over all ordered pairs. The maximum exponent is
- * subtracted, so that exp does not overflow. */
+/* Returns the loss L and writes dL/ds to grad[n]. Both are computed as sums over all ordered pairs. The largest exponent is
+ * subtracted from all exponents, so that exp does not overflow. */
 static long double naive(const problem *p, long double *grad) {
     long double max = 0.0L, sum;
     for (size_t i = 0; i < p->n; i++)
@@ -66,7 +66,7 @@ static void check(problem *p) {
         norm += grad[i] * grad[i];
         error += ((long double)p->grad[i] - grad[i]) * ((long double)p->grad[i] - grad[i]);
     }
-    /* The rounding error of a score of 1e4 is 2e-12. The exponential turns it into a relative error. */
+    /* A score of 1e4 has a rounding error of 2e-12. After the exponential, this is the relative error of a term. */
     assert_true(sqrtl(error) <= 1e-11L * sqrtl(norm) + 1e-300L);
     assert_true(aoei_rank_loss(&p->ranking, p->s, NULL, p->work) == got);
 }
@@ -100,10 +100,11 @@ static void extreme_scores(void **state) {
     (void)state;
     check(&p);
     double value = aoei_rank_loss(&p.ranking, p.s, NULL, p.work);
-    assert_true(fabs(value - (2e4 + log(3.0))) < 1e-11); /* the three pairs have a score difference of 2e4 */
+    /* three pairs have the score difference 2e4, so the loss is 2e4 + log 3 */
+    assert_true(fabs(value - (2e4 + log(3.0))) < 1e-11);
 }
 
-/* If the scores are in the right order, x in the loss log(1 + x) is tiny. Adding x to 1 would lose its digits. */
+/* Tests the loss log(1 + x) for scores in the right order, for which x is tiny. Adding x to 1 would lose the digits of x. */
 static void small_loss_is_precise(void **state) {
     problem p = {.n = 2, .label = {0, 1}, .s = {0, 100}};
     (void)state;
@@ -114,7 +115,8 @@ static void small_loss_is_precise(void **state) {
     assert_true(p.grad[1] == -p.grad[0]);
 }
 
-/* Every element of the gradient must have a small relative error, even if another element is larger by a factor of e^80. */
+/* Tests that every element of the gradient has a small relative error, even if another element is larger by a factor of
+ * e^80. */
 static void small_gradients_are_precise(void **state) {
     problem p = {.n = 4, .label = {0, 1, 1, 1}, .s = {0, -40, 0, 40}};
     long double grad[MAX];

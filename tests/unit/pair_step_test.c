@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training step in chunks (GradCache) against the step without chunks. Covers dropout, recomputation, gradient
- * accumulation, and several numbers of threads. In float32, losses and gradients are bit-identical. In bf16, they are
- * bit-identical if chunks end at multiples of 32 tokens, and close otherwise. tests/grad compares the gradients with finite
- * differences.
+ * Tests the training step on labeled pairs. A step that processes a batch in chunks (GradCache) is compared with a step without
+ * chunks. In float32, losses and gradients must be bit-identical. In bf16, they must be bit-identical if chunks end at
+ * multiples of 32 tokens, and close otherwise. The tests cover dropout, recomputation of activations, gradient accumulation,
+ * and several numbers of threads. The tests in tests/grad compare the gradients with finite differences.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,11 +18,13 @@
 
 enum { PAIRS = 7, TEXTS = 2 * PAIRS, LONGEST = 15, TOKENS = 16 * PAIRS };
 /* Lengths of the texts in tokens. */
-static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14};  /* 16 tokens per pair */
-static const size_t uneven[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6, 15, 15, 14, 13}; /* 7 to 30 tokens per pair */
+/* the two texts of a pair have 16 tokens together */
+static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14};
+/* the two texts of a pair have 7 to 30 tokens together */
+static const size_t uneven[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6, 15, 15, 14, 13};
 
-/* Tolerance for bf16 if the order of the sums over tokens differs. It covers the rounding errors of float32 sums of a few dozen
- * terms. */
+/* Relative tolerance for bf16 gradients if the order of the sums over tokens differs. The sums are float32 sums of a few dozen
+ * terms, and the tolerance covers their rounding errors. */
 #define BF16_TOLERANCE 1e-6
 
 static const double labels[PAIRS] = {5, 1, 3.5, 4, 0, 4.5, 2};
@@ -34,7 +36,7 @@ typedef struct variant {
     size_t threads, chunk_pairs;
     int dropout, recompute, batches;
     aoe_pooling pooling;
-    const size_t *lengths; /* [TEXTS] */
+    const size_t *lengths; /* [TEXTS] length of each text in tokens */
 } variant;
 
 typedef struct outcome {
@@ -56,8 +58,8 @@ static void fill_batch(aoei_pair_step *step, const size_t *lengths, size_t pairs
     }
 }
 
-/* Computes the gradient of one batch, or of two batches, of which the second has one pair less. The arena is filled with NaN
- * first, so that a read of uninitialized memory changes the result. */
+/* Computes the gradient of v->batches batches. If there are two batches, the second has one pair less. The memory is filled
+ * with NaN first, so that reading uninitialized memory changes the result. */
 static outcome run(const variant *v) {
     outcome out = {0};
     aoei_encoder_config c;
@@ -77,7 +79,8 @@ static outcome run(const variant *v) {
     tiny_config(&c, &shape);
     assert_int_equal(aoei_pair_step_create(&step, ctx, &c, &o, NULL), 0);
     memset(step.arena.base, 0xff, step.arena.size);
-    aoei_arena again = step.arena; /* the arena also contains views and segments, so it is laid out again */
+    /* the arena also contains tensor views and optimizer segments, which memset has overwritten, so it is laid out again */
+    aoei_arena again = step.arena;
     again.used = 0;
     assert_int_equal(aoei_pair_step_layout(&step, ctx, &c, &o, &again, NULL), 0);
     assert_int_equal(again.overflow, 0);
@@ -118,7 +121,8 @@ static void assert_identical(const outcome *want, const variant *v) {
     free(got.grad);
 }
 
-/* Compares every chunk size with and without recomputation, on 1 to 3 threads, with the step without chunks on one thread. */
+/* Runs the step with every chunk size, with and without recomputation, and on 1 to 3 threads. Asserts that the results equal
+ * the results of the step without chunks on one thread. */
 static void check_chunks(variant v, const size_t *chunks, size_t n) {
     v.threads = 1;
     v.chunk_pairs = 0;
@@ -151,7 +155,7 @@ static void test_float32(void **state) {
             }
 }
 
-/* Chunks of 2 and 4 pairs have 32 and 64 tokens. */
+/* Tests bf16 with chunks of 2 and 4 pairs, which have 32 and 64 tokens, so that results are bit-identical. */
 static void test_bf16_multiples(void **state) {
     (void)state;
     static const size_t chunks[] = {2, 4, PAIRS};
@@ -190,14 +194,15 @@ static void test_bf16_close(void **state) {
                 if (!(sqrt(difference) <= BF16_TOLERANCE * sqrt(norm)))
                     fail_msg("tier %d, chunks of %zu pairs: relative difference %g exceeds %g", tier, chunk,
                              sqrt(difference / norm), BF16_TOLERANCE);
-                /* vectors do not depend on the tokens of other texts, so losses are bit-identical */
+                /* embeddings do not depend on other texts of a chunk, so the losses are bit-identical */
                 assert_memory_equal(got.result, plain.result, sizeof got.result);
                 free(plain.grad);
                 free(got.grad);
             }
 }
 
-/* Asserts that dropout changes the loss and the gradient. The other tests therefore detect wrong dropout masks in a chunk. */
+/* Tests that dropout changes the loss and the gradient. Without such an effect, the other tests would not detect wrong dropout
+ * masks in chunks. */
 static void test_dropout_has_effect(void **state) {
     (void)state;
     variant v = {.type = AOEI_F32, .threads = 1, .batches = 1, .pooling = AOE_POOLING_CLS, .lengths = uneven};
@@ -210,7 +215,7 @@ static void test_dropout_has_effect(void **state) {
     free(dropped.grad);
 }
 
-/* Chunks and recomputation need less memory than the plain step. */
+/* Tests that a step with chunks or with recomputation needs less memory than a step without either. */
 static void test_memory(void **state) {
     (void)state;
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {

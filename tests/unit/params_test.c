@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the flat parameter set. Slots must not overlap, and the padding between them must stay zero. Weight decay applies to
- * all weights except biases and normalization weights. Loading weights must be exact. In bf16, every linear weight has a packed
- * copy, which must always equal the weight.
+ * Tests the parameter set, which stores all trained weights in one flat tensor. A slot is the place of one weight. Slots must
+ * not overlap, and the padding between slots must stay zero. Weight decay applies to all weights except biases and
+ * normalization weights. Loading weights must be exact. In bf16, every linear weight has a packed copy, which must always equal
+ * the weight.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,12 +40,13 @@ static void set_destroy(set *s) {
     aoe_context_destroy(s->ctx);
 }
 
-/* Returns the offset of a view in a flat tensor, in elements. */
+/* Returns the offset, in elements, of `view` in the tensor `flat`. */
 static size_t offset(aoei_tensor view, aoei_tensor flat) {
     return (size_t)(aoei_f32(view) - aoei_f32(flat));
 }
 
-/* Returns an array [count] with the slot of each element plus 1, or 0 for padding. The caller frees it. */
+/* Returns an array with one number per element of the flat tensor: the index of the element's slot plus 1, or 0 for padding.
+ * The caller frees the array. */
 static uint32_t *owners(const set *s) {
     uint32_t *owner = calloc(s->p.count, sizeof *owner);
     assert_non_null(owner);
@@ -129,7 +131,8 @@ static void test_load(void **state) {
     set_destroy(&source);
 }
 
-/* An optimizer step with zero gradients does not change the padding and decays only weights with weight decay. */
+/* Tests an optimizer step with zero gradients. It must not change the padding, and it must decay only the weights to which
+ * weight decay applies. */
 static void test_update(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
@@ -237,7 +240,7 @@ static void test_no_memory(void **state) {
     aoei_arena a;
     aoe_error err = {0};
     tiny_config(&c, &shape);
-    c.vocab = SIZE_MAX / 128; /* the number of elements fits in a size_t, the number of bytes does not */
+    c.vocab = SIZE_MAX / 128; /* the number of elements fits in a size_t, but the number of bytes does not */
     aoei_arena_measure(&a);
     aoe_context *ctx = tiny_context(1);
     assert_int_equal(aoei_params_layout(&p, ctx, &c, AOEI_F32, &a, &err), AOE_ENOMEM);

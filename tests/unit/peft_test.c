@@ -22,7 +22,7 @@ static aoei_encoder_config bert(void) {
     return c;
 }
 
-/* Returns the bit of a linear layer in aoei_lora.targets. */
+/* Returns the bit in aoei_lora.targets of the linear layer `kind`. */
 static unsigned bit(size_t kind) {
     return 1u << aoei_adapter_index(kind);
 }
@@ -92,8 +92,8 @@ static void test_rejected(void **state) {
     }
 }
 
-/* A target name that contains a layer number selects the module in all layers. A name may have the prefix that its checkpoint
- * uses. */
+/* Tests target names that contain a layer number. Such a name selects the module in all layers. A name may begin with the
+ * prefix that tensor names have in the checkpoint, such as "bert.". */
 static void names_with_layer_numbers(void **state) {
     (void)state;
     static const struct {
@@ -114,7 +114,7 @@ static void names_with_layer_numbers(void **state) {
         assert_int_equal(aoei_peft_targets(&targets, &wrong[i], 1, &c, 0, NULL), AOE_EARG);
 }
 
-/* Every set of targets is the same after writing and reading. */
+/* Tests that every set of targets can be written and read again without a change. */
 static void test_round_trip(void **state) {
     (void)state;
     aoei_encoder_config c = bert();
@@ -133,8 +133,9 @@ static void test_round_trip(void **state) {
     free(path);
 }
 
-/* If the name of a target is also the end of another module's name, writing this name would select both modules. It is then
- * written once per layer, with the number of the layer. The pooler is never a target. */
+/* Tests the names that are written for a set of targets. A name selects every module whose name ends with it, such as
+ * "output.dense" and "attention.output.dense". If it would select too many modules, it is written once per layer, with the
+ * number of the layer. The pooler is never a target. */
 static void test_written_names(void **state) {
     (void)state;
     aoei_encoder_config c = bert();

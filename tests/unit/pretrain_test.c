@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests pretraining: the sequences formed from texts, whole-word masking, and training runs. Weights must be bit-identical for
- * any number of threads, with recomputation, and after a run is stopped and resumed. The prediction head must be saved and
- * loaded. Invalid options and files must be rejected.
+ * Tests pretraining: the token sequences formed from texts, whole-word masking, and training runs. Weights must be
+ * bit-identical for any number of threads, with recomputation of activations, and if a run is stopped and resumed. The head
+ * that predicts masked tokens must be saved and loaded. Invalid options and files must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,8 @@ static int tear_down(void **state) {
 
 /* ------------------------------------------------------------------ sequences */
 
-/* Returns the tokens of all sequences of a text, as in "[CLS] the cat [SEP]|[CLS] a dog [SEP]". The caller frees the string. */
+/* Returns the tokens of all sequences formed from the text, separated by '|', for example "[CLS] the cat [SEP]|[CLS] a dog
+ * [SEP]". The caller frees the string. */
 static char *sequences_of(const char *text, size_t max_length, int pack) {
     static const aoe_table_options table;
     char *path = test_write_text(dir, "s.txt", text), *out = calloc(1, 1 << 16);
@@ -106,7 +107,8 @@ static void test_sequences(void **state) {
     assert_non_null(strstr(err.message, "special tokens"));
 }
 
-/* The two copies of a text are either both held out or both used for training. About a quarter of the texts is held out. */
+/* Tests held-out texts. About a quarter of the texts must be held out. Each text occurs twice; either both copies must be held
+ * out, or both must be used for training. */
 static void test_held_out(void **state) {
     (void)state;
     static const aoe_table_options table;
@@ -128,7 +130,7 @@ static void test_held_out(void **state) {
     }
     assert_int_equal(count[0] + count[1], 2 * TEXTS);
     assert_int_equal(count[1] % 2, 0);
-    /* the tolerance is 4 standard deviations */
+    /* the number of texts may differ from TEXTS / 4 by 4 standard deviations, which are 30 texts */
     assert_true(count[1] > 2 * TEXTS / 4 - 2 * 30 && count[1] < 2 * TEXTS / 4 + 2 * 30);
 }
 
@@ -150,7 +152,7 @@ static void test_masking(void **state) {
         size_t maskable = 0;
         before[0] = CLS;
         before[n - 1] = SEP;
-        for (size_t i = 1; i + 1 < n; i++) /* random tokens that may be masked */
+        for (size_t i = 1; i + 1 < n; i++) /* fills the sequence with random tokens that may be masked */
             before[i] = m.ordinary[aoei_rng_below(&rng, (uint32_t)m.n_ordinary)];
         for (size_t i = 1; i + 1 < n; i++)
             maskable += m.kind[before[i]] == AOEI_TOKEN_WORD || m.kind[before[i]] == AOEI_TOKEN_CONTINUATION;
@@ -171,18 +173,20 @@ static void test_masking(void **state) {
             random_special += ids[index[i]] != MASK && m.kind[ids[index[i]]] == AOEI_TOKEN_SPECIAL;
         }
         for (size_t i = 0; i < n; i++)
-            assert_true(hit[i] || ids[i] == before[i]); /* other tokens are unchanged */
-        for (size_t i = 2; i + 1 < n; i++)              /* only whole words are masked */
+            assert_true(hit[i] || ids[i] == before[i]); /* tokens that are not selected must not change */
+        /* a continuation token must be masked if and only if the token before it is masked */
+        for (size_t i = 2; i + 1 < n; i++)
             if (m.kind[before[i]] == AOEI_TOKEN_CONTINUATION)
                 assert_int_equal(hit[i], hit[i - 1]);
         masked += count;
         tokens += maskable;
     }
     const double share = (double)masked / (double)tokens, n = (double)masked;
-    /* only whole words are masked, so the share of masked tokens may be below 0.15 */
+    /* a word is not masked if it would exceed the limit, so the share of masked tokens may be below 0.15 */
     assert_true(share > 0.10 && share < 0.16);
     assert_true(fabs((double)as_mask / n - 0.8) < 4 * sqrt(0.8 * 0.2 / n));
-    const double unchanged = 0.1 + 0.1 / (double)m.n_ordinary; /* a random replacement may be the original token */
+    /* 10% of the masked tokens are kept unchanged, and a random replacement may be the original token */
+    const double unchanged = 0.1 + 0.1 / (double)m.n_ordinary;
     assert_true(fabs((double)kept / n - unchanged) < 4 * sqrt(unchanged * (1 - unchanged) / n));
     assert_int_equal(random_special, 0);
     int32_t nothing[2] = {CLS, SEP};
@@ -193,11 +197,11 @@ static void test_masking(void **state) {
 /* ----------------------------------------------------------------------- runs */
 
 typedef struct run {
-    aoe_pretrain_options o;       /* options of the run; they point to output and file */
+    aoe_pretrain_options o;       /* options of the run; they point to the fields output and file */
     char *output;                 /* path of the output directory, owned */
     const char *file;             /* path of the text file */
     size_t stop;                  /* step after which the run is cancelled; 0: not cancelled */
-    size_t steps, evaluations;    /* number of events of each kind */
+    size_t steps, evaluations;    /* steps: number of training steps. evaluations: number of evaluations. */
     double first_loss, last_loss; /* training losses of the first and of the last step */
     double held_out;              /* loss of the last evaluation on the held-out texts */
 } run;
@@ -278,10 +282,11 @@ static void test_runs(void **state) {
         r.o.args.model_options.dtype = (aoe_dtype)type;
         run_ok(&r, 1);
         assert_true(r.steps > 20 && r.evaluations == 2);
-        assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* training reduces the loss */
+        assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* training must reduce the loss */
         char *want = weights_of(&r, &size);
         free(r.output);
-        for (size_t threads = 2; threads <= 3; threads++) { /* stopped and resumed, in the first or in the second epoch */
+        /* a run that is stopped and resumed: with 2 threads in the first epoch, with 3 threads in the second */
+        for (size_t threads = 2; threads <= 3; threads++) {
             snprintf(name, sizeof name, "stopped-%d-%zu", type, threads);
             run_create(&r, name);
             r.o.args.model_options.dtype = (aoe_dtype)type;
@@ -298,8 +303,8 @@ static void test_runs(void **state) {
     }
 }
 
-/* Tests a run with packing, and a second run that starts from the encoder and the head of the first. aoe_model_open must open
- * the encoder without the head. */
+/* Tests a run that packs several texts into a sequence, and a second run that starts from the encoder and the head of the first
+ * run. aoe_model_open must open the encoder without the head. */
 static void test_head(void **state) {
     (void)state;
     run r, next;
@@ -308,7 +313,7 @@ static void test_head(void **state) {
     r.o.pack = 1;
     run_ok(&r, 2);
     assert_int_equal(aoei_model_open_mlm(&m, ctx, r.output, NULL, 1, NULL), 0);
-    assert_null(m->memory.generated); /* the head was read from the file, not initialized */
+    assert_null(m->memory.generated); /* the head was read from the file and not initialized with random numbers */
     assert_string_equal(m->files.prefix, "bert.");
     assert_int_equal(aoei_slot_count(&m->config), aoei_slot_count(&model->config) + AOEI_HW_COUNT);
     assert_int_equal(aoe_model_open(&encoder, ctx, r.output, NULL, NULL), 0);
@@ -330,7 +335,8 @@ static void test_head(void **state) {
     free(r.output);
 }
 
-/* Asserts that the run fails with this code and a message that contains this part, and writes no output directory. */
+/* Asserts that the run fails with the error `code` and a message that contains `part`, and that it writes no output
+ * directory. */
 static void expect_rejected(run *r, int code, const char *part) {
     aoe_error err;
     const int got = run_pretraining(r, 1, &err);

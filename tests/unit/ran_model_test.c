@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests RAN model directories: creation, conversion to other storage types, embedding, pretraining and training. A vector must
- * not depend on the other texts of a batch. Trained weights must not depend on threads, interruptions, recomputation or chunks.
- * Invalid values in config.json must be rejected.
+ * Tests model directories of RANs (recurrent additive networks): creation, conversion to other storage types, embedding,
+ * pretraining and training. An embedding must not depend on the other texts of a batch. Trained weights must not depend on the
+ * number of threads, on interruptions, on recomputation of activations, or on chunks. Invalid values in config.json must be
+ * rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +25,8 @@
 
 enum { D = 16, TEXTS = 24 };
 
-static char *dir, *bert, *ran; /* test directory; directories of the two models */
-static char *texts, *table;    /* paths of a text file and of a table of labeled pairs */
+static char *dir, *bert, *ran; /* dir: test directory. bert, ran: directories of a BERT model and a RAN. */
+static char *texts, *table;    /* texts: path of a text file. table: path of a table of labeled pairs. */
 
 static const aoe_shape shape = {
     .hidden = D, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
@@ -89,8 +90,8 @@ static void test_directory(void **state) {
     assert_true(info.window == 4 && info.min_window == 4 && info.head_size == 6 && info.heads == 2 && info.layers == 2);
     assert_true(!info.positions && !info.intermediate && !info.token_types && info.max_length == 32 && info.dims == D);
     assert_int_equal(info.pooling, AOE_POOLING_CELL_MEAN);
-    /* Each layer has matrices with 4 D H + 10 D^2 elements, biases with 3 H + 11 D, and norms with 8 D. In addition, there are
-     * the initial cell and the embedding. */
+    /* Each layer has matrices with 4 D H + 10 D^2 elements, biases with 3 H + 11 D elements, and normalization weights with 8 D
+     * elements. The model also has an initial cell with D elements, and token embeddings. */
     assert_int_equal(info.parameters, 2 * (4 * D * 12 + 10 * D * D + 3 * 12 + 11 * D + 8 * D) + D + tiny_vocab() * D + 2 * D);
     assert_false(has_file(ran, "modules.json"));
     char *readme = test_path(ran, "README.md"), *text = test_read(readme, NULL);
@@ -116,7 +117,7 @@ static void test_directory(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Returns the vectors [TEXTS, D] of all texts. The caller frees them. */
+/* Returns the embeddings [TEXTS, D] of all texts. The caller frees the array. */
 static float *embed(const char *model, size_t threads, size_t batch_tokens, const aoe_model_options *o) {
     aoe_context *ctx = tiny_context(threads);
     aoe_model *m;
@@ -172,7 +173,8 @@ static void test_embed(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Models stored in bf16 and int8 give similar vectors. A model stored in float32 gives the vectors of the original. */
+/* Tests the conversion of models. A model stored in bf16 or int8 must give similar embeddings. A model stored in float32 must
+ * give bit-identical embeddings. */
 static void test_convert(void **state) {
     (void)state;
     static const char *const names[] = {"as-f32", "as-bf16", "as-int8"};
@@ -266,8 +268,8 @@ static char *weights_of(const char *model, size_t *size) {
     return data;
 }
 
-/* Asserts that runs with each of n settings write identical weights, and that these weights differ from those of the initial
- * model. */
+/* Runs `run` with each of n settings. Asserts that all runs write identical weights, and that these weights differ from the
+ * weights of the initial model. */
 static void assert_identical_weights(run_fn *run, const char *from, const char *name, const run_settings *settings, size_t n) {
     size_t size, other_size;
     char *whole = NULL, *before = weights_of(from, &size);
@@ -304,7 +306,8 @@ static void test_training(void **state) {
     static const run_settings training_runs[] = {{1, 0, 0, 0}, {2, 1, 0, 0}, {1, 0, 1, 0}, {2, 0, 0, 2}};
     assert_identical_weights(pretrain, ran, "words", pretraining_runs, 3);
     char *words = test_path(dir, "words0");
-    assert_identical_weights(train, words, "pairs", training_runs, 4); /* training ignores the pretraining head */
+    /* training must ignore the prediction head that pretraining saved */
+    assert_identical_weights(train, words, "pairs", training_runs, 4);
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     char *pairs = test_path(dir, "pairs0");
@@ -370,7 +373,7 @@ static void test_configurations(void **state) {
     json_decref(written);
 }
 
-/* If there is no aoe.json, cell_pooling in config.json is the pooling of the model. */
+/* Tests that cell_pooling in config.json selects the pooling of the model if there is no aoe.json. */
 static void test_config_pooling(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
@@ -400,7 +403,8 @@ static void test_config_pooling(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* The named shapes have the documented numbers of parameters. ran-mini is about as large as the BERT model aoe-mini. */
+/* Tests the shapes that can be selected by name. They must have the documented numbers of parameters. ran-mini must be about as
+ * large as the BERT model aoe-mini. */
 static void test_shapes(void **state) {
     (void)state;
     static const struct {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the recurrent encoder (RAN) against a reference in double, for texts that end at every position of a window and for
- * both norms. In float32 and bf16, training, inference and recomputation must be bit-identical. Results must not depend on the
- * other texts of a batch, on the number of threads, or on the number of rounds. Float32 gradients must not depend on how a
- * batch is split.
+ * Tests the recurrent encoder (RAN, recurrent additive network). The encoder divides a text into windows of tokens and
+ * processes them in one or more rounds. Its results are compared with a reference in double, for texts that end at every
+ * position of a window, and with both kinds of normalization. In float32 and bf16, training, inference and recomputation must
+ * be bit-identical. Results must not depend on the other texts of a batch, on the number of threads, or on the number of
+ * rounds. Float32 gradients must not depend on how a batch is split.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,29 +22,31 @@
 #include "nn/batch.h"
 #include "nn/gemm.h"
 
-/* Tolerance of the comparison with the reference in double, relative to the norm of the reference. For float32, it is that of
- * the golden cases. For bf16, it is derived as follows. The row of a token is rounded about 15 times per layer, with a root
- * mean square error of 1.1e-3, and so is the cell of each of up to 7 earlier windows. Three layers have about 200 roundings,
- * with a total error of about 1.6e-2. The tolerance is twice this error. */
+/* Tolerance for the norm of the error, divided by the norm of the reference in double. For float32, the tests in tests/golden
+ * use an equal tolerance. For bf16, the tolerance is derived from the number of roundings. The row of a token is rounded about
+ * 15 times per layer. The cell of each of up to 7 earlier windows is also rounded about 15 times. Each rounding has a root mean
+ * square error of 1.1e-3. Three layers have about 200 roundings, with a total error of about 1.6e-2. The tolerance is twice
+ * this error. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 3.2e-2};
 
-/* Tolerance for the bf16 gradient of all parameters, relative to the norm of the float32 gradient; equal to that of the golden
- * cases. */
+/* Tolerance for the norm of the error of the bf16 gradient of all parameters, divided by the norm of the float32 gradient. The
+ * tests in tests/golden use an equal tolerance. */
 #define BF16_GRADIENT 5e-2
 
-/* Lengths in tokens, for windows of 4 tokens and last windows of at least 2. Texts end with a full window, with a window of 2
- * or 3 tokens, or with one token that joins the previous window. The first 6 texts have 32 rows, cells included. */
+/* Lengths of the texts in tokens. A window has 4 tokens, and the last window of a text has at least 2. A text therefore ends
+ * with a full window, with a window of 2 or 3 tokens, or with one token that is added to the previous window. The first 6 texts
+ * have 32 rows together, including the rows of the cells. */
 enum { TEXTS = 14, MAX_LENGTH = 64 };
 static const size_t lengths[TEXTS] = {1, 3, 4, 5, 6, 7, 8, 9, 14, 4, 2, 13, 12, 29};
 
-/* Weights, a batch, and activations of every mode. */
+/* An encoder with its weights, a batch, and the activations of every mode. */
 typedef struct setup {
     aoe_context *ctx;
     aoei_dtype type;
     aoei_encoder_config c;
     aoei_arena arena;
     aoei_params params;
-    aoei_tensor *packed; /* [slots], owned; the weights, where linear weights have packed copies */
+    aoei_tensor *packed; /* [slots], owned; the weights; linear weights also have packed copies */
     void **copies;       /* [slots], owned; memory of the packed copies */
     aoei_encoder_state training, recompute, inference;
     aoei_tensor dpooled; /* [texts, D] gradient of the pooled vectors */
@@ -81,7 +84,7 @@ static void pack(setup *s) {
     }
 }
 
-/* Creates a setup. The arena is filled with NaN, so that a read of uninitialized memory changes the results. */
+/* Fills in s. The memory of the activations is filled with NaN, so that reading uninitialized memory changes the results. */
 static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, aoei_encoder_config c, const size_t *length,
                          size_t n_texts) {
     memset(s, 0, sizeof *s);
@@ -118,7 +121,8 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Returns configuration 0 or 1. They differ in the number of layers, in the norm, and in the hidden and head sizes. */
+/* Returns configuration `which`, 0 or 1. The two configurations differ in the number of layers, in the kind of normalization,
+ * and in the sizes of the hidden states and of the heads. */
 static aoei_encoder_config config(size_t which) {
     aoei_encoder_config c = ran_tiny_config();
     if (which == 1) {
@@ -132,8 +136,9 @@ static aoei_encoder_config config(size_t which) {
 }
 enum { CONFIGS = 2 };
 
-/* Calls check for both types, the lowest and the best tier, 1 and 3 threads, and every configuration. Sanitizer builds use only
- * 3 threads. kept: results of the first number of threads. */
+/* Calls check for float32 and bf16, the lowest and the highest instruction set, 1 and 3 threads, and every configuration.
+ * Sanitizer builds use only 3 threads. kept: results with the first number of threads, with which later results are
+ * compared. */
 static void run_in_all_setups(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 4 * CONFIGS; k++) {
         float *kept[2] = {NULL, NULL};
@@ -149,8 +154,7 @@ static void run_in_all_setups(void (*check)(setup *s, float **kept)) {
     }
 }
 
-/* If *kept is NULL, stores the results host[n] of the first number of threads in it. Otherwise, asserts that host and *kept are
- * equal. Takes ownership of host. */
+/* If *kept is NULL, stores host [n] in *kept. Otherwise, asserts that host and *kept are equal and frees host. */
 static void keep_or_compare(float **kept, float *host, size_t n) {
     if (!*kept) {
         *kept = host;
@@ -206,8 +210,8 @@ static void test_forward(void **state) {
     run_in_all_setups(forward);
 }
 
-/* A text alone in a batch gives the same bits as in a batch with other texts. This includes dropout, whose masks depend on
- * text_index. */
+/* Asserts that the hidden states of a text are bit-identical whether the text is alone in a batch or in the large batch. This
+ * must also hold with dropout, because the dropout masks depend on text_index. */
 static void text_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
@@ -233,7 +237,8 @@ static void test_text_alone(void **state) {
     run_in_all_setups(text_alone);
 }
 
-/* Returns texts [first, end) of a batch as a batch with the same text_index. The caller frees the offsets. */
+/* Returns a new batch of the texts [first, end) of b. Each text keeps its text_index. The caller frees the array `offsets` of
+ * the new batch. */
 static aoei_batch subbatch(const aoei_batch *b, size_t first, size_t end) {
     uint32_t *offsets = malloc((end - first + 1) * sizeof *offsets);
     assert_non_null(offsets);
@@ -251,7 +256,8 @@ static aoei_batch subbatch(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Adds the gradient of texts [first, end) for the pooled gradient s->dpooled. */
+/* Runs the forward and backward passes of the texts [first, end) and adds the gradient of the weights. The gradient of the
+ * pooled vectors is s->dpooled. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
     const aoei_batch b = subbatch(&s->batch, first, end);
@@ -262,7 +268,7 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
     free((void *)(uintptr_t)b.offsets);
 }
 
-/* In float32, accumulated gradients of parts of a batch are bit-identical to the gradient of the whole batch. */
+/* Asserts that in float32, gradients accumulated over parts of a batch are bit-identical to the gradient of the whole batch. */
 static void split_batches(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_CELL_MEAN, AOE_POOLING_FIRST_LAST_AVG};
     static const size_t splits[2][4] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}};
@@ -292,8 +298,8 @@ static void test_split_batches(void **state) {
     run_in_all_setups(split_batches);
 }
 
-/* Gradients with recomputation must be bit-identical to those without it. This also applies to a batch smaller than the layout,
- * and to a second batch in the same memory. */
+/* Asserts that gradients are bit-identical with and without recomputation of activations. This must also hold for a batch that
+ * is smaller than the planned size, and for a second batch in the same memory. */
 static void recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     static const aoe_pooling poolings[3] = {AOE_POOLING_FIRST_LAST_AVG, AOE_POOLING_CELL_MAX, AOE_POOLING_CELL_LAST};
@@ -319,7 +325,7 @@ static void test_recompute(void **state) {
     run_in_all_setups(recompute);
 }
 
-/* bf16 gradients equal float32 gradients except for rounding errors. */
+/* Tests that bf16 gradients equal float32 gradients, except for rounding errors. */
 static void test_bf16_gradient(void **state) {
     (void)state;
     for (size_t k = 0; k < CONFIGS; k++) {
@@ -347,7 +353,8 @@ static void test_bf16_gradient(void **state) {
     }
 }
 
-/* For every length below MAX_LENGTH, the windows match the reference. */
+/* Tests the division of a text into windows. For every length below MAX_LENGTH, the windows must equal the windows of the
+ * reference. */
 static void test_windows(void **state) {
     (void)state;
     for (size_t window = 1; window <= 6; window++)
@@ -391,8 +398,8 @@ static void test_every_length(void **state) {
     }
 }
 
-/* Inference processes long texts in several rounds and blocks. The results must be bit-identical to those of training, which
- * uses one round. */
+/* Tests that results do not depend on the number of rounds. Inference processes long texts in several rounds and blocks,
+ * whereas training uses one round. The results must be bit-identical. */
 static void test_rounds(void **state) {
     (void)state;
     static const size_t long_lengths[] = {5000, 3, 6001, 17};
@@ -425,8 +432,8 @@ static void test_rounds(void **state) {
     }
 }
 
-/* The layout for a longer text must need more memory, and inference must need much less memory than training. If a size
- * overflows, planning must fail. */
+/* Tests the planned size of the memory. It must be larger for longer texts, and much smaller for inference than for training.
+ * If a size overflows, planning must fail. */
 static void test_plan(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the retrieval evaluation. The encoder maps the text of a number to the unit vector with this angle in degrees. Groups
- * and BEIR folders are compared with metrics computed by hand, and random groups with a brute-force reference. Other tests
- * cover random queries, ties and invalid input.
+ * Tests the retrieval evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees. For
+ * groups of texts and for folders in the format of BEIR, the metrics are compared with values computed by hand. For random
+ * groups, they are compared with a brute-force reference. Other tests cover random queries, ties and invalid input.
  */
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +63,8 @@ static void write_in(const char *folder, const char *name, const char *text) {
 
 /* ------------------------------------------------------------------ groups */
 
-/* Writes a table with the groups a (angles 0, 1, 2), b (50, 52, 53), c (100, 1.5) and d (200). Returns its path; free it. */
+/* Writes a table with the groups a (angles 0, 1, 2), b (50, 52, 53), c (100, 1.5) and d (200). Returns its path, which the
+ * caller frees. */
 static char *write_groups(void) {
     return test_write_text(
         test_dir, "groups.tsv",
@@ -71,8 +72,8 @@ static char *write_groups(void) {
         "\t3\t53\n");
 }
 
-/* The nearest texts (angle and group) of the query 0 are 0a 1a 1.5c 2a; of the query 50: 50b 52b 53b; of the query 100: 100c
- * 53b 52b 50b 2a 1.5c. */
+/* Tests metrics computed by hand. "1.5c" stands for the text 1.5 of group c. The nearest texts of the query 0 are 0a 1a 1.5c
+ * 2a. The nearest texts of the query 50 are 50b 52b 53b. The nearest texts of the query 100 are 100c 53b 52b 50b 2a 1.5c. */
 static void test_groups_by_hand(void **state) {
     (void)state;
     char *path = write_groups();
@@ -92,7 +93,7 @@ static void test_groups_by_hand(void **state) {
     assert_near(r.result[0].recall[1], 1, "recall at 5");
     assert_near(r.result[0].mrr, (1 + 1 + 0.2) / 3, "MRR");
     assert_near(r.result[0].ndcg, ((1 + 1 / log2(4)) / (1 + 1 / log2(3)) + 1 + 1 / log2(6)) / 3, "nDCG");
-    /* With count_query, the query itself is the first text of its ranking. This does not change the strict accuracy. */
+    /* With count_query, the query itself is the first text of its ranking. This must not change the strict accuracy. */
     o.count_query = 1;
     o.top = 2;
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -103,7 +104,7 @@ static void test_groups_by_hand(void **state) {
     free(path);
 }
 
-/* If texts have equal cosines, the first one in the file ranks highest, even if another one is the query itself. */
+/* Tests texts with equal cosines. They must be ranked in the order of the file, even if one of them is the query itself. */
 static void test_ties(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "ties.csv", "group,text\ny,10\nx,10\nx,10\ny,80\n");
@@ -113,7 +114,7 @@ static void test_ties(void **state) {
     o.query = AOE_QUERY_FIRST;
     o.n_recall = 1;
     assert_int_equal(run(&r, path, &o, NULL), 0);
-    /* the ranking for query y is: itself, x, x, 80; the ranking for query x is: y, itself, x */
+    /* the ranking of the query y is y (the query itself), x, x, 80; the ranking of the query x is y, x (the query itself), x */
     assert_near(r.result[0].strict, 0, "strict accuracy");
     assert_near(r.result[0].recall[0], 0, "recall at 1");
     assert_near(r.result[0].mrr, (1.0 / 3 + 1.0 / 2) / 2, "MRR");
@@ -147,7 +148,7 @@ static void test_random_queries(void **state) {
     free(path);
 }
 
-/* A text in the ranking of a query. */
+/* A text and its position in the ranking of a query. */
 typedef struct ranked {
     double cosine;
     size_t text;
@@ -162,8 +163,8 @@ static int nearest_first(const void *pa, const void *pb) {
 
 enum { TEXTS = 60, GROUPS = 18, TOP = 7 };
 
-/* Computes the metrics by brute force. Every text of a group of at least 2 texts is a query. The metrics are sums over the
- * queries, not means. */
+/* Computes the metrics by brute force. Each text that belongs to a group of at least 2 texts is a query. The metrics in *want
+ * are sums over the queries, not means. */
 static void reference(aoe_retrieval_result *want, const double *angle, const size_t *group, int count_query) {
     size_t queries = 0;
     *want = (aoe_retrieval_result){0};
@@ -201,8 +202,9 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
     want->queries = queries;
 }
 
-/* Returns 1 if all rankings that contain the angle a are clear: for a and for each of the angles [n], the distances to the
- * others differ by more than the rounding errors of float32. */
+/* Returns 1 if rounding errors of float32 cannot change a ranking after a is added to the n angles in `angle`. The angle a must
+ * not be close to another angle, and its distance to an angle must clearly differ from all other distances to a and to this
+ * angle. */
 static int is_clear(const double *angle, size_t n, double a) {
     for (size_t i = 0; i < n; i++) {
         if (fabs(a - angle[i]) < 0.5)
@@ -215,7 +217,7 @@ static int is_clear(const double *angle, size_t n, double a) {
     return 1;
 }
 
-/* Draws TEXTS angles. About half of them are equal to an earlier angle. */
+/* Sets angle to TEXTS random angles. About half of them are equal to an earlier angle. */
 static void draw_angles(double *angle, aoei_rng *rng) {
     double distinct[TEXTS];
     size_t n = 0;
@@ -268,8 +270,8 @@ static void test_random_groups(void **state) {
     free(path);
 }
 
-/* Queries and texts can have different encoders. In this test, both encoders give equal vectors, and each counts the texts that
- * it embeds. */
+/* Tests different encoders for queries and texts. In this test, both encoders give equal embeddings, and each encoder counts
+ * the texts that it embeds. */
 static void test_two_encoders(void **state) {
     (void)state;
     char *path = write_groups();
@@ -299,7 +301,8 @@ static void test_two_encoders(void **state) {
 static void write_beir(const char *name) {
     write_in(name, "corpus.jsonl",
              "{\"_id\":\"d1\",\"title\":\"\",\"text\":\"0\",\"metadata\":{}}\n"
-             "{\"_id\":\"d2\",\"title\":\"2\",\"text\":\"0\"}\n" /* title and text, "2 0", are the angle 2 */
+             /* the title and the text form the text "2 0", which the encoder maps to the angle 2 */
+             "{\"_id\":\"d2\",\"title\":\"2\",\"text\":\"0\"}\n"
              "{\"_id\":\"d3\",\"title\":\"\",\"text\":\"30\"}\n"
              "{\"_id\":\"q2\",\"title\":\"\",\"text\":\"31\"}\n"
              "{\"_id\":\"d5\",\"title\":\"\",\"text\":\"170\"}\n");
@@ -312,8 +315,9 @@ static void write_beir(const char *name) {
              "query-id\tcorpus-id\tscore\nq2\td5\t1\nq1\td1\t1\nq1\td2\t0\nq1\td3\t2\nq3\td1\t0\nq1\td1\t1\n");
 }
 
-/* Ranking for q1 (angle 1.5): d2 d1 d3 q2 d5 with relevances 0 1 2 0 0. Ranking for q2 (angle 31), without the text q2 itself:
- * d3 d2 d1 d5. q3 has no relevant text. */
+/* Tests metrics computed by hand. The query q1 (angle 1.5) has the ranking d2 d1 d3 q2 d5 with the relevances 0 1 2 0 0. The
+ * query q2 (angle 31) has the ranking d3 d2 d1 d5, in which the text q2 itself is omitted. The query q3 has no relevant
+ * text. */
 static void test_beir_by_hand(void **state) {
     (void)state;
     write_beir("beir");
@@ -337,7 +341,8 @@ static void test_beir_by_hand(void **state) {
     free(path);
 }
 
-/* Asserts that the evaluation of a file or folder in the test directory fails with this code and message. */
+/* Asserts that the evaluation of the file or folder `name` in the test directory fails with the error `code` and the message
+ * `want`. */
 static void expect_error(const char *name, const aoe_retrieval_options *o, int code, const char *want) {
     char *path = test_path(test_dir, name), relative[1024] = "";
     reports r;

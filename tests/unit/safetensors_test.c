@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests reading and writing safetensors files: the exact bytes of a written file, the tensors that are read, and the messages
- * for invalid headers, tensors and indexes of shards.
+ * Tests reading and writing safetensors files. The bytes of a written file and the values of read tensors are compared with
+ * expected ones. Files with invalid headers, invalid tensors, or an invalid index of shards must be rejected with a message.
  */
 #include "../support/model_dir.h"
 #include "../support/support.h"
@@ -15,7 +15,8 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-/* Returns a safetensors file in memory: the header length, the header and `data` zero bytes. The caller frees it. */
+/* Returns the contents of a safetensors file: the length of the header, the header, and `data` zero bytes. The caller frees the
+ * result. */
 static char *make_file(const char *header, size_t data, size_t *size) {
     uint64_t n = strlen(header);
     char *file = calloc(1, 8 + n + data);
@@ -26,7 +27,8 @@ static char *make_file(const char *header, size_t data, size_t *size) {
     return file;
 }
 
-/* Asserts that a file with this header and `data` bytes of data is rejected with this code and part of the message. */
+/* Asserts that a file with this header and `data` bytes of data is rejected with the error `code` and a message that contains
+ * `fragment`. */
 static void expect_rejected(const char *header, size_t data, int code, const char *fragment) {
     aoei_safetensors *s;
     aoe_error err;
@@ -168,7 +170,8 @@ static void converts_half_precision(void **state) {
 static void rejects_invalid_lengths(void **state) {
     (void)state;
     static const char huge[] = "\xff\xff\xff\xff\xff\xff\xff\x7f{}", longer[] = "\x03\0\0\0\0\0\0\0{}",
-                      over[] = "\x01\xe1\xf5\x05\0\0\0\0{}"; /* a length of 100,000,001 bytes */
+                      /* the header length is 100,000,001 bytes, which is above the maximum */
+        over[] = "\x01\xe1\xf5\x05\0\0\0\0{}";
     aoei_safetensors *s;
     aoe_error err;
     assert_int_equal(aoei_safetensors_open_memory(&s, huge, 0, "x", &err), AOE_EFORMAT);
@@ -245,7 +248,8 @@ static void rejects_invalid_tensors(void **state) {
                     "tensor 'evil?name'");
 }
 
-/* Writes a file with two tensors of one element, `tensor` and "both", which are equal to value. */
+/* Writes a file with two tensors that have one element each. Their names are `tensor` and "both", and both elements are
+ * `value`. */
 static void write_shard(const char *dir, const char *name, const char *tensor, float value) {
     const aoei_st_entry entries[] = {{tensor, AOEI_ST_F32, 1, {1}}, {"both", AOEI_ST_F32, 1, {1}}};
     char *path = test_path(dir, name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the t test, the incomplete beta function and the bootstrap. The expected values are those of scipy, with a tolerance of
- * 1e-9; the script significance_figures.py in this folder prints them. Other tests cover cases in which a formula is undefined:
- * a single run, equal values, and constant resamples.
+ * Tests the t test, the incomplete beta function and the bootstrap. The script significance_figures.py in this folder computed
+ * the expected values with scipy. The tolerance is 1e-9. Other tests cover cases in which a result is undefined: a single run,
+ * equal values, and bootstrap samples whose values are all equal.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void assert_near(double got, double want) {
 }
 
 static const double student[][3] = {
-    /* columns: t, degrees of freedom, two-sided p */
+    /* t, degrees of freedom, two-sided p */
     {0, 1, 1},
     {1e-08, 1, 0.99999999363380221},
     {-0.29999999999999999, 1, 0.81445284184451539},
@@ -79,7 +79,7 @@ static const double student[][3] = {
 };
 
 static const double beta[][4] = {
-    /* columns: a, b, x, I_x(a, b) */
+    /* a, b, x, I_x(a, b) */
     {0.5, 0.5, 9.9999999999999995e-07, 0.00063661987847092474},
     {0.5, 0.5, 0.10000000000000001, 0.2048327646991335},
     {0.5, 0.5, 0.5, 0.50000000000000011},
@@ -118,10 +118,10 @@ static const double beta[][4] = {
     {500, 400, 0.999, 0.99999999999999989},
 };
 
-/* Paired samples and the results of their t test. */
+/* Paired samples, and the expected results of their t test. */
 typedef struct paired_case {
     size_t n;              /* number of pairs */
-    double mean, sd, t, p; /* expected results; mean and sd are those of the differences x - y */
+    double mean, sd, t, p; /* mean, sd: mean and standard deviation of the differences x - y. t, p: t statistic and p value. */
     double x[7], y[7];     /* [n] samples */
 } paired_case;
 
@@ -156,10 +156,10 @@ static const paired_case paired[] = {
      {7.5, 5, 4, 4, 2, 1, 0.5}},
 };
 
-/* Expected confidence interval. */
+/* An expected confidence interval. */
 typedef struct expected_interval {
-    double low, high; /* bounds */
-    size_t undefined; /* number of bootstrap replicates in which the correlation is undefined */
+    double low, high; /* lower and upper bound */
+    size_t undefined; /* number of bootstrap samples for which the correlation is undefined */
 } expected_interval;
 
 static const expected_interval intervals[] = {
@@ -233,7 +233,7 @@ static void scores(double *out, size_t n, size_t a, size_t b, size_t modulus) {
 
 enum { PAIRS = 40, RUNS = 3 };
 
-/* Writes gold scores, and the scores of the runs of two systems: RUNS runs each, in x and y. */
+/* Sets gold to gold scores. Sets x and y to the scores of two systems, each with RUNS runs. */
 static void make_runs(double gold[PAIRS], double x[RUNS * PAIRS], double y[RUNS * PAIRS]) {
     scores(gold, PAIRS, 7, 3, 11);
     scores(x, (size_t)RUNS * PAIRS, 29, 5, 53);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests static models. Every layout of the directory and every stored type can be opened. A vector is exactly the mean of the
- * embedding rows of the text's tokens, without unknown and special tokens. It does not depend on the batch or on the number of
- * threads. A text without such tokens has the zero vector. Other tests cover saving, the gradient, and rejected directories.
+ * Tests static models. Directories with every layout and every storage type can be opened. The embedding of a text must be
+ * exactly the mean of the embeddings of its tokens. Unknown and special tokens are not included. If no token remains, the
+ * embedding is the zero vector. The embedding must not depend on the batch or on the number of threads. Other tests cover
+ * saving, the gradient, and rejected directories.
  */
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static const char tokenizer_json[] =
     "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[PAD]\": 0, \"[UNK]\": 1, \"[CLS]\": 2, "
     "\"[SEP]\": 3, \"[MASK]\": 4, \"the\": 5, \"cat\": 6, \"cafe\": 7, \"run\": 8, \"##s\": 9, \",\": 10, \"dog\": 11}}}";
 
-/* config.json in the format that Model2Vec writes. */
+/* A config.json in the format of Model2Vec. */
 static const char model2vec_json[] =
     "{\"model_type\": \"model2vec\", \"architectures\": [\"StaticModel\"], \"tokenizer_name\": "
     "\"somebody/some-encoder\", \"apply_pca\": 64, \"hidden_dim\": 256, \"seq_length\": "
@@ -48,15 +49,16 @@ static float row(int32_t id, size_t k) {
     return test_model_value((size_t)id, k);
 }
 
-/* Options of a model directory. If all fields are zero, it contains vocab.txt and a float32 tensor "embeddings". */
+/* Describes the contents of a model directory. If all fields are zero, the directory contains vocab.txt and a float32 tensor
+ * "embeddings". */
 typedef struct spec {
-    const char *config;  /* contents of config.json; NULL: no such file */
+    const char *config;  /* contents of config.json; NULL: there is no config.json */
     aoei_st_dtype dtype; /* type of the tensor */
     const char *name;    /* name of the tensor; NULL: "embeddings" */
-    const char *other;   /* name of a second tensor; NULL: none */
+    const char *other;   /* name of a second tensor; NULL: there is no second tensor */
     int vector;          /* 1: the tensor has one dimension */
-    int damaged;         /* 1: NaN at element 5 */
-    int json;            /* 1: tokenizer.json instead of vocab.txt */
+    int damaged;         /* 1: element 5 is NaN */
+    int json;            /* 1: the directory contains tokenizer.json instead of vocab.txt */
 } spec;
 
 static void write_value(aoei_st_writer *w, aoei_st_dtype dtype, float v) {
@@ -101,7 +103,7 @@ static aoe_model *open_model(aoe_context *ctx, const char *dir, const aoe_model_
     return m;
 }
 
-/* Texts and their tokens without unknown and special tokens. */
+/* Texts, and the ids of their tokens that are neither unknown nor special. */
 static const struct {
     const char *text;
     size_t n;      /* number of tokens */
@@ -119,7 +121,7 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Writes the expected vector of case i to out[D]: the mean in double, rounded once to float. */
+/* Writes the expected embedding of text i to out[D]: the mean of the token embeddings in double, rounded once to float. */
 static void reference(size_t i, int normalize, float *out) {
     float mean[D];
     double squares = 0;
@@ -226,7 +228,7 @@ static void bits_do_not_depend_on_batch_or_threads(void **state) {
     test_dir_remove(dir);
 }
 
-/* With AOE_DTYPE_BF16, rows are rounded to bf16, but their mean is not. */
+/* Tests AOE_DTYPE_BF16: the token embeddings are rounded to bf16, but their mean is not. */
 static void computes_in_bf16(void **state) {
     (void)state;
     aoe_model_options o;
@@ -236,12 +238,13 @@ static void computes_in_bf16(void **state) {
     write_model(dir, &(spec){0});
     aoe_model *m = open_model(test_model_context, dir, &o);
     assert_int_equal(m->type, AOEI_BF16);
-    check_vectors(m, 4096, 0); /* these rows are exact in bf16 */
+    check_vectors(m, 4096, 0); /* the token embeddings are exact in bf16 */
     aoe_model_close(m);
     test_dir_remove(dir);
 }
 
-/* Unknown tokens are dropped before a text is truncated to max_length, so they do not count. The tokens of a prompt count. */
+/* Tests truncation to max_length. Unknown tokens are dropped before the truncation, so they are not counted. The tokens of a
+ * prompt are counted. */
 static void truncates_after_dropping(void **state) {
     (void)state;
     static const struct {
@@ -278,7 +281,7 @@ static void truncates_after_dropping(void **state) {
     test_dir_remove(dir);
 }
 
-/* If the vocabulary has no special tokens, unknown words are dropped as well. */
+/* Tests a vocabulary without special tokens. Unknown words must be dropped. */
 static void needs_no_special_tokens(void **state) {
     (void)state;
     char *dir = test_dir_create();
@@ -296,8 +299,8 @@ static void needs_no_special_tokens(void **state) {
     test_dir_remove(dir);
 }
 
-/* Vectors are normalized if modules.json or config.json specifies it. The setting in aoe.json overrides both files, and
- * options.normalize overrides aoe.json. */
+/* Tests which setting selects normalization of the embeddings. modules.json or config.json can specify it. The setting in
+ * aoe.json overrides both files, and options.normalize overrides aoe.json. */
 static void normalizes_as_specified(void **state) {
     (void)state;
     static const char plain[] = "[{\"path\": \".\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]";
@@ -332,8 +335,8 @@ static void normalizes_as_specified(void **state) {
     }
 }
 
-/* Writes a model directory. Unless name is NULL, also writes a file with this name and text to it. Asserts that opening the
- * directory fails with this code and a message that contains `part`. */
+/* Writes the model directory that s describes. Unless name is NULL, also writes text to the file `name` in the directory.
+ * Asserts that opening the directory fails with the error `code` and a message that contains `part`. */
 static void expect_rejected(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
                             const char *fragment) {
     char *dir = test_dir_create();
@@ -386,7 +389,8 @@ static char *read_file(const char *dir, const char *name) {
     return text;
 }
 
-/* A saved model has equal vectors, and saving it again writes identical files. Model2Vec can read its config.json. */
+/* Tests that a saved model gives equal embeddings, and that saving it again writes identical files. Its config.json must have
+ * the keys that Model2Vec reads. */
 static void saves_and_opens_again(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) {
@@ -427,7 +431,7 @@ static void saves_and_opens_again(void **state) {
     }
 }
 
-/* Training rejects texts without tokens. */
+/* Tests that training rejects texts without tokens. */
 static void rejects_training_texts_without_tokens(void **state) {
     (void)state;
     char *dir = test_dir_create();
@@ -444,8 +448,8 @@ static void rejects_training_texts_without_tokens(void **state) {
     test_dir_remove(dir);
 }
 
-/* The gradient of an embedding row is a sum over all occurrences of its token. Each occurrence contributes the gradient of the
- * text's vector, divided by the number of tokens of the text. */
+/* Tests the gradient of the token embeddings. The gradient of a token's embedding is a sum over all occurrences of the token.
+ * Each occurrence adds the gradient of the embedding of its text, divided by the number of tokens of the text. */
 static void adds_gradients_to_rows(void **state) {
     (void)state;
     const aoei_encoder_config c = {.arch = &aoei_arch_static, .hidden = D, .vocab = V, .no_embed_norm = 1};

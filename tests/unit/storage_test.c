@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests storage as int8 rows and as bf16. Rounding is compared with exact arithmetic. For scales of all magnitudes, values that
- * were read from int8 rows must be stored as identical bytes again. Other tests cover the errors of the writer.
+ * Tests the storage of weights as bf16 and as int8 with one scale per row. Rounding is compared with exact arithmetic. Values
+ * that are read from int8 rows and stored again must give identical bytes, for scales of all magnitudes. Other tests cover the
+ * errors of the function that writes files.
  */
 #include "aoe_train.h"
 #include "modeldir/storage.h"
@@ -28,8 +29,8 @@ static uint32_t bits_of(float v) {
     return bits;
 }
 
-/* Asserts that the row x[n] is quantized as documented. Dequantizes it to v[n] and asserts that quantizing v gives identical
- * bytes. Overwrites q, again and v, each [n]. */
+/* Asserts that the row x is quantized to int8 as documented. Dequantizes the row to v and asserts that quantizing v gives
+ * identical bytes. q, again and v are buffers of n elements, like x. */
 static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float *v) {
     const float scale = aoei_int8_row(q, x, n);
     float maximum = 0;
@@ -39,8 +40,8 @@ static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float 
         highest = abs(q[i]) > highest ? abs(q[i]) : highest;
         v[i] = (float)q[i] * scale;
         assert_true(q[i] >= -127 && isfinite(v[i]));
-        /* The difference x - q scale is exact in double. q must be the integer nearest to x / scale; if two integers are
-         * equally near, it must be the even one. */
+        /* The difference x - q * scale is exact in double. q must be the integer nearest to x / scale. If two integers are
+         * equally near, q must be the even integer. */
         const double off = fabs((double)x[i] - (double)q[i] * (double)scale);
         assert_true(scale == 0 || off < (double)scale / 2 || (off == (double)scale / 2 && q[i] % 2 == 0));
     }
@@ -62,9 +63,10 @@ static void check_value(float x) {
     check_row(&x, 1, &q, &again, &v);
 }
 
-/* Storing a row twice must give the same scale. The scale depends only on the largest magnitude of the row. As long as scales
- * are normal numbers, doubling this magnitude changes only exponents, so testing all magnitudes in [1, 4) covers all rows. The
- * ends of the range of float32, including the magnitudes for which the smallest scale applies, are tested separately. */
+/* Tests that a row that is quantized, dequantized and quantized again keeps its scale. The scale depends only on the largest
+ * magnitude of the row. The test uses rows with every largest magnitude in [1, 4). Doubling the magnitude changes only
+ * exponents, unless the scale is subnormal, so other magnitudes need no test. The smallest and largest magnitudes of float32
+ * are tested separately, including magnitudes for which the smallest scale is used. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
@@ -86,7 +88,7 @@ static void every_maximum_keeps_its_scale(void **state) {
         check_value(of_bits(bits));
 }
 
-/* Quantizing q * scale gives q, for every q and for scales of every exponent. */
+/* Tests that quantizing q * scale gives q, for every q and for scales of every exponent. */
 static void every_int8_value_is_kept(void **state) {
     (void)state;
     float x[255], v[255];
@@ -117,11 +119,12 @@ static void random_and_adversarial_rows(void **state) {
             const double normal = aoei_rng_normal(&rng);
             const int e = (int)aoei_rng_below(&rng, 270) - 149;
             x[i] = kind == 0   ? (float)(0.02 * normal)
-                   : kind == 1 ? of_bits(aoei_rng_u32(&rng) & 0xff7ffffeu)                  /* any value below FLT_MAX */
-                   : kind == 2 ? (float)aoei_rng_below(&rng, 255) - 127.0f + 0.5f           /* ties */
-                   : kind == 3 ? ldexpf((float)normal, e)                                   /* any exponent */
-                   : kind == 4 ? of_bits(aoei_rng_below(&rng, 0x04000000u))                 /* near the smallest scale */
-                               : (float)((int)aoei_rng_below(&rng, 509) - 254) * 0x1p-127f; /* ties of the smallest scale */
+                   : kind == 1 ? of_bits(aoei_rng_u32(&rng) & 0xff7ffffeu)        /* any finite value */
+                   : kind == 2 ? (float)aoei_rng_below(&rng, 255) - 127.0f + 0.5f /* halfway between two integers */
+                   : kind == 3 ? ldexpf((float)normal, e)                         /* any exponent */
+                   : kind == 4 ? of_bits(aoei_rng_below(&rng, 0x04000000u))       /* near the smallest scale */
+                               /* halfway between two integers, with the smallest scale */
+                               : (float)((int)aoei_rng_below(&rng, 509) - 254) * 0x1p-127f;
         }
         if (kind == 2)
             x[0] = 127;
@@ -137,7 +140,8 @@ static void random_and_adversarial_rows(void **state) {
     assert_true(aoei_int8_row(q, x, 0) == 0);
 }
 
-/* A value halfway between two integers is rounded to the even one. The values next to it are rounded to the nearest integer. */
+/* Tests that a value halfway between two integers is rounded to the even integer, and that the next float values above and
+ * below are rounded to the nearest integer. */
 static void rounds_ties_to_even(void **state) {
     (void)state;
     const float x[] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, 125.5f, 0x1.000002p-1f, 0x1.fffffep-2f};
@@ -158,8 +162,9 @@ static void names_and_sizes(void **state) {
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 1, 5, 1), 20);
 }
 
-/* Writes tensors of several shapes in pieces and reads them: a matrix larger than the writer's block, rows longer than the
- * block, a vector, empty tensors, a scalar and a tensor of three dimensions. */
+/* Tests tensors of several shapes that are written in pieces and read again. The writer converts values in blocks. The tensors
+ * include a matrix larger than a block, a matrix whose rows are longer than a block, a vector, empty tensors, a scalar, and a
+ * tensor of three dimensions. */
 static void writes_and_reads_tensors(void **state) {
     (void)state;
     static const aoei_st_entry entries[] = {
@@ -189,7 +194,8 @@ static void writes_and_reads_tensors(void **state) {
                 for (size_t i = 0; i < n; i++)
                     x[i] = (float)aoei_rng_normal(&rng);
                 if (!pass) {
-                    const size_t piece = cols && n > cols ? n / cols / 2 * cols : n; /* two or three pieces */
+                    /* elements per piece: a large tensor is written in two or three pieces */
+                    const size_t piece = cols && n > cols ? n / cols / 2 * cols : n;
                     size_t at = 0;
                     do {
                         const size_t part = n - at < piece ? n - at : piece;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the STS evaluation. The encoder maps the text of a number to the unit vector with this angle in degrees, so that every
- * cosine is known. Other tests cover SentEval folders: which files and lines are read, skipped or rejected.
+ * Tests the STS evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees, so that
+ * every cosine is known. Other tests cover the folders of SentEval: which files and lines are read, skipped or rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -190,7 +190,7 @@ static void test_run_of_tables_and_folders(void **state) {
     if (aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err))
         fail_msg("%s", err.message);
     assert_int_equal(r.n, 6);
-    /* all pairs in the order of the reports: the table, then the subsets a, a-x and b */
+    /* all pairs in the order in which their results are reported: first the table, then the subsets a, a-x and b */
     const double degrees[] = {15, 80, 45, 0, 30, 40, 60, 90, 10, 20, 72}, gold[] = {5, 3, 4, 2, 4, 2, 1, 3, 5, 4, 0.5};
     double s, p;
     correlate(degrees, gold, 4, &s, &p);
@@ -204,7 +204,7 @@ static void test_run_of_tables_and_folders(void **state) {
     expect_report(&r, 4, AOE_STS_FOLDER, "STS99-en-test", 7, 2, 1, s, p);
     correlate(degrees, gold, 11, &s, &p);
     expect_report(&r, 5, AOE_STS_ALL, "all", 11, 3, 2, s, p);
-    /* the test's encoder reports texts of two or more characters as truncated */
+    /* the encoder for tests reports texts of two or more characters as truncated */
     const size_t truncated[] = {3, 2, 2, 3, 7, 10};
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(r.result[i].truncated, truncated[i]);
@@ -213,11 +213,11 @@ static void test_run_of_tables_and_folders(void **state) {
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), 0);
     assert_true(seen[0] == 11 && seen[1] == 11);
     seen[0] = 0;
-    seen[2] = 4; /* cancels the run after the 4 pairs of the table, which is the first input */
+    seen[2] = 4; /* cancels the evaluation after 4 pairs, which is the size of the table, the first input */
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), AOE_ECANCELLED);
     r = (reports){0};
     assert_int_equal(aoei_sts_run(&e, paths + 1, 1, NULL, collect, &r, NULL), 0);
-    assert_int_equal(r.n, 4); /* with one input, there is no total over all inputs */
+    assert_int_equal(r.n, 4); /* with one input, no total over all inputs is reported */
     free(table);
     free(folder);
 }
@@ -304,8 +304,7 @@ static void test_failure_names_the_line(void **state) {
     free(path);
 }
 
-/* Pairs are processed in blocks, and equal texts of a block are embedded only once. The results must not depend on the number
- * of blocks. */
+/* Tests blocks of pairs. Equal texts of a block are embedded only once. The results must not depend on the number of blocks. */
 static void test_blocks_of_pairs_and_equal_texts(void **state) {
     (void)state;
     enum { PAIRS = 10000 };

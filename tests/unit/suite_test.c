@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the evaluation suite. The results for the three settings of SentEval (all, mean, wmean) are compared with their
- * definitions. Other tests cover the table of sets, the folders in which sets are searched for, missing files, and the
- * published numbers of pairs in the real data. The encoder maps the text of a number to the unit vector with this angle in
- * degrees.
+ * Tests the evaluation suite. An encoder for tests maps each text to a unit vector: the text is the angle in degrees. The
+ * results for the three settings of SentEval (all, mean, wmean) are compared with their definitions. Other tests cover the
+ * table of evaluation sets, the folders in which the sets are searched for, missing files, and the published numbers of pairs
+ * in the real data.
  */
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void assert_near(double got, double want, const char *what) {
         fail_msg("%s is %.17g, expected %.17g", what, got, want);
 }
 
-/* Writes the file dir/name in the test directory and creates its parent directories. */
+/* Writes text to the file dir/name in the test directory. Creates its parent directories if they are missing. */
 static void write_file(const char *dir, const char *name, const char *text) {
     char *folder = test_path(test_dir, dir);
     assert_int_equal(aoei_make_dir(folder, NULL), 0);
@@ -64,8 +64,8 @@ static void write_file(const char *dir, const char *name, const char *text) {
 
 enum { PAIRS = 7 };
 
-/* Return the angle between the two texts of pair i, and the gold score of this pair. Pair i belongs to subset k of a year; all
- * subsets differ. */
+/* degrees_of returns the angle between the two texts of pair i, and score_of returns the gold score of this pair. Pair i
+ * belongs to subset k of the year `year`. All subsets are different. */
 static double degrees_of(size_t year, size_t k, size_t i) {
     return (double)((i * 37 + k * 11 + year * 5) % 83) + 0.5 * (double)k;
 }
@@ -75,10 +75,10 @@ static double score_of(size_t year, size_t k, size_t i) {
 }
 
 static size_t pairs_of(size_t k) {
-    return PAIRS - k % 3; /* three different sizes */
+    return PAIRS - k % 3; /* the subsets have three different sizes */
 }
 
-/* Writes the folder of a year into the folder `below`. Each subset has one line without a score. */
+/* Writes the folder of the year `year` to the folder `below`. Each subset has one line without a gold score. */
 static void write_year(const char *below, size_t year) {
     const aoei_suite_set *s = &aoei_suite_sets[year];
     char dir[200], name[100], input[1000], gold[1000];
@@ -169,7 +169,7 @@ static void test_settings(void **state) {
         assert_near(mean->pearson[k], (p0[k] + p3[k]) / 2, "average pearson");
         assert_true(isnan(missing->spearman[k]) && isnan(missing->pearson[k]));
     }
-    assert_true(fabs(s0[0] - s0[1]) > 1e-3 && fabs(s0[1] - s0[2]) > 1e-4); /* the settings give different values */
+    assert_true(fabs(s0[0] - s0[1]) > 1e-3 && fabs(s0[1] - s0[2]) > 1e-4); /* the three settings must give different values */
     assert_int_equal(a->row, AOE_SUITE_SET);
     assert_int_equal(a->parts, 5);
     assert_int_equal(a->pairs, 7 + 6 + 5 + 7 + 6);
@@ -186,8 +186,8 @@ static const char stsb[] = "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t\
 static const char sick[] = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
                            "1\t0\t10\t4.5\tNEUTRAL\n2\t0\t20\t3.6\tNEUTRAL\n3\t0\t30\t4\tENTAILMENT\r\n";
 
-/* All seven sets must be found in the folders of SentEval. A set that is missing in the first folder must be read from the
- * second one. */
+/* Tests the folders in which the sets are searched for. All seven sets must be found in the folders of SentEval. If a set is
+ * missing in the first folder, it must be read from the second folder. */
 static void test_locations(void **state) {
     (void)state;
     for (size_t year = 0; year < AOEI_SUITE_YEARS; year++)
@@ -205,7 +205,7 @@ static void test_locations(void **state) {
             fail_msg("%s", err.message);
         assert_int_equal(result_of(&r, "average")->parts, 7);
         assert_int_equal(result_of(&r, "STS-B")->pairs, 3);
-        /* the ranks of the cosines and of the gold scores are 3 2 1 and 3 1 2 */
+        /* the ranks of the cosines are 3 2 1, and the ranks of the gold scores are 3 1 2 */
         assert_near(result_of(&r, "SICK-R")->spearman[0], 0.5, "spearman of SICK-R");
         assert_near(result_of(&r, "SICK-R")->spearman[2], 0.5, "spearman of SICK-R");
         free(dir);
@@ -222,7 +222,7 @@ static void test_locations(void **state) {
     free(second);
 }
 
-/* Asserts that a run on a folder of the test directory fails with this code and message. */
+/* Asserts that the evaluation of the folder `name` in the test directory fails with the error `code` and the message `want`. */
 static void expect_error(const char *name, const aoe_suite_options *o, int code, const char *want) {
     char *dir = test_path(test_dir, name), relative[1024] = "";
     const char *dirs[] = {dir};
@@ -273,7 +273,7 @@ static void test_errors(void **state) {
     free(dir);
 }
 
-/* The subset SMT of STS13, which SentEval does not use, is ignored. */
+/* Tests that the subset SMT of STS13 is ignored, because SentEval does not use it. */
 static void test_additional_subsets(void **state) {
     (void)state;
     write_year("more", 1);
@@ -310,7 +310,7 @@ static void test_cancelling(void **state) {
     free(dir);
 }
 
-/* Returns the first integer after the first occurrence of a name in a text. */
+/* Returns the first integer after the first occurrence of `name` in text. */
 static size_t number_after(const char *text, const char *name) {
     const char *at = strstr(text, name);
     if (!at)
@@ -321,8 +321,8 @@ static size_t number_after(const char *text, const char *name) {
     return strtoul(at, NULL, 10);
 }
 
-/* Compares the table of 24 subsets with the README of the data. Also compares the numbers of pairs in the subsets that are
- * available with the table. */
+/* Compares the table of 24 subsets, which contains the numbers of pairs, with the README of the data sets. For the subsets
+ * whose files are available, also compares the table with the numbers of pairs in the files. */
 static void test_published_counts(void **state) {
     (void)state;
     char *path = test_shared_path("data/sts12_14_15/README.txt");
@@ -340,7 +340,7 @@ static void test_published_counts(void **state) {
         assert_int_equal(number_after(year, s->name), s->pairs);
         for (size_t k = 0; k < s->n; k++)
             assert_int_equal(number_after(year, s->part[k].name), s->part[k].pairs);
-        if (i == 1 || i == 4) /* STS13 and STS16 are not in this folder */
+        if (i == 1 || i == 4) /* the files of STS13 and STS16 are not in this folder */
             continue;
         snprintf(folder, sizeof folder, "data/sts12_14_15/senteval/%s", s->path);
         char *dir = test_shared_path(folder);
@@ -351,7 +351,7 @@ static void test_published_counts(void **state) {
         for (size_t k = 0; k < s->n; k++, checked++) {
             assert_string_equal(read.subset[k].name, s->part[k].name);
             assert_int_equal(aoe_pairs_count(read.subset[k].pairs), s->part[k].pairs);
-            /* only STS15 has unscored lines, as in "answers-forums 375 (of 2000 lines)" */
+            /* only STS15 has lines without a score; its README says, for example, "answers-forums 375 (of 2000 lines)" */
             assert_int_equal(read.subset[k].unscored > 0, i == 3);
         }
         aoei_senteval_free(&read);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests tensors: allocation in arenas, views, zeroing, and reading, writing and copying with row strides. Also tests the check
- * for non-finite values, packed weights, both data types, and creating and destroying contexts.
+ * Tests tensors: allocation in arenas, views, zeroing, and reading, writing and copying with row strides. Tensors are float32
+ * or bf16. Other tests cover the check for non-finite values, packed weights, and contexts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,8 +50,9 @@ static void test_views(void **state) {
     assert_true(v.data == x + 9 && v.rows == 13 && v.cols == 3 && v.ld == 3);
 }
 
-/* Tests writing, reading, copying and zeroing through a column view. The view is [rows, cols] inside a tensor [rows, left +
- * cols + right], and only its elements may change. Large shapes are divided among several tasks. */
+/* Tests writing, reading, copying and zeroing through a column view. The view has the shape [rows, cols] and is part of a
+ * tensor [rows, left + cols + right]. Only the elements of the view may change. Large shapes are divided among several
+ * tasks. */
 static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
     const size_t width = left + cols + right, n = rows * cols;
     aoei_tensor all = test_tensor_poisoned(rows, width, 0), t = aoei_tensor_cols(all, left, cols);
@@ -101,8 +102,8 @@ static void test_transfers(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Checks a column view of a bf16 tensor: writing rounds float32 values once, reading widens them, and copying converts in both
- * directions. */
+/* Checks a column view of a bf16 tensor. Writing must round float32 values once, reading must convert values to float32
+ * exactly, and copying must convert between float32 and bf16 in both directions. */
 static void check_bf16_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
     const size_t width = left + cols + right, n = rows * cols;
     aoei_tensor all = test_poisoned_typed(AOEI_BF16, rows, width, 0), t = aoei_tensor_cols(all, left, cols);
@@ -145,7 +146,8 @@ static void test_bf16_transfers(void **state) {
     test_each_tier(bf16_transfers);
 }
 
-/* Elements of a bf16 tensor take 2 bytes of the arena each. The offsets of its views count elements. */
+/* Tests that each element of a bf16 tensor occupies 2 bytes of the arena, and that the offsets of its views are numbers of
+ * elements. */
 static void test_bf16_views(void **state) {
     (void)state;
     aoei_arena a;
@@ -164,7 +166,8 @@ static void test_bf16_views(void **state) {
     test_tensor_free(t);
 }
 
-/* Asserts that aoei_weight_pack writes the bytes that a single call of the packing kernel writes. */
+/* Asserts that aoei_weight_pack, which divides the work among several tasks, writes the bytes that a single call of the packing
+ * kernel writes. */
 static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     enum { OUT = 150, IN = 37 };
     const aoei_kernels *k = aoei_kernels_of(ctx);
@@ -181,7 +184,8 @@ static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     assert_ptr_equal(w.packed, got);
     assert_int_equal(w.packed_type, type);
     assert_memory_equal(got, want, n);
-    /* every byte must have been written: the fill bytes 0xff 0xff are a NaN in both types */
+    /* aoei_weight_pack must write every element: the bytes 0xff, with which the memory was filled, are a NaN in both data
+     * types */
     for (size_t i = 0; i + 1 < bytes; i += 2)
         assert_false(got[i] == 0xff && got[i + 1] == 0xff);
     test_tensor_free(w);
@@ -199,7 +203,8 @@ static void test_weight_pack(void **state) {
     }
 }
 
-/* AOE_DTYPE_AUTO selects bf16 on tiers with native bf16 products; an explicit type is used on every tier. */
+/* Tests the choice of the data type. AOE_DTYPE_AUTO must select bf16 if the instruction set has native bf16 products. An
+ * explicit data type must be used with every instruction set. */
 static void test_type(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {

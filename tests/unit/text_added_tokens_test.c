@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests how added tokens are searched for in a text: the effect of each flag, leftmost-longest matching, and the ids of the
- * tokens.
+ * Tests how added tokens are searched for in a text: the effect of each flag, the rule that the leftmost and then the longest
+ * match is chosen, and the ids of the tokens.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void test_specials_in_text(void **state) {
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){.words = words});
     assert_string_equal(test_tokens(t, "a[MASK]b [SEP] c", NULL), "[CLS] a [MASK] b [SEP] c [SEP]");
     assert_string_equal(test_tokens(t, "[mask]", NULL),
-                        "[CLS] [UNK] [UNK] [UNK] [SEP]"); /* special tokens match case-sensitively */
+                        "[CLS] [UNK] [UNK] [UNK] [SEP]"); /* case is significant for special tokens */
     assert_string_equal(test_tokens(t, "[CLS][CLS]", NULL), "[CLS] [CLS] [CLS] [SEP]");
     assert_string_equal(test_tokens(t, "[MASK", NULL), "[CLS] [UNK] [UNK] [SEP]");
     aoe_tokenizer_close(t);
@@ -35,8 +35,8 @@ static void test_normalized(void **state) {
     (void)state;
     aoe_tokenizer *t = tokenizer_with("[{\"id\":14,\"content\":\"Héllo\",\"normalized\":true,\"special\":false},"
                                       "{\"id\":15,\"content\":\"RAW\",\"normalized\":false,\"special\":false}]");
-    /* An added token with "normalized" is searched for in the normalized text. Case and accents are therefore ignored, and it
-     * is found even inside a word. */
+    /* An added token with "normalized" is searched for in the normalized text. Case and accents are therefore ignored. The
+     * token is found even inside a word. */
     assert_string_equal(test_tokens(t, "HELLO xhéLLo RAW raw", NULL), "Héllo x Héllo RAW [UNK]");
     assert_int_equal(aoei_tokenizer_id(t, "RAW", 3), 15);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 16);
@@ -50,7 +50,8 @@ static void test_single_word(void **state) {
     assert_string_equal(test_tokens(t, "<x> a", NULL), "<x> a");
     assert_string_equal(test_tokens(t, "a<x>", NULL), "a < x >");
     assert_string_equal(test_tokens(t, "<x>a", NULL), "< x > a");
-    assert_string_equal(test_tokens(t, "<<x>>", NULL), "< <x> >");       /* punctuation is a word boundary */
+    /* punctuation before and after the token is a word boundary */
+    assert_string_equal(test_tokens(t, "<<x>>", NULL), "< <x> >");
     assert_string_equal(test_tokens(t, "a_<x>", NULL), "a [UNK] < x >"); /* an underscore is a word character */
     assert_string_equal(test_tokens(t, "<x>\xcc\x81", NULL), "< x >");   /* a combining mark is a word character */
     aoe_tokenizer_close(t);
@@ -66,7 +67,8 @@ static void test_strip(void **state) {
     aoe_tokenizer *t;
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a \t<m>\xe3\x80\x80 a", NULL), "a <m> a");
-    assert_string_equal(test_tokens(t, "a <n> a", NULL), "a  <n>  a"); /* without the flags, "a " and " a" keep their spaces */
+    /* <n> has neither lstrip nor rstrip, so "a " and " a" keep their spaces */
+    assert_string_equal(test_tokens(t, "a <n> a", NULL), "a  <n>  a");
     assert_string_equal(test_tokens(t, "<m>   <m>", NULL), "<m> <m>");
     assert_string_equal(test_tokens(t, "  <m>  ", NULL), "<m>");
     aoe_tokenizer_close(t);
@@ -80,15 +82,16 @@ static void test_longest_and_first(void **state) {
                                       "{\"id\":17,\"content\":\"ÀB\",\"normalized\":true,\"special\":false},"
                                       "{\"id\":18,\"content\":\"áb\",\"normalized\":true,\"special\":true}]");
     assert_string_equal(test_tokens(t, "<a><b><c><d>", NULL),
-                        "<a><b> < c > < [UNK] >"); /* the leftmost match, then the longest */
+                        /* the leftmost match is chosen, and the longest of several leftmost matches */
+                        "<a><b> < c > < [UNK] >");
     assert_string_equal(test_tokens(t, "<a>", NULL), "<a>");
-    /* if the normalized forms of two added tokens are equal, the special token is used */
+    /* if two added tokens have equal normalized forms, the special token is chosen */
     assert_string_equal(test_tokens(t, "ab", NULL), "áb");
     aoe_tokenizer_close(t);
 }
 
-/* An added token that is in the vocabulary keeps the id of the vocabulary. Other added tokens get consecutive ids after the
- * vocabulary, whatever ids the file gives them. */
+/* Tests the ids of added tokens. An added token that is in the vocabulary keeps the id from the vocabulary. Other added tokens
+ * get consecutive ids after the last id of the vocabulary. The ids in the file are ignored. */
 static void test_numbering(void **state) {
     (void)state;
     aoe_tokenizer *t = tokenizer_with("[{\"id\":99,\"content\":\"hello\",\"normalized\":false,\"special\":false},"
@@ -102,7 +105,7 @@ static void test_numbering(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Encoding 1 MiB of one repeated character must take linear time, even if a partial match starts at every position. */
+/* Tests that encoding 1 MiB of one repeated character takes linear time, even if a partial match starts at every position. */
 static void test_linear_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests byte-pair encoding. Random merges and words are compared with the definition of BPE. Other tests cover each option,
- * both formats of merges, byte-level and metaspace words, a long line, and which files are rejected.
+ * Tests byte-pair encoding. For random merges and words, the result is compared with the definition of BPE. Other tests cover
+ * each option, both formats of merges, byte-level and metaspace pre-tokenization, a long line, and files that must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall time, it does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
@@ -23,7 +23,7 @@ static double cpu_seconds(void) {
 
 static void expect(const char *json, const char *text, const char *want) {
     aoe_tokenizer *t = test_tokenizer_of(json);
-    for (int twice = 0; twice < 2; twice++) { /* the second pass reads the word cache */
+    for (int twice = 0; twice < 2; twice++) { /* the second pass takes the tokens from the word cache */
         const char *got = test_tokens(t, text, NULL);
         if (strcmp(got, want) != 0)
             fail_msg("%s: \"%s\" gave the tokens \"%s\", expected \"%s\"", json, text, got, want);
@@ -40,7 +40,7 @@ static void test_merges(void **state) {
     expect(BPE("", ABC, "\"b c\",\"a bc\""), "abc", "abc");
     expect(BPE("", ABC, "[\"b\",\"c\"],[\"a\",\"bc\"]"), "abcab", "abc a b");
     expect(BPE("", ABC, "\"a a\""), "aaaaa", "aa aa a");            /* the leftmost pair is merged first */
-    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* a repeated merge has the rank of its last entry */
+    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* the rank of a repeated merge is its last position */
     expect(BPE("", ABC, "\"#version: 0.2\",\"a b\""), "abab", "ab ab");
     expect(BPE("", ABC, ""), "cab", "c a b");
     expect(BPE(",\"dropout\":0.0", ABC, "\"a b\""), "ab", "ab");
@@ -56,10 +56,10 @@ static void test_unknown(void **state) {
     expect(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""), "axyb", "a <u> <u> b");
     expect(BPE(",\"unk_token\":\"<u>\",\"fuse_unk\":true", UNK, ""), "axyb\xc3\xa9", "a <u> b <u>");
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true", UNK, ""), "a\xc3\xa9x", "a <0xC3> <0xA9> <u>");
-    /* the two x are fused into one unknown token, which moves it after the byte token of z */
+    /* the two x are fused into one unknown token, which is emitted after the byte token of z */
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true,\"fuse_unk\":true", UNK, ""), "axzxa", "a <0x7A> <u> a");
     expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa",
-           "a"); /* byte fallback needs tokens for all bytes of a character */
+           "a"); /* byte fallback is possible only if all bytes of the character have tokens */
     /* an unknown token can be merged with its neighbors */
     expect("{\"model\":{\"type\":\"BPE\",\"unk_token\":\"u\",\"vocab\":{\"u\":0,\"a\":1,\"ua\":2},\"merges\":[\"u a\"]}}", "xa",
            "ua");
@@ -115,7 +115,7 @@ static void test_byte_level(void **state) {
                         "a"); /* z is not in the vocabulary, and there is no unknown token */
     assert_string_equal(test_tokens(t, "a  <s> a", NULL), "a <s> \xc4\xa0"
                                                           "a");
-    /* truncation removes tokens of the text, not tokens of the prompt */
+    /* truncation must remove tokens of the text, but no tokens of the prompt */
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = "b{text}b", .max_length = 4};
     assert_string_equal(test_tokens(t, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", &o), "b \xc3\x83\xc2\xa9 \xc3\x83\xc2\xa9 b");
     uint8_t kind[10];
@@ -252,7 +252,7 @@ static size_t encode_by_definition(const model *m, const char *s, int *id) {
         size_t at = 0;
         for (size_t i = 0; i + 1 < n; i++) {
             int rank = -1;
-            for (int k = 0; k < m->n_merges; k++) /* a repeated merge has the rank of its last entry */
+            for (int k = 0; k < m->n_merges; k++) /* the rank of a repeated merge is its last position */
                 rank = m->left[k] == id[i] && m->right[k] == id[i + 1] ? k : rank;
             if (rank >= 0 && (best < 0 || rank < best)) {
                 best = rank;
