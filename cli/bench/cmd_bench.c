@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe bench: measures the speed of the encoder with random weights of a predefined shape.
+ * Implements `aoe bench`: measures the speed of an encoder with a predefined shape and random weights.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -15,12 +15,13 @@ typedef struct options {
     cli_general general;
     aoe_bench_options bench;
     const char *shape;
-    const char *lengths; /* file with one text length per line, in tokens; NULL: every text has bench.length */
+    const char *lengths; /* path of a file with one text length per line, in tokens; NULL: every text has bench.length tokens */
     size_t texts;        /* number of texts; 0: not given */
-    size_t positions;    /* maximum sequence length in tokens; 0: that of the shape */
+    size_t positions;    /* maximum sequence length in tokens; 0: the maximum sequence length of the shape */
 } options;
 
-static const char *const modes[] = {"infer", "train", "pretrain", NULL}; /* in the order of aoe_bench_mode */
+/* names of the values of aoe_bench_mode, in the order of the values */
+static const char *const modes[] = {"infer", "train", "pretrain", NULL};
 
 static const cli_option table[] = {
     {.name = "shape",
@@ -105,7 +106,8 @@ static void print_json(const options *o, const aoe_bench_result *r, const aoe_co
                              r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
 }
 
-/* Reads one integer per line into *lengths[*n], which the caller frees. Returns 0, or 1 after reporting the error. */
+/* Reads a file with one integer per line. Sets *lengths to the integers and *n to their number; the caller frees *lengths.
+ * Returns 0, or 1 after reporting the error. */
 static int read_lengths(const char *path, size_t **lengths, size_t *n) {
     cli_lines lines;
     aoe_text line;

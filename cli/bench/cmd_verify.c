@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe verify: compares the results of this build with reference values and prints one line per check. Test cases contain token
- * ids, so no tokenizer is needed.
+ * Implements `aoe verify`: compares the results of this build with reference values and prints one line per check. No tokenizer
+ * is needed, because the test cases contain token ids.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -17,14 +17,15 @@ typedef struct options {
 
 typedef struct tally {
     const options *o;
-    size_t checks, failed; /* numbers of all checks and of failed checks so far */
+    size_t checks, failed; /* checks: number of checks so far; failed: number of failed checks so far */
 } tally;
 
 static const cli_option table[] = {
     CLI_OPTION_DTYPE(.offset = offsetof(options, dtype)),
 };
 
-/* Prints the result of a check. Checks are slow, so each line is printed immediately, and the column widths are fixed. */
+/* Prints the result of a check. Each line is printed immediately, because checks are slow. The column widths are therefore
+ * fixed. */
 static void print_check(void *user, const aoe_verify_result *r) {
     tally *t = user;
     if (t->o->general.json)

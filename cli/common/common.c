@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Option tables of several commands, the default model, opening and closing of models, and common messages.
+ * Code that several commands use: option tables, the default model, opening and closing of models, and messages.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 int cli_parse_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"auto", "pairs", "positives", "triplets", NULL}; /* in the order of aoe_example_kind */
+    /* names of the values of aoe_example_kind, in the order of the values */
+    static const char *const names[] = {"auto", "pairs", "positives", "triplets", NULL};
     const size_t i = cli_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
     if (!names[i])
         return err->code;
@@ -145,7 +146,7 @@ const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      AT(cli_model_options, chunk),
-     .choices = CLI_CHOICES("first", "mean"), /* in the order of aoe_chunk */
+     .choices = CLI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
      .noun = "chunk mode",
      .help = "texts longer than --max-length: first (embed only the first --max-length tokens) or mean (split the text "
              "into chunks of --max-length tokens and average their embeddings)"},
@@ -169,7 +170,8 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      AT(aoe_table_options, input_format),
-     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt"), /* in the order of aoe_table_format */
+     /* names of the values of aoe_table_format, in the order of the values */
+     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt"),
      .noun = "format",
      .help = "format of the input: tsv, csv, jsonl or txt; stdin is read as txt, so set this option to read a table from stdin",
      .fallback = "from the file extension"},

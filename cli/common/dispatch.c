@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds a command in the tree of commands and runs it. Prints the help of groups, the version, and usage errors of groups.
+ * Finds a command in the tree of commands and runs it. Also prints the help of command groups, the version, and error messages
+ * about unknown commands.
  */
 #include "cli/common/dispatch.h"
 
@@ -11,12 +12,13 @@
 #include "cli/common/output.h"
 #include "cli/common/words.h"
 
-/* Returns the placeholder for the name of a subcommand in usage lines. */
+/* Returns the placeholder for the name of a command in usage lines, such as "COMMAND". */
 static const char *placeholder(const char *path) {
     return path[0] ? "SUBCOMMAND" : "COMMAND";
 }
 
-/* Prints the commands of a group with their summaries. path: names of the group and its parents, "" for aoe itself. */
+/* Prints the commands of a group with their summaries. path: names of the group and its parents, such as "data"; "" for the
+ * program itself. */
 static void print_help(FILE *out, const cli_command *group, const char *path) {
     const char *space = path[0] ? " " : "", *what = placeholder(path);
     fprintf(out, "usage: aoe %s%s%s [OPTIONS] [FILES]\n\n%s\n", path, space, what, group->about);
@@ -34,7 +36,8 @@ static const cli_command *find(const cli_command *group, const char *name) {
     return NULL;
 }
 
-/* Reports an unknown command and suggests the closest name or, if none is close, all names. Returns the exit status. */
+/* Reports that the group has no command `name`. The message suggests the most similar name or, if no name is similar, lists all
+ * names. Returns the exit code. */
 static int unknown(const cli_command *group, const char *path, const char *name) {
     const char *noun = path[0] ? "subcommand" : "command";
     const char **names = cli_realloc(NULL, group->n_children * sizeof *names);
@@ -56,8 +59,8 @@ static int run(const cli_command *command, const char *path, int argc, char **ar
     return command->run ? command->run(argc, argv) : cli_dispatch(command, path, argc, argv);
 }
 
-/* Runs the subcommand called argv[0]. If help is 1, prints its help instead, or the help of its subcommand that argv[1] names.
- */
+/* Runs the subcommand that argv[0] names. If help is 1, prints the help of this subcommand instead. If the subcommand is a
+ * group and argv[1] names one of its subcommands, prints the help of the latter. */
 static int run_child(const cli_command *group, const char *path, int help, int argc, char **argv) {
     static char help_word[] = "help", help_flag[] = "--help";
     const cli_command *child = find(group, argv[0]);
@@ -70,7 +73,7 @@ static int run_child(const cli_command *group, const char *path, int help, int a
     } else if (child->run && argc > 1) {
         code = cli_usage(child_path, "unexpected argument '%s': %s has no subcommands", argv[1], child_path);
     } else {
-        argv[0] = child->run ? help_flag : help_word; /* so that aoe help data mine becomes aoe data help mine */
+        argv[0] = child->run ? help_flag : help_word; /* `aoe help data mine` is run as `aoe data help mine` */
         code = run(child, child_path, argc, argv);
     }
     free(child_path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Formats a float exactly as printf's %.9g, but several times as fast, because embeddings consist of many floats. Nine
- * digits are enough to read every float back exactly.
+ * Formats floats for the output of embeddings. The text is the same as with printf's %.9g, but is computed several times
+ * faster. If a text with nine digits is parsed, the result is exactly the original float.
  */
 #ifndef AOE_CLI_COMMON_FLOAT_TEXT_H
 #define AOE_CLI_COMMON_FLOAT_TEXT_H
@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLI_FLOAT_MAX = 16, CLI_FLOAT_DIGITS = 9 }; /* length of the longest float, -1.17549435e-38; number of digits */
+/* CLI_FLOAT_MAX: maximum length of an output, for example -1.17549435e-38; CLI_FLOAT_DIGITS: number of significant digits */
+enum { CLI_FLOAT_MAX = 16, CLI_FLOAT_DIGITS = 9 };
 
-/* Returns round(v 10^(8 - x)), ties to even, for v = m 2^e in [10^x, 10^(x + 1)) and x from -4 to 8. The computation is exact
- * in 64 bits. */
+/* Returns the nine significant digits of v = m 2^e as an integer: v 10^(8 - x), rounded to nearest, ties to even. v must be in
+ * [10^x, 10^(x + 1)), and x must be from -4 to 8. All intermediate results are exact 64-bit integers. */
 static inline uint32_t cli_float_nine_digits(uint32_t m, int e, int x) {
     static const uint64_t power[] = {1,        10,        100,        1000,        10000,        100000,       1000000,
                                      10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000};
@@ -24,11 +25,12 @@ static inline uint32_t cli_float_nine_digits(uint32_t m, int e, int x) {
     return (uint32_t)(q + (rest > half || (rest == half && (q & 1))));
 }
 
-/* Writes v to out[CLI_FLOAT_MAX + 1], NUL-terminated. Returns the length. */
+/* Writes v as text to out[CLI_FLOAT_MAX + 1], terminated by NUL. Returns the length of the text. */
 static inline size_t cli_format_float(char *out, float v) {
-    static const double bound[] = {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}; /* 10^x for x = -3, -2, ... */
+    /* powers of 10; bound[x + 4] is 10^(x + 1) */
+    static const double bound[] = {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
     const float a = v < 0 ? -v : v;
-    if (!(a > 1e-4f && a < 1e9f)) /* 0, infinity, NaN, and values for which %.9g may use an exponent */
+    if (!(a > 1e-4f && a < 1e9f)) /* v is 0, infinite or NaN, or %.9g may use an exponent */
         return (size_t)snprintf(out, CLI_FLOAT_MAX + 1, "%.9g", (double)v);
     char digit[CLI_FLOAT_DIGITS], *to = out;
     uint32_t bits;

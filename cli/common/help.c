@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the help of a command: usage, description, options in groups with their defaults, and examples. Lines are at
- * most 100 columns wide.
+ * Prints the help of a command: the usage line, the description, the groups of options with their defaults, and examples. Lines
+ * have at most 100 columns.
  */
 #include "cli/common/help.h"
 
@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_COLUMN = 30 /* column of the descriptions */, WIDTH = 100 };
+enum { NAME_COLUMN = 30 /* column in which the descriptions of options begin */, WIDTH = 100 };
 
-/* Prints text, starting in column `at`. Lines are wrapped at column WIDTH, and the next line starts in column NAME_COLUMN. */
+/* Prints a text and a line end. The first line starts in column `at`. The text is wrapped at column WIDTH, and the following
+ * lines start in column NAME_COLUMN. */
 static void print_wrapped(const char *text, int at) {
     while (*text) {
         int len = (int)strcspn(text, " ");
@@ -30,8 +31,8 @@ static void print_wrapped(const char *text, int at) {
     putchar('\n');
 }
 
-/* Writes the default of an option to out[size]: its `fallback` text if there is one, otherwise the current value of the
- * target. Writes "" if the option has no default. */
+/* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL, it is the current
+ * value of *target. Writes "" if the option has no default. */
 static void default_text(char *out, size_t size, const cli_option *o, const void *target) {
     out[0] = 0;
     if (o->fallback) {
@@ -65,7 +66,7 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
     }
 }
 
-/* Prints the names, the description and the default of an option. base: the struct that contains the option's target. */
+/* Prints the names, the description and the default of an option. base: struct that contains the target of the option. */
 static void print_option(const cli_option *o, const void *base) {
     char name[128], text[1024], fallback[256];
     int n = o->letter ? snprintf(name, sizeof name, "  -%c, --%s", o->letter, o->name)

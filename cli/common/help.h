@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the text of `aoe COMMAND --help`, which is generated from the option tables of the command. It prints the
- * values of the targets as defaults, so the targets must still have their default values.
+ * Prints the text of `aoe COMMAND --help`, which is generated from the option tables of the command. The current values of the
+ * options are printed as their defaults, so no argument may have been parsed before.
  */
 #ifndef AOE_CLI_COMMON_HELP_H
 #define AOE_CLI_COMMON_HELP_H

@@ -6,14 +6,15 @@
 #include <signal.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t interrupted; /* signal that requested the stop; 0: none */
+static volatile sig_atomic_t interrupted; /* number of the signal that requested the stop; 0: no signal was received */
 
 static void on_signal(int number) {
     interrupted = number;
     signal(number, SIG_DFL); /* a second signal ends the program immediately */
 }
 
-/* Installs on_signal for a signal, unless the signal was ignored when the program started, as in a background job. */
+/* Makes on_signal the handler of a signal. Does nothing if the signal was ignored when the program started, as in a background
+ * job. */
 static void watch_signal(int number) {
     struct sigaction old, action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Interruption of long commands. The first SIGINT, SIGTERM or SIGHUP requests a stop, after which a command saves its state; a
- * second signal ends the program immediately.
+ * Interruption of long commands. The first SIGINT, SIGTERM or SIGHUP requests a stop; the command then saves its state and
+ * ends. A second signal ends the program immediately.
  */
 #ifndef AOE_CLI_COMMON_INTERRUPT_H
 #define AOE_CLI_COMMON_INTERRUPT_H
 
 void cli_watch_interrupts(void);
-int cli_interrupted(void); /* returns the signal that requested the stop, or 0 */
+int cli_interrupted(void); /* returns the number of the signal that requested the stop, or 0 */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rows for the option tables of several commands. The macro argument `target` initializes the offset of the option's
- * target, for example .offset = offsetof(options, table.skip_bad_rows). Choices are in the order of the target's enum.
+ * Rows (cli_option) that the option tables of several commands contain. The macro argument `target` initializes the offset of
+ * the option's target, for example .offset = offsetof(options, table.skip_bad_rows). The texts in `choices` are the names of
+ * the values of an enum, in the order of the values.
  */
 #ifndef AOE_CLI_COMMON_OPTION_ROWS_H
 #define AOE_CLI_COMMON_OPTION_ROWS_H

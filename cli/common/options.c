@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parses arguments in order, with the option tables of syntax.h. Each line of a response file becomes one or two arguments, and
- * error messages about these arguments contain the number of the line.
+ * Parses the arguments of a command, as described by its option tables (syntax.h). Each line of a response file (@FILE) is
+ * parsed as one or two arguments. Error messages about these arguments contain the path of the file and the line number.
  */
 #include "cli/common/options.h"
 
@@ -16,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAME = 64 }; /* maximum length in bytes of a misspelled name for which a hint is printed */
+enum { MAX_NAME = 64 }; /* maximum length in bytes of a misspelled name for which a similar name is suggested */
 
 typedef struct parser {
     const cli_syntax *syntax;
     cli_args *args;
-    const char *const *argument; /* [n] arguments being parsed, borrowed */
+    const char *const *argument; /* [n] arguments that are parsed, borrowed */
     size_t n;
     size_t at;         /* index of the next argument */
-    const char *file;  /* path of the response file; NULL: command line */
+    const char *file;  /* path of the response file that is parsed; NULL: the command line is parsed */
     size_t line;       /* number of the current line in the response file */
-    int operands_only; /* 1 after "--" */
+    int operands_only; /* 1: "--" was read, so all remaining arguments are operands */
     int help;          /* 1 if --help was given */
 } parser;
 
@@ -43,8 +43,8 @@ int cli_is_version_flag(const char *argument) {
     return strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0;
 }
 
-/* Returns the number of edits that turn a into b, or MAX_NAME if a text is longer than that. An edit inserts, deletes or
- * replaces a letter, or exchanges two neighbors. */
+/* Returns the minimum number of edits that change a into b, or MAX_NAME if a or b is longer than MAX_NAME. An edit inserts,
+ * deletes or replaces a letter, or exchanges two adjacent letters. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
     size_t row[3][MAX_NAME + 1];
@@ -61,7 +61,7 @@ static size_t edit_distance(const char *a, const char *b) {
                 best = before[j] + 1;
             if (now[j - 1] + 1 < best)
                 best = now[j - 1] + 1;
-            /* a transposition of two letters counts as one edit */
+            /* the exchange of two adjacent letters is one edit */
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && earlier[j - 2] + 1 < best)
                 best = earlier[j - 2] + 1;
             now[j] = best;
@@ -88,7 +88,8 @@ const char *cli_closest(const char *typed, const char *const *names, size_t n) {
     return best;
 }
 
-/* Prints a usage error of a command. where: file and line with ": ", or "". Returns the exit status 2. */
+/* Prints a usage error of a command and returns exit code 2. where: "FILE:LINE: " for an argument in a response file, otherwise
+ * "". */
 static int report_usage(const char *command, const char *where, const char *fmt, va_list args) {
     char text[1024];
     const char *space = command[0] ? " " : "", *colon = command[0] ? ": " : "";
@@ -105,7 +106,8 @@ int cli_usage(const char *command, const char *fmt, ...) {
     return code;
 }
 
-/* Reports a usage error. In a response file, the message starts with its path and the line number. */
+/* Reports a usage error. If a response file contains the error, the message starts with the path of the file and the line
+ * number. */
 static int usage_error(const parser *p, const char *fmt, ...) {
     char where[512] = "";
     if (p->file)
@@ -121,8 +123,8 @@ static int is_option(const char *s) {
     return s[0] == '-' && s[1] != 0 && !(isdigit((unsigned char)s[1]) || s[1] == '.');
 }
 
-/* Parses a decimal integer of at most `max`, or without upper limit if max is 0. Returns 0, or -1 if the text is not such a
- * number. */
+/* Parses a non-negative decimal integer that is at most `max`; if max is 0, there is no maximum. Returns 0, or -1 if the text
+ * is not such an integer. */
 static int read_size(const char *text, double max, unsigned long long *out) {
     char *end;
     errno = 0;
@@ -132,7 +134,7 @@ static int read_size(const char *text, double max, unsigned long long *out) {
     return errno || *end || (max > 0 && (double)*out > max) ? -1 : 0;
 }
 
-/* Parses a finite number. Returns 0, or -1 if the text is not such a number. */
+/* Parses a finite number. Returns 0, or -1 if the text is not a finite number. */
 static int read_real(const char *text, double *out) {
     char *end;
     *out = strtod(text, &end);
@@ -149,7 +151,7 @@ static int range_error(const parser *p, const cli_option *o, const char *text) {
     return usage_error(p, "--%s must be %s from %.10g to %.10g, not '%s'", o->name, noun, o->min, o->max, text);
 }
 
-/* Appends a text to a list and records the list's memory in `args`, which owns it. */
+/* Appends a text to a list. The array of the list is owned by `args`. */
 static void add_text(cli_args *args, cli_texts *list, const char *text) {
     void *before = (void *)list->item;
     list->item = cli_realloc((void *)list->item, (list->n + 1) * sizeof *list->item);
@@ -183,7 +185,7 @@ static void note_given(cli_args *args, const cli_option *o) {
     args->given[args->n_given++] = o;
 }
 
-/* Reports two options that exclude each other if both were given. */
+/* Reports an error if two options that exclude each other were given. */
 static int check_exclusions(const parser *p) {
     for (size_t i = 0; i < p->args->n_given; i++) {
         const cli_option *o = p->args->given[i];
@@ -270,7 +272,7 @@ static const char *with_first_word(const char *typed, const char *const *names, 
     return found;
 }
 
-/* Reports an unknown option and suggests the closest name. */
+/* Reports an unknown option and suggests the most similar name. */
 static int unknown_option(const parser *p, const char *name, size_t len) {
     const char *names[128];
     char typed[MAX_NAME + 1];
@@ -288,8 +290,8 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
     return usage_error(p, "unknown option --%.*s%s%s", (int)len, name, note ? "; " : "", note ? note : "");
 }
 
-/* Returns the option called name[len], or the option with this letter if name is NULL, and sets *target; NULL if there is none.
- */
+/* Finds an option by name[len] or, if name is NULL, by its letter. Returns the option and sets *target to the address of its
+ * target. Returns NULL if there is no such option. */
 static const cli_option *find(const parser *p, const char *name, size_t len, char letter, void **target) {
     for (size_t g = 0; g < p->syntax->n_groups; g++) {
         const cli_group *group = &p->syntax->groups[g];
@@ -305,7 +307,7 @@ static const cli_option *find(const parser *p, const char *name, size_t len, cha
     return NULL;
 }
 
-/* Parses --name, --name VALUE and --name=VALUE. */
+/* Parses an option of the form --name, --name VALUE or --name=VALUE. */
 static int take_long(parser *p, const char *arg) {
     const char *name = arg + 2;
     size_t len = strcspn(name, "=");
@@ -328,7 +330,7 @@ static int take_long(parser *p, const char *arg) {
     return store(p, o, target, value);
 }
 
-/* Parses -x, -x VALUE and -xVALUE. */
+/* Parses an option of the form -x, -x VALUE or -xVALUE. */
 static int take_short(parser *p, const char *arg) {
     void *target = NULL;
     if (cli_is_help_flag(arg)) {
@@ -390,12 +392,12 @@ static void add_owned(cli_args *a, char *text) {
     a->owned[a->n_owned++] = text;
 }
 
-/* Parses the response file `path`, line by line, as if its lines were on the command line. */
+/* Parses the arguments in the response file `path`. */
 static int take_file(parser *p, const char *path) {
     cli_response *r = NULL;
     char *word[2];
     size_t n, line;
-    int operands_only = 0; /* 1 after a line "--" */
+    int operands_only = 0; /* 1: the line "--" was read, so all remaining lines are operands */
     if (p->file)
         return usage_error(p, "a response file cannot contain @%s; name that file on the command line", path);
     if (cli_response_open(&r, path))
@@ -424,7 +426,8 @@ static const char *field_end(const char *s) {
     return s;
 }
 
-/* Returns 1 if the last part of `field`[len], such as "args.max_steps", is the name of option o with '_' for '-'. */
+/* Returns 1 if the part of field[len] after its last '.' is the name of the option with each '-' replaced by '_'. For example,
+ * "args.max_steps" ends in the name "max-steps". */
 static int ends_in_name(const cli_option *o, const char *field, size_t len) {
     const char *last = field;
     for (size_t i = 0; i < len; i++)
@@ -439,9 +442,9 @@ static int ends_in_name(const cli_option *o, const char *field, size_t len) {
     return 1;
 }
 
-/* Returns the option that sets the library's option field called field[len]: the option whose `field` is this name
- * ("lora.dropout"), otherwise the first option without a `field` whose name is the last part of the field's name. Returns NULL
- * if there is none. */
+/* Returns the option that sets the library's option field with the name field[len], or NULL if there is none. This is the
+ * option whose member `field` is this name (for example "lora.dropout"). If there is no such option, it is the first option
+ * with `field` NULL for which ends_in_name returns 1. */
 static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
     const cli_option *by_name = NULL;
     for (size_t g = 0; g < s->n_groups; g++)

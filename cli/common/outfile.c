@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Output files on top of base/atomic_write.h: adds stdout, creation of parent directories, error messages, and removal of
- * temporary files when a signal ends the program.
+ * Writes output files with base/atomic_write.h. In addition, this file supports stdout, creates parent directories, prints
+ * error messages, and removes temporary files when a signal ends the program.
  */
 #include "cli/common/outfile.h"
 
@@ -18,10 +18,10 @@
 
 enum { MAX_PENDING = 64 /* maximum number of temporary files that a signal handler removes */ };
 
-/* The temporary files to remove when a signal ends the program; NULL: unused element. */
+/* Paths of the temporary files that are removed when a signal ends the program. Unused elements are NULL. */
 static const char *volatile pending[MAX_PENDING];
 
-/* Replaces the element `before` of `pending` by path. */
+/* Replaces the first element of `pending` that is equal to `before` by path. */
 static void set_pending(const char *before, const char *path) {
     for (size_t i = 0; i < MAX_PENDING; i++)
         if (pending[i] == before) {
@@ -30,7 +30,7 @@ static void set_pending(const char *before, const char *path) {
         }
 }
 
-/* Signal handler: removes the temporary files, then ends the program by the same signal. */
+/* Signal handler. Removes the temporary files and then ends the program with the signal. */
 static void remove_pending(int signal_number) {
     for (size_t i = 0; i < MAX_PENDING; i++) {
         const char *path = pending[i];
@@ -41,7 +41,7 @@ static void remove_pending(int signal_number) {
     raise(signal_number);
 }
 
-/* Installs remove_pending for the signals that have their default action. */
+/* Makes remove_pending the handler of the signals that have no other handler and are not ignored. */
 static void watch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction old, action = {.sa_handler = remove_pending};
@@ -60,7 +60,7 @@ int cli_is_stdout(const char *path) {
     return !path || strcmp(path, "-") == 0;
 }
 
-/* Calls stat on the directory that contains path. Returns 0, or -1 if there is no such directory. */
+/* Calls stat() for the directory that contains `path`. Returns 0, or -1 if there is no such directory. */
 static int stat_folder(const char *path, struct stat *st) {
     char *folder = aoei_path_parent(path);
     const int rc = folder ? stat(folder, st) : -1;
@@ -83,7 +83,7 @@ int cli_reject_input(const char *output, const char *const *inputs, size_t n) {
     return 0;
 }
 
-/* Creates the directories that contain path. */
+/* Creates the directory that contains `path`, including missing parent directories. */
 static int make_parents(const char *path, aoe_error *err) {
     char *parent = aoei_path_parent(path);
     const int code = parent && !aoei_is_dir(parent) ? aoei_make_dir(parent, err) : 0;
@@ -134,7 +134,7 @@ static int finish(cli_file *f) {
     return aoei_writer_finish(&f->writer, &err) ? cli_fail("%s", err.message) : 0;
 }
 
-/* Gives a finished file its final name. */
+/* Renames a finished file to its final name. */
 static int publish(cli_file *f) {
     aoe_error err;
     if (!f->path)

@@ -13,25 +13,25 @@
 /* An output file that is being written. */
 typedef struct cli_file {
     FILE *file;         /* stream to write to */
-    const char *path;   /* name as given, borrowed; NULL: stdout */
-    aoei_writer writer; /* writer of a named file; temp_path is NULL for devices and pipes, which are written directly */
+    const char *path;   /* path as given on the command line, borrowed; NULL: stdout */
+    aoei_writer writer; /* writer of the file; its temp_path is NULL for devices and pipes, which are written directly */
 } cli_file;
 
 int cli_is_stdout(const char *path); /* returns 1 if path is NULL or "-" */
-/* Returns 1 if both paths are the same file. If neither file exists, returns 1 if they have the same name in the same
- * directory. */
+/* Returns 1 if both paths refer to the same file. If neither file exists, returns 1 if both paths have the same file name and
+ * the same directory. */
 int cli_is_same_file(const char *a, const char *b);
-/* Returns 1 after reporting that the output is also one of the inputs and would overwrite it, otherwise 0. */
+/* If the output file is also one of inputs[n], reports the error and returns 1. Otherwise returns 0. */
 int cli_reject_input(const char *output, const char *const *inputs, size_t n);
 /* Opens an output file, or stdout if cli_is_stdout(path). Missing parent directories are created. Returns 0, or 1 after
  * reporting the error. */
 int cli_file_open(cli_file *f, const char *path);
-int cli_file_check(cli_file *f);  /* returns 0, or 1 after reporting that a write failed; accepts a zeroed file */
-int cli_file_commit(cli_file *f); /* flushes, syncs and renames; returns 0, or 1 after reporting the error */
-/* Commits files[n]: all are flushed and synced before the first is renamed. Zeroed files are skipped. Returns 0, or 1 after
- * reporting the error. */
+int cli_file_check(cli_file *f);  /* returns 0, or 1 after reporting that a write has failed; accepts a zeroed struct */
+int cli_file_commit(cli_file *f); /* completes the file and renames it; returns 0, or 1 after reporting the error */
+/* Commits files[n]. All files are written to disk before the first file is renamed. Zeroed structs are skipped. Returns 0, or 1
+ * after reporting the error. */
 int cli_files_commit(cli_file *files, size_t n);
-void cli_file_abort(cli_file *f); /* removes the temporary file; accepts a zeroed or committed file */
+void cli_file_abort(cli_file *f); /* removes the temporary file; accepts a zeroed struct and a committed file */
 int cli_is_seekable(FILE *f);     /* returns 1 if f is a regular file */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Messages, output to stdout, JSON lines and tables.
+ * Prints messages on stderr, and JSON lines and tables on stdout.
  */
 #include "cli/common/output.h"
 
@@ -45,7 +45,7 @@ int cli_is_quiet(void) {
     return quiet_mode;
 }
 
-static char *caught; /* [caught_size]; NULL: messages are printed */
+static char *caught; /* [caught_size] buffer for messages, borrowed; NULL: messages are printed */
 static size_t caught_size;
 
 void cli_catch_messages(char *text, size_t size) {
@@ -53,7 +53,7 @@ void cli_catch_messages(char *text, size_t size) {
     caught_size = size;
 }
 
-static cli_message_filter message_filter; /* NULL: messages are printed unchanged */
+static cli_message_filter message_filter; /* function that changes messages; NULL: messages are printed unchanged */
 static const void *message_filter_user;
 
 void cli_set_message_filter(cli_message_filter filter, const void *user) {
@@ -61,7 +61,8 @@ void cli_set_message_filter(cli_message_filter filter, const void *user) {
     message_filter_user = user;
 }
 
-/* Prints a message, changed by the message filter, as one line on stderr, or stores it if messages are caught. */
+/* Prints a message as one line on stderr. If `caught` is not NULL, stores the message there instead. The message filter changes
+ * the message first. */
 static void print_line(const char *prefix, const char *fmt, va_list args) {
     char message[2048], text[2048];
     vsnprintf(message, sizeof message, fmt, args);
@@ -109,11 +110,11 @@ int cli_fail(const char *fmt, ...) {
     return 1;
 }
 
-/* errno of the first failed write to stdout, which shows the cause; 0: no write failed */
+/* errno of the first write to stdout that failed; 0: no write has failed */
 static int stdout_error;
 
 void cli_flush_stdout(void) {
-    if (!ferror(stdout)) /* if the stream has failed, errno is the error of the last write */
+    if (!ferror(stdout)) /* if a write has failed before, errno is still the error of this write */
         errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && !stdout_error)
         stdout_error = errno ? errno : EIO;
@@ -214,7 +215,7 @@ void cli_table_cells(cli_table *t, const char *const *texts, size_t n) {
         cli_table_cell(t, "%s", texts[i]);
 }
 
-/* Returns the width of a text on a terminal: the number of UTF-8 characters, each of which takes one column. */
+/* Returns the number of UTF-8 characters of a text, which is its width in columns on a terminal. */
 static int text_width(const char *s) {
     int n = 0;
     for (; *s; s++)
@@ -249,7 +250,7 @@ void cli_table_print(cli_table *t) {
     cli_table_free(t);
 }
 
-/* Prints a CSV field (RFC 4180), quoted if necessary. */
+/* Prints a CSV field (RFC 4180). The field is quoted if necessary. */
 static void print_csv_cell(const char *s) {
     if (!strpbrk(s, ",\"\r\n")) {
         fputs(s, stdout);
@@ -272,7 +273,7 @@ static void print_markdown_cell(const char *s) {
     }
 }
 
-/* Prints the line after the header of a Markdown table, which defines the alignment of the columns. */
+/* Prints the second line of a Markdown table, which defines the alignment of the columns. */
 static void print_markdown_rule(const cli_table *t) {
     for (size_t i = 0; i < t->columns; i++)
         fputs(t->align[i] == 'r' ? "| ---: " : "| --- ", stdout);

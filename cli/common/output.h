@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Output of the program: messages and progress on stderr, tables and JSON lines on stdout. If memory is exhausted, these
- * functions end the program with a message.
+ * Prints messages on stderr, and tables and JSON lines on stdout. If a memory allocation fails, these functions print a message
+ * and end the program.
  */
 #ifndef AOE_CLI_COMMON_OUTPUT_H
 #define AOE_CLI_COMMON_OUTPUT_H
@@ -10,63 +10,66 @@
 
 #include <jansson.h>
 
-/* ---- memory: these functions never return NULL; if memory is exhausted, the program prints a message and exits with code 1.
- * The caller frees the memory with free(). */
+/* ---- memory: these functions never return NULL. If the allocation fails, they print a message and end the program with exit
+ * code 1. The caller frees the memory with free(). */
 
 void *cli_realloc(void *p, size_t bytes);    /* p may be NULL */
 void *cli_calloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *s);
 
-/* ---- messages: one line on stderr per message; if a progress bar is shown on the terminal, it is cleared first */
+/* ---- messages: each message is one line on stderr. If a progress bar is shown on the terminal, it is cleared first. */
 
-void cli_set_quiet(int quiet); /* 1: warnings and errors are printed, but no notes and no progress */
+void cli_set_quiet(int quiet); /* 1: notes and progress are no longer printed; warnings and errors are */
 int cli_is_quiet(void);
 void cli_message(const char *fmt, ...); /* prints a message without a prefix */
-void cli_note(const char *fmt, ...);    /* prints a message without a prefix, unless quiet */
+void cli_note(const char *fmt, ...);    /* prints a message without a prefix; prints nothing in quiet mode */
 void cli_warn(const char *fmt, ...);    /* prints "aoe: warning: ..." */
 int cli_fail(const char *fmt, ...);     /* prints "aoe: ..."; returns exit code 1 */
-/* Sets a filter for later messages: filter(out, size, text, user) writes the text to print into out[size]. NULL: messages are
- * printed unchanged. */
+/* Sets a function that changes later messages. The function writes the text to be printed instead of `text` to out[size]. If it
+ * is NULL, messages are printed unchanged. */
 typedef void (*cli_message_filter)(char *out, size_t size, const char *text, const void *user);
 void cli_set_message_filter(cli_message_filter filter, const void *user);
-/* Redirects later messages to text[size], which then contains the last message. NULL: messages are printed on stderr again. */
+/* Later messages are stored in text[size], which contains only the last message, and are not printed. If text is NULL, messages
+ * are printed again. */
 void cli_catch_messages(char *text, size_t size);
 
 /* ---- stdout */
 
-void cli_flush_stdout(void); /* flushes stdout and records the first error for cli_check_stdout */
-/* Flushes stdout. Returns 0, or 1 after reporting that output was lost, for example on a full disk. If the reader closed the
- * pipe, returns 1 without a message. */
+void cli_flush_stdout(void); /* flushes stdout; cli_check_stdout reports the first error */
+/* Flushes stdout. Returns 0 if all output was written. Returns 1 after reporting that output was lost, for example because the
+ * disk is full. If stdout is a pipe and its reader has closed it, returns 1 without a message. */
 int cli_check_stdout(void);
-int cli_stdout_closed(void);        /* returns 1 if the reader closed the pipe */
-void cli_print_json(json_t *value); /* prints one line and flushes; takes ownership of value */
-/* Writes a value without a line end. Returns 0, or -1 if memory is exhausted. Write errors can be checked with ferror(f). */
+int cli_stdout_closed(void);        /* returns 1 if stdout is a pipe and its reader has closed it */
+void cli_print_json(json_t *value); /* prints the value as one line and flushes stdout; takes ownership of value */
+/* Writes a JSON value without a line end. Returns 0, or -1 if memory allocation failed. ferror(f) shows whether writing
+ * failed. */
 int cli_put_json(FILE *f, const json_t *value);
-json_t *cli_json_real(double x);                  /* JSON null if x is not finite */
-json_t *cli_json_text(const char *s, size_t len); /* if s is not valid UTF-8, non-ASCII bytes become '?' */
+json_t *cli_json_real(double x); /* returns x as a JSON number, or JSON null if x is not finite */
+/* returns s[len] as a JSON string; if s is not valid UTF-8, all non-ASCII bytes become '?' */
+json_t *cli_json_text(const char *s, size_t len);
 
-/* Returns a JSON value as text for a table or a plot: a string without quotes, "on" or "off", a number with six digits, or
- * compact JSON. The caller frees it with free(). */
+/* Returns a JSON value as text for a table or a plot: a string without its quotes; "on" or "off" for true and false; a number
+ * with six significant digits; compact JSON for any other value. The caller frees the text with free(). */
 char *cli_json_value_text(const json_t *value);
 
 /* ---- tables: each column is as wide as its widest cell */
 
 typedef struct cli_table {
     char **cell;       /* [cells] texts of the cells, row by row, owned */
-    size_t columns;    /* cells per row */
-    size_t cells;      /* number of cells */
-    const char *align; /* [columns] alignment, 'l' or 'r'; borrowed */
+    size_t columns;    /* number of cells per row */
+    size_t cells;      /* total number of cells */
+    const char *align; /* [columns] alignment of each column, 'l' (left) or 'r' (right); borrowed */
 } cli_table;
 
 void cli_table_begin(cli_table *t, const char *align);
-void cli_table_cell(cli_table *t, const char *fmt, ...); /* appends a cell; a row ends after `columns` cells */
-/* Appends a cell with x, formatted with `digits` digits after the point, or "-" if x is NaN. */
+void cli_table_cell(cli_table *t, const char *fmt, ...); /* appends a cell; each row has `columns` cells */
+/* Appends a cell with the number x, which is printed with `digits` digits after the point. If x is NaN, the cell is "-". */
 void cli_table_real(cli_table *t, int digits, double x);
 void cli_table_cells(cli_table *t, const char *const *texts, size_t n); /* appends n cells, for example column headings */
 void cli_table_print(cli_table *t);                                     /* prints to stdout and empties the table */
 void cli_table_free(cli_table *t);                                      /* accepts a zeroed table */
 
-/* Formats of a table; the first row is the header. */
+/* Formats in which a table is printed. The first row of a table is its header. */
 typedef enum cli_table_format { CLI_TABLE_ALIGNED, CLI_TABLE_CSV, CLI_TABLE_MARKDOWN } cli_table_format;
 void cli_table_print_as(cli_table *t, cli_table_format format); /* prints to stdout and empties the table */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Progress on stderr: on a terminal, a bar that is redrawn; otherwise, a new line every few seconds.
+ * Shows the progress of a command on stderr. On a terminal, a progress bar is drawn repeatedly. Otherwise, a new line is
+ * printed every few seconds.
  */
 #include "cli/common/progress.h"
 
@@ -10,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BAR_SECONDS  0.1 /* minimum time between two updates of the bar */
-#define LINE_SECONDS 5.0 /* minimum time between two lines if stderr is not a terminal */
+#define BAR_SECONDS  0.1 /* minimum time in seconds between two updates of the progress bar */
+#define LINE_SECONDS 5.0 /* minimum time in seconds between two lines if stderr is not a terminal */
 
 static int enabled = 1;
-static int bar_drawn; /* 1 if the bar is shown and the cursor is in its line */
+static int bar_drawn; /* 1: the progress bar is shown, and the cursor is in its line */
 
 static double now(void) {
     struct timespec t;
@@ -73,7 +74,7 @@ void cli_progress_fit(char *line, size_t width) {
     if (length <= width)
         return;
     while (end > 0 &&
-           !(line[end] == ' ' && line[end + 1] == ' ')) /* find the last boundary between fields at or before `width` */
+           !(line[end] == ' ' && line[end + 1] == ' ')) /* searches for the last separator of two fields at or before `width` */
         end--;
     line[end] = 0;
 }
@@ -104,7 +105,7 @@ void cli_progress_update(cli_progress *p, size_t done, size_t total, const char 
     if (total)
         format_bar(bar, sizeof bar, done, total);
     if (used + strlen(bar) + strlen(line) >= width)
-        bar[0] = 0; /* if the terminal is too narrow, only the numbers are shown */
+        bar[0] = 0; /* if the terminal is too narrow, the bar is omitted */
     cli_progress_fit(line, width > used ? width - used - 1 : 0);
     fprintf(stderr, "\r%s%s %s\033[K", p->what, bar, line);
     fflush(stderr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads response files line by line. A response file cannot include another one.
+ * Reads response files (@FILE) line by line. A response file cannot include another response file.
  */
 #include "cli/common/response.h"
 
@@ -13,13 +13,13 @@
 
 struct cli_response {
     FILE *file;       /* response file, owned */
-    const char *path; /* path for messages, borrowed */
-    char *text;       /* current line, owned */
-    size_t capacity;  /* size of `text` in bytes */
+    const char *path; /* path of the file, for messages; borrowed */
+    char *text;       /* buffer for the current line, owned */
+    size_t capacity;  /* size of the buffer `text` in bytes */
     size_t line;      /* number of the current line, counted from 1 */
 };
 
-/* A text that is being composed. */
+/* A text to which other texts are appended. */
 typedef struct builder {
     char *text; /* owned, NUL-terminated */
     size_t len;
@@ -55,8 +55,8 @@ static int name_char(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Appends the value of the environment variable whose name, with or without braces, starts at s, after the $. Returns the
- * number of bytes read at s, or 0 after reporting an error. */
+/* Appends the value of an environment variable. s: the text after the '$', which starts with NAME or {NAME}; if it starts with
+ * '$', a dollar sign is appended. Returns the number of bytes of s that were read, or 0 after reporting an error. */
 static size_t expand(const cli_response *r, builder *b, const char *s) {
     char name[256];
     size_t len = 0, taken;
@@ -91,7 +91,8 @@ static size_t expand(const cli_response *r, builder *b, const char *s) {
     return taken;
 }
 
-/* Returns the value at s without comment and quotes and with variables replaced, or NULL after reporting an error. */
+/* Returns the value that starts at s. The comment after the value and its quotes are removed, and environment variables are
+ * replaced. Returns NULL after reporting an error. The caller frees the value with free(). */
 static char *read_value(const cli_response *r, const char *s) {
     builder b = {0};
     char quote = *s == '\'' || *s == '"' ? *s++ : 0;
@@ -125,8 +126,8 @@ static char *read_value(const cli_response *r, const char *s) {
     return b.text;
 }
 
-/* Splits a line into words: the name of an option and its value, or one word. Writes the words, owned by the caller, and sets
- * *n to their number. Returns 1, or -1 after reporting an error. */
+/* Splits a line into one or two arguments: an option and its value, or an option or operand alone. Sets word[] to the
+ * arguments, which the caller frees with free(), and *n to their number. Returns 1, or -1 after reporting an error. */
 static int split(const cli_response *r, const char *s, char *word[2], size_t *n) {
     const int is_long = s[0] == '-' && s[1] == '-';
     size_t name = is_long ? strcspn(s, " \t=") : s[0] == '-' && s[1] ? 2 : 0;
@@ -142,7 +143,7 @@ static int split(const cli_response *r, const char *s, char *word[2], size_t *n)
         char *value = read_value(r, attached ? s + name + 1 : rest);
         if (!value)
             return -1;
-        if (attached) { /* --name=value remains one argument, so that the parser rejects a value for a flag */
+        if (attached) { /* "--name=value" remains one argument, so that the parser rejects a value after a flag */
             builder b = {0};
             append(&b, s, name + 1);
             append(&b, value, strlen(value));

@@ -9,46 +9,52 @@
 
 #include <aoe.h>
 
-/* Kind of an option: type of its target and permitted values. */
+/* Kind of an option. It determines the type of the option's target (the variable that the option sets) and the permitted
+ * values. */
 typedef enum cli_kind {
-    CLI_FLAG,   /* int: set to `set`; the option has no value */
-    CLI_TEXT,   /* const char *: the text, borrowed from argv or owned by the cli_args */
-    CLI_TEXTS,  /* cli_texts: all arguments up to the next option or @FILE; may be repeated */
-    CLI_SIZE,   /* size_t in [min, max] */
-    CLI_SEED,   /* uint64_t: every value */
-    CLI_REAL,   /* double in [min, max] */
-    CLI_CHOICE, /* int or an enum: index of the text in `choices` */
-    CLI_NAMED   /* any type, set by parse() */
+    CLI_FLAG,   /* int; the option has no value and sets the target to `set` */
+    CLI_TEXT,   /* const char *; the text is part of argv or owned by the cli_args */
+    CLI_TEXTS,  /* cli_texts; the values are all arguments up to the next option or @FILE; the option may be repeated */
+    CLI_SIZE,   /* size_t from `min` to `max` */
+    CLI_SEED,   /* uint64_t; all values are permitted */
+    CLI_REAL,   /* double from `min` to `max` */
+    CLI_CHOICE, /* int or an enum; the index of the text in `choices` */
+    CLI_NAMED   /* any type; the function `parse` sets the target */
 } cli_kind;
 
 /* Value of an option of kind CLI_TEXTS. */
 typedef struct cli_texts {
-    const char **item; /* [n] texts, owned by the cli_args */
+    const char **item; /* [n] texts; the array is owned by the cli_args */
     size_t n;
 } cli_texts;
 
-/* Parses text into *target. Returns 0, or an error code after setting *err. */
+/* Parses a text and sets *target. Returns 0, or an error code after setting *err. */
 typedef int (*cli_parse_fn)(void *target, const char *text, aoe_error *err);
 
 typedef struct cli_option {
-    const char *name;     /* long name without dashes */
-    const char *value;    /* name of the value in --help; NULL for flags */
-    const char *help;     /* description for --help, without a full stop; NULL: not listed, an earlier name of an option */
-    const char *fallback; /* default for --help in words; NULL: the value in the target; "": no default is shown */
-    const char
-        *field; /* name of the library's option field without "options.", for example "lora.r"; NULL: `name` with '_' for '-' */
-    const char *excludes;       /* name of an option that must not be given together with this one; NULL: none */
-    size_t offset;              /* offset of the target (the variable that is set) in cli_group.base, in bytes */
-    double min, max;            /* CLI_SIZE and CLI_REAL: minimum and maximum value; both 0: every non-negative value */
+    const char *name;  /* long name without the two dashes */
+    const char *value; /* name of the value in --help, for example "FILE"; NULL for flags */
+    /* description for --help, without a full stop; NULL: --help does not list the option, which is an old name of another
+     * option */
+    const char *help;
+    /* text that --help shows as the default; NULL: the value of the target is shown; "": no default is shown */
+    const char *fallback;
+    /* name of the library's option field without "options.", for example "lora.r"; NULL: the field has the name of the
+     * option with each '-' replaced by '_' */
+    const char *field;
+    const char *excludes; /* name of an option that must not be given together with this option; NULL: none */
+    size_t offset;        /* offset of the target (the variable that is set) in cli_group.base, in bytes */
+    /* CLI_SIZE and CLI_REAL: minimum and maximum value; if both are 0, all non-negative values are permitted */
+    double min, max;
     cli_parse_fn parse;         /* CLI_NAMED: parses the value */
-    const char *const *choices; /* CLI_CHOICE: names of the values 0, 1, ..., ended by NULL */
-    const char *noun;           /* CLI_CHOICE: noun for messages that says what the names are, for example "format" */
+    const char *const *choices; /* CLI_CHOICE: names of the values 0, 1, 2 and so on, NULL-terminated */
+    const char *noun;           /* CLI_CHOICE: word for the names in messages, for example "format" */
     cli_kind kind;
     int set;     /* CLI_FLAG: value of the target if the flag is given */
-    char letter; /* one-letter name; 0: none */
+    char letter; /* one-letter name of the option; 0: none */
 } cli_option;
 
-/* Initializes `choices`. */
+/* Initializer for the member `choices`: a NULL-terminated list of names. */
 #define CLI_CHOICES(...)                                                                                                       \
     (const char *const[]) {                                                                                                    \
         __VA_ARGS__, NULL                                                                                                      \
@@ -64,7 +70,7 @@ typedef struct cli_group {
 
 #define CLI_GROUP(title, table, base)                                                                                          \
     { title, table, sizeof(table) / sizeof *(table), base }
-/* Initializes `groups` and `n_groups`. */
+/* Initializer for the members `groups` and `n_groups`. */
 #define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
 
 /* The arguments that a command accepts, and its help. */
@@ -76,7 +82,7 @@ typedef struct cli_syntax {
     const char *unknown_note; /* text appended to the message about an unknown option; NULL: none */
     const cli_group *groups;  /* [n_groups] groups of options, borrowed */
     size_t n_groups;
-    size_t min_operands, max_operands; /* permitted number of operands */
+    size_t min_operands, max_operands; /* minimum and maximum number of operands */
 } cli_syntax;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads lines with getline, checks that they are valid UTF-8 and records their position.
+ * Reads lines of text from files, checks that they are valid UTF-8, and stores them in batches.
  */
 #include "cli/common/text_input.h"
 
@@ -41,7 +41,7 @@ static void close_file(cli_lines *l) {
     l->file = NULL;
 }
 
-/* Returns 1 if s starts with the first bytes of gzip or zstd files. */
+/* Returns 1 if s starts with the magic number of the gzip or zstd format. */
 static int is_compressed(const char *s, size_t len) {
     return len >= 2 && (memcmp(s, "\x1f\x8b", 2) == 0 || (len >= 4 && memcmp(s, "\x28\xb5\x2f\xfd", 4) == 0));
 }
@@ -92,8 +92,8 @@ int cli_lines_next(cli_lines *l, aoe_text *line) {
     }
 }
 
-/* Checks the open file by reading it to its end, and then returns to the current position. Files that are not regular are not
- * checked. Returns 0, or 1 after reporting the error. */
+/* Checks the open file by reading it to its end, and then restores the current position. Pipes and other files that are not
+ * regular are not checked. Returns 0, or 1 after reporting the error. */
 static int check_file(cli_lines *l) {
     aoe_text line;
     struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Lists of words: splits texts, reads response files, quotes words for a shell, and converts lists to JSON.
+ * Creates lists of words from texts and response files, and converts lists to shell commands and JSON.
  */
 #include "cli/common/words.h"
 
@@ -12,7 +12,7 @@
 #include "cli/common/output.h"
 #include "cli/common/response.h"
 
-/* Like vasprintf; the caller frees the result. */
+/* Formats a text like vasprintf(). The caller frees the result with free(). */
 static char *format_list(const char *fmt, va_list args) {
     va_list again;
     va_copy(again, args);
@@ -33,7 +33,7 @@ char *cli_format(const char *fmt, ...) {
     return text;
 }
 
-/* Appends a word, whose memory the list takes over. */
+/* Appends a word and takes ownership of its memory. */
 static void take(cli_words *w, char *owned) {
     w->word = cli_realloc(w->word, (w->n + 2) * sizeof *w->word);
     w->word[w->n++] = owned;
@@ -74,7 +74,7 @@ int cli_words_split(cli_words *w, const char *text) {
     }
 }
 
-/* Appends the words of a response file. Returns 0, or 1 after reporting the error. */
+/* Appends the arguments in a response file. Returns 0, or 1 after reporting the error. */
 static int expand_file(cli_words *w, const char *path) {
     cli_response *r = NULL;
     char *word[2];
@@ -101,7 +101,7 @@ int cli_words_expand(cli_words *w, const char *const *word, size_t n) {
     return 0;
 }
 
-/* Returns 1 if a shell reads the word unchanged without quotes. */
+/* Returns 1 if the word needs no quotes in a shell command. */
 static int is_plain(const char *s) {
     const char *first = s;
     for (; *s; s++)
