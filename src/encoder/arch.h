@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * An architecture: a table of constants and functions. Every property in which architectures differ is a member of this
- * table, so that code outside an architecture's own file does not depend on which architecture a model has.
- * docs/architectures.md explains how to add one.
+ * An architecture: a table (struct aoei_arch) of constants and functions. Every property in which architectures differ is a
+ * member of this table. Code outside the file of an architecture (arch_*.c) therefore does not depend on the architecture of a
+ * model. docs/architectures.md describes how to add an architecture.
  */
 #ifndef AOEI_ENCODER_ARCH_H
 #define AOEI_ENCODER_ARCH_H
@@ -11,59 +11,67 @@
 #include "encoder/config.h"
 #include "encoder/slot_layout.h"
 
-/* The library, other than aoe, that can load a saved model directory. */
+/* The library, other than aoe, that can load a saved model directory; AOEI_LIBRARY_NONE: only aoe can load it. */
 typedef enum aoei_library { AOEI_LIBRARY_SENTENCE_TRANSFORMERS, AOEI_LIBRARY_MODEL2VEC, AOEI_LIBRARY_NONE } aoei_library;
 
-/* Sets of poolings for aoei_arch.poolings, with one bit per pooling. AOEI_TOKEN_POOLINGS contains all poolings over tokens.
- * AOEI_CELL_POOLINGS contains all poolings over the cells of RAN models. */
+/* Sets of poolings, for aoei_arch.poolings. A set has one bit per pooling. AOEI_TOKEN_POOLINGS contains all poolings over
+ * tokens. AOEI_CELL_POOLINGS contains all poolings over the cells of a recurrent attention network (RAN, docs/ran.md). */
 #define AOEI_POOLING_BIT(pooling) (1U << (pooling))
 #define AOEI_TOKEN_POOLINGS       (AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST) - AOEI_POOLING_BIT(AOE_POOLING_CLS))
 #define AOEI_CELL_POOLINGS        (AOEI_POOLING_BIT(AOE_POOLING_COUNT) - AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST))
 
 struct aoei_encoder_ops; /* encoder_ops.h */
 
-/* Strings, arrays and tables have static storage. A member may be NULL or 0 only if its comment defines the meaning. */
+/* An architecture. Strings, arrays and tables have static storage. A member may be NULL or 0 only if its comment says what this
+ * means. */
 struct aoei_arch {
     /* names */
-    const char *model_type; /* value of "model_type" in config.json; name of the architecture */
-    const char *other_type; /* second accepted value of "model_type"; NULL: none */
-    const char *class_name; /* value that is written to "architectures", such as "BertModel" */
-    const char
-        *mlm_class_name; /* class_name with a masked-LM head, such as "BertForMaskedLM"; NULL: such models are not supported */
-    const char *mlm_prefix;      /* prefix of the encoder's tensors in a model with a masked-LM head, such as "bert." */
-    const char *const *prefixes; /* prefixes of tensor names in checkpoints, NULL-terminated, such as "" and "bert." */
+    const char *model_type;     /* value of "model_type" in config.json; name of the architecture */
+    const char *other_type;     /* alternative value of "model_type"; NULL: there is only one value */
+    const char *class_name;     /* value that is written to "architectures" in config.json, such as "BertModel" */
+    const char *mlm_class_name; /* value that is written to "architectures" for models with a masked-LM head, such as
+                                   "BertForMaskedLM"; NULL: the architecture does not support this head */
+    const char *mlm_prefix; /* prefix of the names of the encoder's tensors in a model with a masked-LM head, such as "bert." */
+    /* NULL-terminated list of the possible prefixes of tensor names in checkpoints, such as "" and "bert." */
+    const char *const *prefixes;
 
-    /* Configuration. `file` is the name of config.json for messages. Errors of read and check: AOE_EFORMAT for invalid values,
-     * AOE_EUNSUPPORTED for options that the encoder does not have; the messages name the key and the supported values. */
-    void (*defaults)(aoei_encoder_config *c); /* sets the default options, before `read` or `set_shape` is called;
-                                               * NULL: all options are 0, and new models cannot be created from sizes */
+    /* Configuration. The argument `file` is the name of config.json in messages. read and check return AOE_EFORMAT for invalid
+     * values, and AOE_EUNSUPPORTED for options that the encoder does not support. The messages name the key and the supported
+     * values. */
+
+    /* sets the default options; called before `read` or `set_shape`. NULL: all defaults are 0, and new models cannot be created
+     * from sizes */
+    void (*defaults)(aoei_encoder_config *c);
     int (*read)(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err); /* parses config.json */
-    int (*check)(const aoei_encoder_config *c, const char *file,
-                 aoe_error *err); /* checks the ranges of all options except hidden and vocab; NULL: no such options */
-    int (*write)(const aoei_encoder_config *c, json_t *config);    /* adds the keys of config.json; returns 0 or AOE_ENOMEM */
-    void (*set_shape)(aoei_encoder_config *c, const aoe_shape *s); /* sets the sizes of a new model; NULL if defaults is NULL */
-    void (*print_sizes)(const aoei_encoder_config *c, char *out, size_t size); /* prints the sizes for model cards */
+    /* checks the ranges of all options except hidden and vocab; NULL: there are no options to check */
+    int (*check)(const aoei_encoder_config *c, const char *file, aoe_error *err);
+    /* adds the keys of config.json to config; returns 0 or AOE_ENOMEM */
+    int (*write)(const aoei_encoder_config *c, json_t *config);
+    /* sets the sizes of a new model; NULL if `defaults` is NULL */
+    void (*set_shape)(aoei_encoder_config *c, const aoe_shape *s);
+    /* writes the sizes to out, as text for model cards */
+    void (*print_sizes)(const aoei_encoder_config *c, char *out, size_t size);
 
     /* weights */
-    void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer); /* writes the tensor name of
-                                                                                             * a slot without prefix; "" if
-                                                                                             * the slot is absent */
-    size_t layer_slots; /* number of slots of a layer; 0: AOEI_LW_COUNT, as for transformer layers */
-    void (*describe_layer)(const aoei_encoder_config *c, size_t kind, size_t layer,
-                           aoei_slot *s); /* describes a slot of a layer;
-                                           * NULL: transformer layer */
+    /* writes the tensor name of a weight, without prefix, to out; writes "" if the model has no such weight */
+    void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer);
+    /* number of weights (slots) of a layer; 0: AOEI_LW_COUNT, the number of weights of a transformer layer */
+    size_t layer_slots;
+    /* sets *s to the description of a weight of a layer; NULL: the layers are transformer layers */
+    void (*describe_layer)(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s);
 
     /* encoding */
-    const struct aoei_encoder_ops *encoder;             /* implementation of the encoder */
-    size_t (*max_length)(const aoei_encoder_config *c); /* maximum number of tokens of a text, including special tokens */
-    size_t default_length;                              /* default limit of tokens per text; 0: the result of max_length */
-    unsigned poolings;                                  /* supported poolings, combined from AOEI_POOLING_BIT */
-    aoe_pooling default_pooling;                        /* pooling of a model directory that specifies none */
-    int plain_tokens;      /* 1: texts are tokenized without special tokens, and unknown tokens are dropped */
-    int allows_no_tokens;  /* 1: a text may have no tokens; its vector is zero */
-    int auto_float32;      /* 1: AOE_DTYPE_AUTO means float32, because there is no GEMM that bf16 would speed up */
+    const struct aoei_encoder_ops *encoder; /* functions of the encoder */
+    /* returns the maximum number of tokens of a text, including special tokens */
+    size_t (*max_length)(const aoei_encoder_config *c);
+    size_t default_length;       /* default limit of tokens per text; 0: the default is the result of max_length */
+    unsigned poolings;           /* set of supported poolings, combined from AOEI_POOLING_BIT */
+    aoe_pooling default_pooling; /* pooling of models whose directory does not specify a pooling */
+    int plain_tokens;            /* 1: no special tokens are added to texts, and unknown tokens are dropped */
+    int allows_no_tokens;        /* 1: a text may have no tokens; its embedding is then the zero vector */
+    int auto_float32;      /* 1: AOE_DTYPE_AUTO means float32, because the encoder has no matmuls that bf16 would make faster */
     int supports_adapters; /* 1: linear layers may have LoRA adapters */
-    aoei_library library;  /* library that loads saved directories */
+    aoei_library library;  /* library, other than aoe, that can load saved model directories */
 };
 
 #endif

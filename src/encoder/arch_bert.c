@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BERT (Devlin et al. 2019): its keys in config.json and its tensor names. BERT has learned absolute positions, token types,
- * LayerNorm after each residual sum, and GELU (exact or tanh approximation). Other options are rejected with a message that
- * names the option. RoBERTa (arch_roberta.c) uses the same keys, and the same tensor names except in the masked-LM head.
+ * BERT (Devlin et al. 2019): the keys of its config.json and the names of its tensors. BERT has learned absolute position
+ * embeddings, token type embeddings, LayerNorm after each residual sum, and GELU (exact or tanh approximation). If config.json
+ * requests a different variant, the model is rejected, with a message that names the option. RoBERTa (arch_roberta.c) has these
+ * keys too; its tensor names differ only in the masked-LM head.
  */
 #include "encoder/arch_bert.h"
 

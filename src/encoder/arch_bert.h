@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * BERT, and the members of aoei_arch (arch.h) that RoBERTa shares with it.
+ * The BERT architecture, and members of aoei_arch (arch.h) that RoBERTa also uses.
  */
 #ifndef AOEI_ENCODER_ARCH_BERT_H
 #define AOEI_ENCODER_ARCH_BERT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Keys of config.json that several architectures use.
+ * Reads and checks keys of config.json that several architectures have.
  */
 #include "encoder/arch_keys.h"
 
@@ -9,18 +9,18 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/* Upper bounds, far above every published encoder and far below sizes that overflow. */
+/* Upper bounds of sizes. They are larger than in every published encoder, and small enough to avoid overflows. */
 #define MAX_HIDDEN       ((size_t)1 << 16)
 #define MAX_LAYERS       ((size_t)1 << 10)
 #define MAX_INTERMEDIATE ((size_t)1 << 20)
 #define MAX_POSITIONS    ((size_t)1 << 20)
 #define MAX_TOKEN_TYPES  ((size_t)1 << 16)
 
-/* Activation names in config.json. If an activation has several names, the first one is written. */
+/* Names of activations in config.json. If an activation has several names, the first name is written. */
 static const struct {
     const char *name;
     aoei_activation activation;
-    int gated; /* 1: supported only in gated feed-forward layers */
+    int gated; /* 1: the activation is supported only in gated feed-forward layers */
 } activations[] = {{"gelu", AOEI_GELU, 0},
                    {"gelu_new", AOEI_GELU_TANH, 0},
                    {"gelu_pytorch_tanh", AOEI_GELU_TANH, 0},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Helper functions shared by the architecture files (arch_*.c): keys of config.json, checks, and tensor names of
- * transformer encoders. Errors: AOE_EFORMAT and AOE_EUNSUPPORTED; messages name the file, the key and the supported values.
+ * Functions that several architecture files (arch_*.c) use. They read and check keys of config.json, and form tensor names of
+ * transformer encoders. Functions with an `err` argument return AOE_EFORMAT or AOE_EUNSUPPORTED on error; messages name the
+ * file, the key and the supported values.
  */
 #ifndef AOEI_ENCODER_ARCH_KEYS_H
 #define AOEI_ENCODER_ARCH_KEYS_H
@@ -9,25 +10,26 @@
 
 #include "encoder/config.h"
 
-/* Reads hidden_act, with the activation names of the library transformers (activations.py). If the key is missing, c is
- * unchanged. */
+/* Reads the key hidden_act into *c. The supported values are names of activations in the library transformers (activations.py).
+ * If the key is missing, *c is unchanged. */
 int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
-/* Returns the name of an activation as hidden_act contains it; static storage. */
+/* Returns the value of hidden_act for an activation; static storage. */
 const char *aoei_activation_name(aoei_activation a);
-/* Checks a string option of which only `value` is supported. A missing key is accepted. */
+/* Checks a string option that aoe supports with only one value, `value`. A missing key is accepted. */
 int aoei_key_must_be(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err);
-/* Checks that an option is false or missing. why: reason for the error message. */
+/* Checks that an option is false or missing. `why` is the reason that is printed in the error message. */
 int aoei_key_reject_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err);
-/* Adds the members of `keys` to config and takes ownership of `keys`. Returns 0, or AOE_ENOMEM if memory runs out or if `keys`
- * is NULL because its allocation failed. */
+/* Adds the keys of the JSON object `keys` to config and takes ownership of `keys`. Returns 0, or AOE_ENOMEM if memory
+ * allocation fails or if `keys` is NULL because its allocation failed. */
 int aoei_keys_add(json_t *config, json_t *keys);
 
-/* The members check, set_shape and print_sizes of aoei_arch for transformer encoders. */
+/* Functions of transformer encoders for the members check, set_shape and print_sizes of aoei_arch. */
 int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_error *err);
 void aoei_transformer_set_shape(aoei_encoder_config *c, const aoe_shape *s);
 void aoei_transformer_print_sizes(const aoei_encoder_config *c, char *out, size_t size);
 
-/* Writes "PREFIX<layer>.NAME", or NAME if prefix is NULL, or "" if name is NULL (an absent slot). */
+/* Writes a tensor name to out: "PREFIX<layer>.NAME", or NAME if prefix is NULL. If name is NULL, which means that the weight
+ * does not exist, writes "". */
 void aoei_slot_name(char *out, size_t size, const char *prefix, size_t layer, const char *name);
 
 #endif

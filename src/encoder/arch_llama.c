@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024). All three have RMSNorm before
- * attention and feed-forward, rotary position embeddings, grouped-query attention, gated SiLU and causal attention. They differ
- * in biases, in the sliding window and in the defaults of config.json. The language-model head, lm_head.weight, is ignored.
- * Other options are rejected with a message that names the option.
+ * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024). All three architectures have RMSNorm
+ * before attention and feed-forward, rotary position embeddings, grouped-query attention, a gated feed-forward with SiLU, and
+ * causal attention. They differ in biases, in the sliding window and in the defaults of config.json. The tensor lm_head.weight
+ * of the language-model head is ignored. If config.json requests a different variant, the model is rejected, with a message
+ * that names the option.
  */
 #include "encoder/arch_llama.h"
 
@@ -16,7 +17,7 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-/* Defaults of missing keys, taken from the configuration classes of transformers. */
+/* Sets the values of keys that are missing in config.json, as the configuration classes of transformers do. */
 static void defaults_llama(aoei_encoder_config *c) {
     memset(c, 0, sizeof *c);
     c->positions = 2048;
@@ -40,7 +41,7 @@ static void defaults_qwen2(aoei_encoder_config *c) {
     c->no_qkv_bias = 0;
 }
 
-/* Reads a required key of rope_scaling, whose value must be at least `low`. */
+/* Reads a required key of rope_scaling. Its value must be at least `low`. */
 static int need_factor(const json_t *scaling, const char *key, double *out, double low, const char *file, aoe_error *err) {
     double v = 0;
     const int rc = aoei_json_double(scaling, key, &v, file, err);
@@ -65,7 +66,7 @@ static int read_llama3(aoei_rope *r, const json_t *scaling, const char *file, ao
     return 0;
 }
 
-/* Reads the object "rope_scaling" or "rope_parameters" of config.json. */
+/* Reads the scaling of rotary positions from `scaling`, the object "rope_scaling" or "rope_parameters" of config.json. */
 static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const char *file, aoe_error *err) {
     static const struct {
         const char *name;
@@ -107,7 +108,7 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
                : aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err);
 }
 
-/* Reads rope_theta and rope_scaling. Newer files have both in rope_parameters. */
+/* Reads rope_theta and rope_scaling. In files of newer versions of transformers, rope_parameters contains both. */
 static int read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     double partial = 1;
@@ -132,8 +133,8 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     return rc;
 }
 
-/* Reads layer_types, which newer files have. It lists which layers have a sliding window. Layers without a window must come
- * first. */
+/* Reads layer_types, which files of newer versions of transformers contain. It lists the layers that have a sliding window.
+ * Layers without a window must precede layers with a window. */
 static int read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *types = json_object_get(config, "layer_types");
     size_t sliding = 0;
@@ -161,7 +162,7 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     return 0;
 }
 
-/* Reads num_key_value_heads and head_dim, if they are present. */
+/* Reads the optional keys num_key_value_heads and head_dim. */
 static int read_heads(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const size_t even = c->heads && c->hidden % c->heads == 0 ? c->hidden / c->heads : 0;
     size_t kv = c->kv_heads && !json_is_null(json_object_get(config, "num_key_value_heads")) ? c->kv_heads : c->heads,
@@ -179,7 +180,7 @@ static int read_heads(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-/* Reads the keys that all three architectures have. */
+/* Reads the keys that LLaMA, Mistral and Qwen2 have in common. */
 static int read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int rc;
     if ((rc = aoei_key_activation(c, config, file, err)) ||
@@ -206,7 +207,8 @@ static int read_llama(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-/* If sliding_window is missing, the window is 4096 (MistralConfig of transformers); null means no window. */
+/* Reads the keys of Mistral. If sliding_window is missing, the window is 4096, as in MistralConfig of transformers. If it is
+ * null, there is no window. */
 static int read_mistral(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     c->kv_heads = 8;
     c->window = json_is_null(json_object_get(config, "sliding_window")) ? 0 : 4096;
@@ -258,7 +260,8 @@ static int write_llama(const aoei_encoder_config *c, json_t *config) {
               : aoei_keys_add(config, json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
 }
 
-/* Returns the list layer_types if the window does not start in layer 0, otherwise JSON null. Returns NULL if out of memory. */
+/* Returns the list layer_types if the first layer with a window is not layer 0, otherwise JSON null. Returns NULL if memory
+ * allocation fails. */
 static json_t *layer_types_json(const aoei_encoder_config *c) {
     json_t *types = c->window_from ? json_array() : json_null();
     for (size_t l = 0; l < c->layers && types && c->window_from; l++)
@@ -307,7 +310,7 @@ static void name_llama(char *out, size_t size, aoei_slot_group group, size_t kin
         aoei_slot_name(out, size, NULL, 0, group == AOEI_GROUP_OUTER ? outer_names[kind] : NULL);
 }
 
-/* Linear and dynamic scaling multiply the maximum length by their factor. */
+/* Returns the maximum length. Linear and dynamic scaling of rotary positions multiply it by the factor of the scaling. */
 static size_t max_length_llama(const aoei_encoder_config *c) {
     const aoei_rope *r = &c->rope;
     if (r->scaling != AOEI_ROPE_LINEAR && r->scaling != AOEI_ROPE_DYNAMIC)

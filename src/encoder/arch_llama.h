@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * LLaMA, Mistral and Qwen2.
+ * The architectures LLaMA, Mistral and Qwen2.
  */
 #ifndef AOEI_ENCODER_ARCH_LLAMA_H
 #define AOEI_ENCODER_ARCH_LLAMA_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names follow those
- * of the published Keras checkpoints. Matrices are stored as [out, in], whereas Keras stores them as [in, out] (docs/ran.md).
+ * RAN, the Recurrent Attention Network (Li et al. 2023): the keys of its config.json and the names of its tensors. The names
+ * are those of the published Keras checkpoints. Matrices are stored as [out, in]; Keras stores them as [in, out] (docs/ran.md).
  */
 #include "encoder/arch_ran.h"
 
@@ -13,11 +13,11 @@
 #include "encoder/ran.h"
 #include "encoder/ran_slots.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length, which no position table limits */
+#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table that limits it */
 #define DEFAULT_TOKENS ((size_t)512)
 #define MAX_LAYERS     ((size_t)1 << 10)
 #define MAX_HEADS      ((size_t)1 << 10)
-#define MAX_WIDTH      ((size_t)1 << 16) /* maximum number of components of all heads */
+#define MAX_WIDTH      ((size_t)1 << 16) /* maximum number of components of all heads together */
 #define MAX_WINDOW     ((size_t)1 << 16)
 #define NORM_EPS       1e-7
 #define WINDOW         ((size_t)256)
@@ -109,7 +109,7 @@ static int write_ran(const aoei_encoder_config *c, json_t *config) {
 
 static const char *const outer_names[AOEI_W_LAYERS] = {
     [AOEI_W_WORD] = "token_embedding.weight",
-    [AOEI_W_POSITION] = "", /* absent */
+    [AOEI_W_POSITION] = "", /* the model has no such weight */
     [AOEI_W_TOKEN_TYPE] = "",
     [AOEI_W_EMBED_NORM] = "embedding_layernorm.weight",
     [AOEI_W_EMBED_NORM_BIAS] = "embedding_layernorm.bias",
@@ -117,7 +117,7 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
     [AOEI_W_FINAL_NORM_BIAS] = "",
 };
 
-/* Names of linear layers and norms, without ".weight". The bias has the slot after the weight. */
+/* Names of linear layers and norms, without ".weight" and ".bias". The slot of a bias follows the slot of its weight. */
 static const char *const layer_names[AOEI_RW_COUNT] = {
     [AOEI_RW_Q] = "encode_attn.dense_q",
     [AOEI_RW_K] = "encode_attn.dense_k",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network.
+ * The architecture RAN, the Recurrent Attention Network.
  */
 #ifndef AOEI_ENCODER_ARCH_RAN_H
 #define AOEI_ENCODER_ARCH_RAN_H

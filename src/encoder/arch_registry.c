@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The list of architectures. The sizes in config.json are untrusted. aoei_config_read therefore accepts a configuration only
- * if the total size in bytes of weights, gradients and optimizer state fits size_t.
+ * The list of architectures, and the reader of config.json. Sizes in config.json are untrusted. aoei_config_read therefore
+ * checks that the size in bytes of all weights, gradients and optimizer states together fits size_t.
  */
 #include "encoder/arch_registry.h"
 
@@ -22,10 +22,10 @@ static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta,
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
-/* Bounds far above every published encoder. */
+/* Upper bounds of sizes, larger than in every published encoder. */
 #define MAX_HIDDEN  ((size_t)1 << 16)
 #define MAX_VOCAB   ((size_t)1 << 24)
-#define STATE_BYTES 64 /* upper bound of the bytes per weight, with copies, gradient and optimizer state */
+#define STATE_BYTES 64 /* upper bound of the bytes that one weight needs, including copies, gradient and optimizer state */
 
 const aoei_arch *aoei_arch_find(const char *model_type) {
     for (size_t i = 0; i < N_ARCHS; i++)
@@ -38,7 +38,7 @@ const char *aoei_arch_names(void) {
     return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran";
 }
 
-/* Checks that the total size of the weights with gradients and optimizer state fits size_t. */
+/* Checks that the size in bytes of all weights, gradients and optimizer states together fits size_t. */
 static int check_total(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     size_t total = 0, n, bytes;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {

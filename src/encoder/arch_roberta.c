@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020). They differ from BERT in three points: positions start at
- * the padding id + 1, so the earlier rows of the position table are unused; most models have only one token type; and the
- * tensors of the masked-LM head have other names.
+ * RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020). They differ from BERT in three points:
+ * - Positions start at the padding id + 1, so the first rows of the position table are unused.
+ * - Most models have only one token type.
+ * - The tensors of the masked-LM head have other names.
  */
 #include "encoder/arch_roberta.h"
 
@@ -12,7 +13,7 @@
 
 static const char *const prefixes[] = {"", "roberta.", NULL};
 
-#define PAD_ID 1 /* default of pad_token_id, used by all published models */
+#define PAD_ID 1 /* default of pad_token_id; all published models use this value */
 
 static void defaults_roberta(aoei_encoder_config *c) {
     aoei_bert_defaults(c);
@@ -24,7 +25,7 @@ static void defaults_roberta(aoei_encoder_config *c) {
 static int read_roberta(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     size_t pad = PAD_ID;
     int rc;
-    c->token_types = 2; /* defaults of transformers' RobertaConfig */
+    c->token_types = 2; /* defaults of RobertaConfig in transformers */
     c->norm_eps = 1e-12;
     if ((rc = aoei_bert_read(c, config, file, err)) || (rc = aoei_json_size(config, "pad_token_id", &pad, file, err)))
         return rc;

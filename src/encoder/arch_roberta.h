@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * RoBERTa and XLM-RoBERTa.
+ * The architectures RoBERTa and XLM-RoBERTa.
  */
 #ifndef AOEI_ENCODER_ARCH_ROBERTA_H
 #define AOEI_ENCODER_ARCH_ROBERTA_H

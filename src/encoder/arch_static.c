@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Static models (Model2Vec, the potion models): one vector per token, in the tensor `embeddings` [V, D]. The vector of a
- * text is the mean of its tokens' vectors. Their config.json contains no sizes; modeldir/static_config.c takes the sizes
- * from the tensor.
+ * Static models (Model2Vec, the potion models). The tensor `embeddings` [V, D] contains one vector per token. The embedding of
+ * a text is the mean of the vectors of its tokens. Their config.json contains no sizes, so modeldir/static_config.c reads the
+ * sizes from the tensor.
  */
 #include "encoder/arch_static.h"
 
@@ -11,8 +11,8 @@
 #include "encoder/arch_keys.h"
 #include "encoder/static_encoder.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length, which no position table limits */
-#define DEFAULT_TOKENS ((size_t)512)     /* default of Model2Vec */
+#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table that limits it */
+#define DEFAULT_TOKENS ((size_t)512)     /* default maximum length of Model2Vec */
 
 static const char *const prefixes[] = {"", NULL};
 
@@ -34,7 +34,7 @@ static int write_static(const aoei_encoder_config *c, json_t *config) {
 static void name_static(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
     (void)layer;
     snprintf(out, size, "%s",
-             kind == AOEI_W_WORD && group == AOEI_GROUP_OUTER ? AOEI_STATIC_TENSOR : ""); /* all other slots are absent */
+             kind == AOEI_W_WORD && group == AOEI_GROUP_OUTER ? AOEI_STATIC_TENSOR : ""); /* the model has no other tensor */
 }
 
 static void print_static(const aoei_encoder_config *c, char *out, size_t size) {

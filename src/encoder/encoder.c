@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Dispatches to the implementation of the encoder: transformer.c, ran.c or static_encoder.c.
+ * Calls the functions of the encoder of a model: transformer.c, ran.c or static_encoder.c.
  */
 #include "encoder/encoder.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Initial weights. Each weight has its own random stream, so the values do not depend on the order in which weights are filled.
+ * Computes initial weights. Each weight has a separate stream of random numbers, so the values do not depend on the order in
+ * which weights are filled.
  */
 #include "encoder/initial_weights.h"
 
@@ -16,7 +17,8 @@ void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint
     aoei_rng rng;
     aoei_slot_describe(c, slot, &d);
     aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
-    const double bound = 1 / sqrt((double)d.cols); /* bound of lora_A: Kaiming uniform with a = sqrt(5), as in PEFT */
+    /* lora_A is uniform in [-bound, bound]: Kaiming uniform with a = sqrt(5), as in PEFT */
+    const double bound = 1 / sqrt((double)d.cols);
     for (size_t i = 0; i < d.rows * d.cols; i++)
         to[i] = d.norm                       ? 1.0f
                 : d.vector || d.adapter == 2 ? 0.0f

@@ -6,9 +6,9 @@
 
 #include "encoder/config.h"
 
-/* Fills the weight [rows, cols] of `slot`. Weights are drawn from a normal distribution with standard deviation 0.02 (as in
- * BERT); norm weights are 1 and biases 0. For adapters, lora_A is uniform between -1 / sqrt(cols) and 1 / sqrt(cols), and
- * lora_B is 0. The values depend only on the seed and the slot. */
+/* Fills to[rows, cols], the weight of `slot`, with initial values. Weights are drawn from a normal distribution with standard
+ * deviation 0.02, as in BERT. Weights of norms are 1, and biases are 0. The adapter weight lora_A is uniform between -1 /
+ * sqrt(cols) and 1 / sqrt(cols), and lora_B is 0. The values depend only on the seed and the slot. */
 void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory layout of the flat parameter tensors. nn/ does the arithmetic on their values.
+ * Memory layout of the trainable parameters of a model. Functions of nn/ compute with their values.
  */
 #include "encoder/params.h"
 
@@ -18,7 +18,7 @@ static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset
         out[slot] = aoei_tensor_slice(flat, offset, d->rows, d->cols);
 }
 
-/* Allocates the packed copy of a linear weight. */
+/* Allocates the packed copy of the linear weight in `slot`. */
 static void take_packed(aoei_params *p, const aoe_context *ctx, size_t slot, const aoei_slot *d, aoei_dtype type,
                         aoei_arena *arena) {
     const size_t bytes = aoei_weight_packed_size(ctx, type, d->rows, d->cols);
@@ -106,7 +106,7 @@ double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_ada
         aoei_tensor_zero(ctx, p->grad);
         return norm;
     }
-    /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), at most 1. */
+    /* clipping factor of PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), but at most 1 */
     const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
     o.grad_scale = clip < 1.0 ? clip : 1.0;
     aoei_adamw_step(ctx, p->value, p->grad, p->m, p->v, &o);
