@@ -169,8 +169,8 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "bench",
         .operands = "",
-        .about = "Measures the speed of an encoder with random weights: the median and the minimum time of several\n"
-                 "runs after one warm-up run. TFLOP/s counts only matrix multiplications.\n",
+        .about = "Measures the speed of an encoder with random weights. After one warm-up run, prints the median and\n"
+                 "the minimum time of several runs. TFLOP/s counts only matrix multiplications.\n",
         .examples = "  aoe bench --shape minilm-l6 --texts 64 --length 32\n"
                     "  aoe bench --mode train --threads 2 --json\n",
         CLI_GROUPS(groups),

@@ -65,10 +65,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "verify",
         .operands = "DIR",
-        .about = "Checks that this build computes the reference values in DIR. DIR is a test case (config.json,\n"
-                 "model.safetensors, cases.json and expected.safetensors), or contains directories with test cases and\n"
-                 "objectives.json, which has the reference values of the losses. Prints the largest error of each\n"
-                 "check and its tolerance. The exit code is 1 if a check fails.\n",
+        .about = "Checks that this build computes the reference values in DIR. DIR is a test case, or contains\n"
+                 "directories with test cases. A test case consists of config.json, model.safetensors, cases.json and\n"
+                 "expected.safetensors. DIR may also contain objectives.json with reference values of the losses.\n"
+                 "Prints the largest error and the tolerance of each check. The exit code is 1 if a check fails.\n",
         .examples = "  aoe verify tests/golden/data/bert --dtype f32\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

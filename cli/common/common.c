@@ -79,7 +79,7 @@ const cli_option cli_general_table[CLI_GENERAL_COUNT] = {
      .kind = CLI_FLAG,
      AT(cli_general, quiet),
      .set = 1,
-     .help = "suppress progress and notes on stderr"},
+     .help = "do not print progress and notes to stderr"},
     {.name = "json", .kind = CLI_FLAG, AT(cli_general, json), .set = 1, .help = "print results as JSON, one object per line"},
 };
 
@@ -98,12 +98,13 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, o.pooling),
      .parse = cli_parse_pooling,
      .help = CLI_POOLING_HELP,
-     .fallback = "the pooling in the model directory; if it states none: " CLI_DEFAULT_POOLING},
+     .fallback = "from the model directory, otherwise " CLI_DEFAULT_POOLING},
     {.name = "prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(cli_model_options, o.prompt),
-     .help = "prompt added to each text, with {text} where the text is inserted; \"\" for none",
+     .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"; \"\" "
+             "for no prompt",
      .fallback = "from the model directory"},
     {.name = "max-length",
      .kind = CLI_SIZE,
@@ -131,14 +132,14 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, o),
      .parse = cli_parse_direction,
      .help = "causal models: use bidirectional attention in layer N and all later layers; 0 is the first layer",
-     .fallback = "from the model directory, otherwise no layer"},
+     .fallback = "from the model directory, otherwise causal attention in all layers"},
     {.name = "batch-tokens",
      .kind = CLI_SIZE,
      .value = "N",
      AT(cli_model_options, batch_tokens),
      .min = 1,
      .max = 1e9,
-     .help = "maximum number of tokens per inference batch and per pretraining micro-batch"},
+     .help = "maximum number of tokens per batch during inference, and per micro-batch in aoe pretrain"},
 };
 
 const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
@@ -148,19 +149,20 @@ const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
      AT(cli_model_options, chunk),
      .choices = CLI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
      .noun = "chunk mode",
-     .help = "texts longer than --max-length: first (embed only the first --max-length tokens) or mean (split the text "
-             "into chunks of --max-length tokens and average their embeddings)"},
+     .help = "how texts longer than --max-length are embedded: first (embed only the first "
+             "--max-length tokens) or mean (split the text into chunks of --max-length tokens and "
+             "average the embeddings of the chunks)"},
     {.name = "chunk-overlap",
      .kind = CLI_SIZE,
      .value = "N",
      AT(cli_model_options, chunk_overlap),
      .help = "number of tokens shared by consecutive chunks",
-     .fallback = "an eighth of the chunk length"},
+     .fallback = "one eighth of the chunk length"},
 };
 
 const cli_option cli_table_table[CLI_TABLE_COUNT] = {
-    CLI_OPTION_COLUMNS(AT(aoe_table_options, columns), "ROLE=NAME,...", "columns to read, for example text1=a,text2=b,label=c",
-                       CLI_DEFAULT_COLUMNS),
+    CLI_OPTION_COLUMNS(AT(aoe_table_options, columns), "ROLE=NAME,...",
+                       "names of the columns to read, for example text1=a,text2=b,label=c", CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(aoe_table_options, label_map)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(aoe_table_options, skip_bad_rows)),
 };
@@ -173,15 +175,15 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      /* names of the values of aoe_table_format, in the order of the values */
      .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt"),
      .noun = "format",
-     .help = "format of the input: tsv, csv, jsonl or txt; stdin is read as txt, so set this option to read a table from stdin",
-     .fallback = "from the file extension"},
+     .help = "format of the input: tsv, csv, jsonl or txt",
+     .fallback = "from the file extension; txt for stdin"},
     {.name = "delimiter",
      .kind = CLI_NAMED,
      .value = "CHAR",
      AT(aoe_table_options, delimiter),
      .parse = cli_parse_delimiter,
      .help = "field separator of tables: one character, or the word tab",
-     .fallback = "comma, semicolon, tab or |, detected from the header"},
+     .fallback = "detected from the header: comma, semicolon, tab or |"},
 };
 
 const cli_option cli_lora_table[CLI_LORA_COUNT] = {
@@ -192,14 +194,14 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      AT(aoe_lora, r),
      .min = 1,
      .max = 65536,
-     .help = "rank of new LoRA adapters, which are trained while all other weights are frozen",
-     .fallback = "no new adapters; if the model directory contains adapters, they are trained, otherwise all weights"},
+     .help = "add LoRA adapters of rank N and train only the adapters",
+     .fallback = "train the adapters in the model directory; if it contains none, train all weights"},
     {.name = "lora-alpha",
      .field = "lora.alpha",
      .kind = CLI_REAL,
      .value = "X",
      AT(aoe_lora, alpha),
-     .help = "the output of the adapters is scaled by X / rank",
+     .help = "scale the output of new adapters by X / rank",
      .fallback = "32"},
     {.name = "lora-dropout",
      .field = "lora.dropout",
@@ -207,15 +209,15 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      .value = "P",
      AT(aoe_lora, dropout),
      .max = 0.99,
-     .help = "dropout probability of the input of the adapters",
-     .fallback = "the value stored with the adapters, 0.1 for new adapters"},
+     .help = "dropout probability for the inputs of the adapters",
+     .fallback = "0.1 for new adapters, otherwise the value stored with the adapters"},
     {.name = "lora-targets",
      .field = "lora.targets",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      AT(aoe_lora, targets),
-     .help = "linear layers that receive adapters: their names or the last parts of their names, for example "
-             "q_proj,v_proj",
+     .help = "names of the linear layers that receive adapters; the last part of a name is enough, for"
+             " example q_proj,v_proj",
      .fallback = "all linear layers"},
     {.name = "load-8bit",
      .field = "lora.load_8bit",

@@ -93,8 +93,8 @@ int cli_help(const cli_syntax *s) {
                 print_option(&group->options[i], group->base);
     }
     printf("\n  -h, --help                  print this help\n"
-           "  @FILE                       read options from FILE, one per line; # starts a comment, and $NAME\n"
-           "                              is replaced by the environment variable NAME\n");
+           "  @FILE                       read options from FILE, one per line; # starts a comment, and $NAME is\n"
+           "                              replaced by the value of the environment variable NAME\n");
     if (s->examples[0])
         printf("\nexamples:\n%s", s->examples);
     return 0;

@@ -12,26 +12,30 @@
 #define CLI_DEFAULT_COLUMNS   "names listed in docs/data.md, such as sentence1 or query"
 #define CLI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
 #define CLI_STORAGE_HELP                                                                                                       \
-    "data type of the stored weights: f32, bf16, or int8 (8 bits per weight and one scale per row; only aoe can read it)"
+    "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                                 \
+    "row, a format that only aoe can read)"
 #define CLI_SHAPE_NAMES                                                                                                        \
     "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "      \
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
-#define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models, mean for other models"
+#define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models and mean for other models"
 #define CLI_POOLING_HELP                                                                                                       \
-    "pooling of the token vectors: cls; mean (alias last-avg); max (alias last-max); last-token; cls-last-avg (average of "    \
-    "cls and mean); first-last-avg (average of the embedding layer and the last layer). Only for recurrent attention "         \
-    "networks (RAN): cell-last, cell-mean or cell-max, which pool the recurrent states"
+    "how an embedding is computed from the token vectors: cls, mean, max, last-token, "                                        \
+    "cls-last-avg (average of cls and mean) or first-last-avg (mean over the outputs of the "                                  \
+    "embedding layer and of the last layer). Recurrent attention networks (RAN) also have "                                    \
+    "cell-last, cell-mean and cell-max, which pool the recurrent states. mean and max can "                                    \
+    "also be written as last-avg and last-max"
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
     {                                                                                                                          \
         .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target, .choices = CLI_CHOICES("reference", "phase"),       \
         .noun = "angle form",                                                                                                  \
-        .help = "angle score: reference (formula of the AnglE paper's code) or phase (negative weighted mean of the "          \
-                "angles between complex components); see docs/objectives.md"                                                   \
+        .help = "formula of the angle score: reference (the formula in the code of the AnglE authors) or "                     \
+                "phase (negative weighted mean of the angles between complex components); see "                                \
+                "docs/objectives.md"                                                                                           \
     }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                          \
     {                                                                                                                          \
-        .name = "base", .kind = CLI_TEXT, .value = "DIR", target, .help = "base model of the adapters",                        \
+        .name = "base", .kind = CLI_TEXT, .value = "DIR", target, .help = "directory of the base model of the LoRA adapters",  \
         .fallback = "the model named in adapter_config.json"                                                                   \
     }
 #define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                         \
@@ -47,7 +51,7 @@
 #define CLI_OPTION_LABEL_MAP(target)                                                                                           \
     {                                                                                                                          \
         .name = "label-map", .kind = CLI_TEXT, .value = "LABEL=N,...", target,                                                 \
-        .help = "numeric values of text labels; rows whose label has the value drop are skipped",                              \
+        .help = "a number for each label that is a word; LABEL=drop skips the rows with this label",                           \
         .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"                                               \
     }
 #define CLI_OPTION_ORDERED(target)                                                                                             \
@@ -69,7 +73,8 @@
 #define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                                       \
     {                                                                                                                          \
         .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                           \
-        .help = "skip unreadable rows and report their number, instead of failing at the first one"                            \
+        .help = "skip unreadable rows and report how many were skipped; without this option, the command "                     \
+                "stops at the first unreadable row"                                                                            \
     }
 #define CLI_OPTION_STORAGE(flag, target, about, usual)                                                                         \
     {                                                                                                                          \
@@ -83,7 +88,8 @@
     }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                        \
     CLI_OPTION_COLUMNS(target, "ROLE=NAME,...",                                                                                \
-                       "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",                 \
+                       "names of the columns to read, for example text1=a,text2=b,label=c, or a list of text "                 \
+                       "columns: a,b",                                                                                         \
                        CLI_DEFAULT_COLUMNS)
 #define CLI_OPTION_THRESHOLD(target)                                                                                           \
     {                                                                                                                          \

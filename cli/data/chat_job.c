@@ -57,15 +57,16 @@ static const cli_option model_table[] = {
      .kind = CLI_TEXTS,
      .value = "NAME...",
      AT(models),
-     .help = "names of the chat models to query, as the endpoint knows them; each name may be followed by settings for this "
-             "model: source= (its name in the output; default: the model name), and api=, key-env= and price= (like the "
-             "options with these names)",
+     .help = "names of the chat models, as the endpoint spells them. Settings after a name apply only "
+             "to this model: source= is its name in the output (default: the model name); api=, "
+             "key-env= and price= have the meaning of the options with these names",
      .fallback = ""},
     {.name = "api",
      .kind = CLI_TEXT,
      .value = "URL",
      AT(api),
-     .help = "OpenAI-compatible endpoint, for example https://host/v1; http:// is allowed only for this machine",
+     .help = "URL of an OpenAI-compatible endpoint, for example https://host/v1; http:// is allowed "
+             "only for endpoints on this machine",
      .fallback = "$OPENAI_BASE_URL"},
     {.name = "key-env",
      .kind = CLI_TEXT,
@@ -78,7 +79,8 @@ static const cli_option model_table[] = {
      .value = "IN,OUT",
      AT(price),
      .parse = parse_price,
-     .help = "price of one million prompt tokens and of one million answer tokens, for --max-cost and the reported cost",
+     .help = "price of one million prompt tokens (IN) and of one million answer tokens (OUT), used for"
+             " --max-cost and for the reported cost",
      .fallback = "unknown; costs are not reported"},
     {.name = "system", .kind = CLI_TEXT, .value = "TEXT", AT(o.system), .help = "system message", .fallback = "none"},
     [TEMPERATURE] = {.name = "temperature",
@@ -93,7 +95,7 @@ static const cli_option model_table[] = {
      .value = "N",
      AT(o.max_tokens),
      .max = 1e6,
-     .help = "maximum number of tokens per answer; 0: chosen by the endpoint"},
+     .help = "maximum number of tokens per answer; with 0, the endpoint chooses the limit"},
     {.name = "request",
      .kind = CLI_TEXT,
      .value = "JSON",

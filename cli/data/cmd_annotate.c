@@ -26,13 +26,13 @@ static const cli_option row_table[] = {
      .value = "N",
      AT(positives),
      .max = 1000,
-     .help = "number of sentences of equal meaning to request per text and model; 0: none"},
+     .help = "number of sentences of equal meaning to request per text and model"},
     {.name = "negatives",
      .kind = CLI_SIZE,
      .value = "N",
      AT(negatives),
      .max = 1000,
-     .help = "number of sentences of opposite meaning to request per text and model; 0: none"},
+     .help = "number of sentences of opposite meaning to request per text and model"},
     {.name = "positive-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
@@ -136,8 +136,8 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about = "Generates training data with chat models. For each text of the files (.txt or tables), the models\n"
                  "write sentences of equal and of opposite meaning, which become labeled pairs or triplets. The API\n"
-                 "key is read from the environment. Every answer is stored in the cache as soon as it arrives: run the\n"
-                 "command again to continue an interrupted run. Repeating a complete run sends no requests.\n",
+                 "key is read from the environment. Every answer is stored in the cache as soon as it arrives. To\n"
+                 "continue an interrupted run, run the command again. Repeating a complete run sends no requests.\n",
         .examples = "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
                     "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"
                     "      --price 0.15,0.6 --max-cost 2\n"

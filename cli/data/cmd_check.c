@@ -80,10 +80,12 @@ static const cli_option check_table[] = {
      .value = "KIND,...",
      AT(c.ignore),
      .parse = parse_ignore,
-     .help = "kinds of problems that are not reported: invalid (unreadable row), label (unknown label), range (see --range), "
-             "class (all labels of a file are equal), empty, long (see --longest), duplicate (equal texts and label), "
-             "conflict (equal texts, different label), leak (row with the texts of a row of an earlier file), shared (text of "
-             "an earlier file)",
+     .help = "kinds of problems that are not reported: invalid (unreadable row), label (unknown "
+             "label), range (see --range), class (all labels of a file are equal), empty (empty text),"
+             " long (see --longest), duplicate (row with the texts and the label of an earlier row), "
+             "conflict (row with the texts of an earlier row and a different label), leak (row whose "
+             "texts are the texts of one row of an earlier file) or shared (text that an earlier file "
+             "contains)",
      .fallback = "none"},
     {.name = "range",
      .kind = CLI_NAMED,
@@ -235,9 +237,9 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about = "Reports problems in tables with file and line: unreadable rows, labels that are unknown or out of\n"
                  "range, files in which all labels are equal, empty or very long texts, duplicate rows, and equal\n"
-                 "texts with different labels. Each file is also compared with the files before it, so that test data\n"
-                 "after the training data are checked for rows and texts of the training data. The exit code is 1 if a\n"
-                 "problem is found.\n",
+                 "texts with different labels. Each file is also compared with all files before it on the command\n"
+                 "line. To find rows and texts of the training data in the test data, give the training data first.\n"
+                 "The exit code is 1 if a problem is found.\n",
         .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
                     "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
         CLI_GROUPS(groups),

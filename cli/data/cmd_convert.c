@@ -37,8 +37,8 @@ static const cli_option output_table[] = {
      .value = "NAME",
      AT(format),
      .parse = parse_format,
-     .help = "output format if rows are written to stdout: tsv, csv, jsonl or txt",
-     .fallback = "none; required for stdout"},
+     .help = "format of the rows on stdout, if there is no --output: tsv, csv, jsonl or txt",
+     .fallback = "none; required if there is no --output"},
     {.name = "keep", .kind = CLI_TEXT, .value = "A,B,...", AT(c.keep), .help = "write only these columns, in this order"},
     {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "rename columns of the output"},
 };
@@ -60,7 +60,7 @@ static const cli_option form_table[] = {
      .help = "kind of rows in the input: pairs, positives or triplets",
      .fallback = "detected from the columns"},
     CLI_OPTION_COLUMNS(AT(c.table.columns), "ROLE=NAME,...",
-                       "columns to read, for example text1=a,text2=b,label=c; requires --to", CLI_DEFAULT_COLUMNS),
+                       "names of the columns to read, for example text1=a,text2=b,label=c; requires --to", CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",
@@ -69,8 +69,9 @@ static const cli_option form_table[] = {
      AT(c.pairing),
      .choices = CLI_CHOICES("zip", "sample", "all"),
      .noun = "pairing",
-     .help = "pairs to triplets: how the positives and negatives of the same text1 are combined: zip (the first positive with "
-             "the first negative, and so on), sample (each positive with a random negative) or all (every combination)"},
+     .help = "from pairs to triplets: how the positives and the negatives of a text1 are combined: zip"
+             " (the first positive with the first negative, and so on), sample (each positive with a "
+             "random negative) or all (each positive with each negative)"},
     CLI_OPTION_SAME(AT(c.equality)),
     {.name = "negatives",
      .letter = 'n',
@@ -78,7 +79,7 @@ static const cli_option form_table[] = {
      .value = "N",
      AT(c.negatives),
      .max = 1e6,
-     .help = "positives to pairs or triplets: number of random negatives per row"},
+     .help = "from positives to pairs or triplets: number of random negatives per row"},
     CLI_OPTION_SKIP_BAD_ROWS(AT(c.table.skip_bad_rows)),
 };
 
@@ -158,11 +159,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data convert",
         .operands = "FILE",
-        .about = "Converts a table to another file format (.tsv, .csv, .jsonl or .txt, optionally .gz or .zst); all\n"
-                 "columns are copied. With --to it also converts between labeled pairs, positives and triplets. For\n"
-                 "example, labeled NLI pairs (premise, hypothesis, label) become the triplets of supervised SimCSE: a\n"
-                 "premise, an entailment and a contradiction. Premises without an entailment or a contradiction are\n"
-                 "skipped and counted.\n",
+        .about = "Converts a table to another file format: .tsv, .csv, .jsonl or .txt, optionally compressed (.gz or\n"
+                 ".zst). All columns are copied. With --to it also converts between labeled pairs, positives and\n"
+                 "triplets. For example, labeled NLI pairs (premise, hypothesis, label) become the triplets of\n"
+                 "supervised SimCSE: a premise, an entailment and a contradiction. Premises without an entailment or\n"
+                 "without a contradiction are skipped, and their number is reported.\n",
         .examples = "  aoe data convert examples/train.tsv -o train.jsonl\n"
                     "  aoe data convert nli.tsv.gz --to triplets -o triplets.tsv\n"
                     "  aoe data convert sts.tsv --to positives --threshold 4 -o positives.jsonl.zst\n"

@@ -42,8 +42,8 @@ static const cli_option equal_table[] = {
      AT(d.conflicts),
      .choices = CLI_CHOICES("first", "drop", "keep"),
      .noun = "conflict mode",
-     .help = "duplicates with different labels: first (keep the first row), drop (keep none) or keep (keep the "
-             "first row of each label)"},
+     .help = "which rows to keep if duplicates have different labels: first (only the first row), drop"
+             " (none) or keep (the first row of each label)"},
     CLI_OPTION_TEXT_COLUMNS(AT(d.table.columns)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(d.table.skip_bad_rows)),
 };
@@ -130,9 +130,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data dedup",
         .operands = "FILE",
-        .about = "Removes rows whose texts are equal to the texts of an earlier row; the order of the texts in a pair\n"
-                 "does not matter. Duplicates with different labels are reported. The remaining rows are written\n"
-                 "unchanged in their original order. Columns other than texts and label are not compared.\n",
+        .about = "Removes rows whose texts are equal to the texts of an earlier row. The order of the texts in a pair\n"
+                 "does not matter. Columns other than texts and label are not compared. The remaining rows are written\n"
+                 "unchanged in their original order. Duplicates with different labels are reported.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
         CLI_GROUPS(groups),

@@ -86,13 +86,14 @@ static const cli_option source_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(cache),
-     .help = "SQLite file in which downloaded issues are stored",
+     .help = "SQLite file that stores the downloaded issues",
      .fallback = "github.sqlite in $XDG_CACHE_HOME/aoe or ~/.cache/aoe"},
     {.name = "graphql",
      .kind = CLI_FLAG,
      AT(g.graphql),
      .set = 1,
-     .help = "use GitHub's GraphQL API instead of the REST API; it requires a token and reads all comments"},
+     .help = "use GitHub's GraphQL API instead of the REST API; this API requires an access token. The"
+             " comments of all issues are read"},
     {.name = "all-comments",
      .kind = CLI_FLAG,
      AT(g.all_comments),
@@ -185,8 +186,8 @@ static const cli_option choice_table[] = {
      .value = "PART,...",
      AT(g.clean),
      .parse = parse_clean,
-     .help = "parts to remove from the texts of issues: comments (HTML comments), images, templates (lines that come from "
-             "issue templates)",
+     .help = "parts to remove from the texts of issues: comments (HTML comments), images, or templates"
+             " (lines of issue templates)",
      .fallback = "none"},
 };
 
@@ -489,11 +490,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data github-issues",
         .operands = "[OWNER/NAME...]",
-        .about = "Creates training data from GitHub issues, like the long-text data set of the AnglE paper: issues\n"
-                 "that were closed as duplicates, with the original issue as positive and other issues of the\n"
-                 "repository as negatives. Each issue, with all its duplicates, is in only one of the training,\n"
-                 "validation and test sets. Downloaded issues are stored in the cache: run the command again to\n"
-                 "continue an interrupted run. Repeating a complete run downloads nothing.\n",
+        .about = "Creates training data from GitHub issues, like the long-text data set of the AnglE paper. The\n"
+                 "queries are issues that were closed as duplicates. The positive of a query is the original issue,\n"
+                 "and the negatives are other issues of the repository. Each issue, with all its duplicates, is in\n"
+                 "only one of the training, validation and test sets. Downloaded issues are stored in the cache. To\n"
+                 "continue an interrupted run, run the command again. Repeating a complete run downloads nothing.\n",
         .examples = "  GITHUB_TOKEN=... aoe data github-issues --preset angle --train train.tsv \\\n"
                     "      --validation dev.tsv --test test.tsv\n"
                     "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"

@@ -45,8 +45,8 @@ static const cli_option output_table[] = {
      AT(format),
      .choices = CLI_CHOICES("tsv", "jsonl"),
      .noun = "format",
-     .help = "output format: tsv or jsonl; only jsonl can store tabs, line breaks and rows with several alternative texts per "
-             "column",
+     .help = "output format: tsv or jsonl; only jsonl can store texts with tabs or line breaks, and "
+             "lists of texts in a column",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "scores",
      .kind = CLI_FLAG,
@@ -64,7 +64,7 @@ static const cli_option data_table[] = {
      .help = "kind of rows in the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
              "positive, negative)",
      .fallback = "detected from the columns"},
-    CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...", "columns to read, for example query=a,positive=b",
+    CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...", "names of the columns to read, for example query=a,positive=b",
                        CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(m.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(m.threshold)),
@@ -116,7 +116,8 @@ static const cli_option choice_table[] = {
      AT(m.margin),
      .min = -2,
      .max = 2,
-     .help = "skip candidates whose cosine with the query is above the cosine of the positive minus X",
+     .help = "skip candidates whose cosine with the query is above C - X, where C is the cosine of the"
+             " positive with the query",
      .fallback = "off"},
     {.name = "min-score",
      .kind = CLI_REAL,
@@ -315,8 +316,8 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about = "Finds hard negatives. Reads queries with their positives (labeled pairs, positives or triplets),\n"
                  "embeds every distinct text and writes triplets (query, positive, negative). The negatives of a query\n"
-                 "are the texts with the highest cosine that are not its positives in any row. Rows for which no\n"
-                 "negative is found are skipped and counted.\n",
+                 "are the texts with the highest cosine that no row contains as a positive of the query. Rows for\n"
+                 "which no negative is found are skipped, and their number is reported.\n",
         .examples = "  aoe data mine -m model pairs.tsv -o triplets.tsv\n"
                     "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
         CLI_GROUPS(groups),

@@ -27,11 +27,13 @@ static const cli_option score_table[] = {
      .kind = CLI_FLAG,
      AT(each),
      .set = 1,
-     .help = "also add one column per model with its score, named score:SOURCE (SOURCE: see --model)"},
+     .help = "also add one column per model, which contains the score by this model; the column is "
+             "named score:SOURCE, where SOURCE is the setting source= of --model"},
 };
 
 static const cli_option data_table[] = {
-    CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...", "columns to read, for example text1=a,text2=b", CLI_DEFAULT_COLUMNS),
+    CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...", "names of the columns to read, for example text1=a,text2=b",
+                       CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
 };
 
@@ -83,8 +85,8 @@ static int run_command(int argc, char **argv) {
         .about = "Labels pairs with chat models. The models score the similarity of the texts of each pair from 0 to\n"
                  "5, and the rows are written with the mean score as label. Pairs for which no answer contains a score\n"
                  "are left out of the output, and their number is reported. The API key is read from the environment.\n"
-                 "Every answer is stored in the cache as soon as it arrives: run the command again to continue an\n"
-                 "interrupted run. Repeating a complete run sends no requests.\n",
+                 "Every answer is stored in the cache as soon as it arrives. To continue an interrupted run, run the\n"
+                 "command again. Repeating a complete run sends no requests.\n",
         .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
                     "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --each -o scored.tsv\n",

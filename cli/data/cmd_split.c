@@ -75,9 +75,9 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    CLI_OPTION_OUTPUT(
-        AT(output), "DIR",
-        "output directory; each split is written to DIR/NAME with the extension of the input; all splits are written or none"),
+    CLI_OPTION_OUTPUT(AT(output), "DIR",
+                      "output directory; each split is written to DIR/NAME with the extension of the input. If "
+                      "an error occurs, no split is written"),
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "NAME=N,...",
@@ -226,10 +226,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data split",
         .operands = "FILE",
-        .about = "Divides the rows of a table into splits such as train, dev and test that have no text in common:\n"
-                 "rows that share a text, directly or through other rows, are in one split. Rows are written unchanged\n"
-                 "in their original order; equal seeds give equal splits. A warning is printed if the ratios cannot be\n"
-                 "met because too many rows are connected by shared texts.\n",
+        .about = "Divides the rows of a table into splits, such as train, dev and test, that have no text in common.\n"
+                 "Rows that share a text, directly or through other rows, are in one split. The rows of a split are\n"
+                 "unchanged and in their original order. The same --seed always gives the same splits. A warning is\n"
+                 "printed if the ratios cannot be met because too many rows are connected by shared texts.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         CLI_GROUPS(groups),

@@ -46,7 +46,8 @@ static const cli_option output_table[] = {
      .choices = CLI_CHOICES("rows", "lengths", "labels"),
      .noun = "table",
      .excludes = "json",
-     .help = "print only one of the three tables: rows (counts), lengths (of texts) or labels (their frequencies)",
+     .help = "print only one of the three tables: rows (numbers of rows and texts), lengths (text "
+             "lengths) or labels (label frequencies)",
      .fallback = "all three tables"},
 };
 
@@ -63,7 +64,8 @@ static const cli_option data_table[] = {
      .value = "N",
      AT(s.longer),
      .min = 1,
-     .help = "also report the fraction of texts longer than N characters, words or tokens",
+     .help = "for each unit of length (characters, words and, with --model, tokens), also report the "
+             "fraction of texts longer than N",
      .fallback = "off"},
     {.name = "threshold",
      .kind = CLI_REAL,
@@ -282,10 +284,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data stats",
         .operands = "FILE...",
-        .about = "Prints three tables of statistics: the number of rows, positive and negative rows, texts and\n"
-                 "distinct texts of each file; the distribution of text lengths; and the frequency of each label. The\n"
-                 "column dropped counts the rows whose label is mapped to drop by --label-map, and the column unknown\n"
-                 "label the rows whose label is a name without a value.\n",
+        .about = "Prints three tables of statistics. The first table counts the rows, positive and negative rows,\n"
+                 "texts and distinct texts of each file. The second table describes the distribution of text lengths.\n"
+                 "The third table contains the frequency of each label. The column \"dropped\" counts the rows whose\n"
+                 "label has the value drop in --label-map. The column \"unknown label\" counts the rows whose label is a\n"
+                 "word that --label-map does not contain.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

@@ -16,7 +16,7 @@ static const cli_option class_table[] = {
      .min = -1e30,
      .max = 1e30,
      .help = "pairs with a label of at least X are positive",
-     .fallback = "1, and all labels must be 0 or 1"},
+     .fallback = "1; all labels must then be 0 or 1"},
 };
 
 #define AT(field) offsetof(aoe_binary_result, field)
@@ -102,10 +102,10 @@ static int run_command(int argc, char **argv) {
         .command = "eval pairs",
         .operands = "FILE...",
         .about = "Evaluates pairs with a binary label, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1). Prints\n"
-                 "the Spearman and Pearson correlation of cosine and label, accuracy and F1 (each at its best\n"
-                 "threshold: a pair is predicted positive if its cosine is at least the threshold) and average\n"
-                 "precision (AP). All metrics are multiplied by 100. If several tables are given, their mean is also\n"
-                 "printed.\n",
+                 "the Spearman and Pearson correlation of cosine and label, accuracy, F1 and average precision (AP),\n"
+                 "multiplied by 100. A pair is predicted positive if its cosine is at least a threshold; accuracy and\n"
+                 "F1 are each computed with the threshold that gives the highest value. If several tables are given,\n"
+                 "their mean is also printed.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

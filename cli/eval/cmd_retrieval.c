@@ -66,28 +66,29 @@ static const cli_option input_table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.count_query),
      .set = 1,
-     .help =
-         "for tables: count the query itself as a relevant text in recall, MRR and nDCG; by default, it is excluded from the "
-         "ranking"},
+     .help = "for tables: count the query itself as a relevant text in recall, MRR and nDCG; without "
+             "this option, the query is excluded from the ranking"},
     {.name = "split",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, r.split),
      .help = "BEIR directories: read the relevance judgments from qrels/NAME.tsv"},
     CLI_OPTION_COLUMNS(.offset = offsetof(options, r.table.columns), "ROLE=NAME,...",
-                       "columns to read, for example group=a,text=b", "group or image, and text, caption or sentence"),
+                       "names of the columns to read, for example group=a,text=b",
+                       "group=group or group=image; text=text, text=caption or text=sentence"),
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
      .set = 1,
-     .help = "skip unreadable rows, and relevance judgments whose query or document does not exist, and report the number of "
-             "skipped rows; without this option, the first such row is an error"},
+     .help = "skip unreadable rows, and relevance judgments whose query or document does not exist, "
+             "and report the number of skipped rows; without this option, the command stops at the "
+             "first such row"},
     {.name = "doc-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
-     .help = "prompt added to each document, with {text} where the document is inserted",
-     .fallback = "the value of --prompt, which is added to the queries"},
+     .help = "prompt for documents, in which {text} is replaced by each document",
+     .fallback = "--prompt, which otherwise applies only to queries"},
 };
 
 static void keep(void *user, const aoe_retrieval_result *r) {
@@ -190,13 +191,13 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Evaluates retrieval with exact search by cosine: recall, MRR and nDCG, times 100. Each PATH is a\n"
-                 "BEIR directory (corpus.jsonl, queries.jsonl, qrels/test.tsv), or a table with a group column (group\n"
-                 "or image) and a text column (text, caption or sentence), for example image captions grouped by\n"
-                 "image. In a table, the relevant texts of a query are the other texts of its group. For tables,\n"
-                 "strict accuracy is also printed: the fraction of queries for which, in a group of g texts, the g\n"
-                 "nearest texts (the query counts as one) are exactly the texts of the group. If cosines are equal,\n"
-                 "the text that comes first in the file is ranked higher.\n",
+        .about = "Evaluates retrieval with exact search by cosine. Prints recall, MRR and nDCG, multiplied by 100.\n"
+                 "Each PATH is a BEIR directory or a table. A BEIR directory contains corpus.jsonl, queries.jsonl and\n"
+                 "qrels/test.tsv. A table has a group column (group or image) and a text column (text, caption or\n"
+                 "sentence); an example is a table of image captions grouped by image. In a table, the relevant texts\n"
+                 "of a query are the other texts of its group. For tables, strict accuracy is also printed: a query in\n"
+                 "a group of g texts is correct if the g nearest texts, the query included, are exactly the texts of\n"
+                 "the group. If cosines are equal, the text that comes first in the file is ranked higher.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),

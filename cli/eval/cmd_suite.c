@@ -187,12 +187,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval suite",
         .operands = "DIR...",
-        .about = "Evaluates the data sets STS12 to STS16, STS-B (test) and SICK-R (test) in the files of SentEval and\n"
-                 "prints the correlations of cosines and gold scores, times 100, and their average. A DIR contains\n"
-                 "STS12-en-test to STS16-en-test, STSBenchmark/sts-test.csv (or sts-test.csv), or\n"
-                 "SICK/SICK_test_annotated.txt, directly or in subdirectories such as SentEval's data/downstream. If\n"
-                 "several directories contain a data set, the first one is used. Missing data sets are reported and\n"
-                 "left out of the average.\n",
+        .about = "Evaluates the test data of STS12 to STS16, STS-B and SICK-R in the file formats of SentEval. Prints\n"
+                 "the correlation of cosines and gold scores for each data set and the average over the data sets,\n"
+                 "multiplied by 100. DIR or its subdirectories, such as data/downstream in SentEval, contain the\n"
+                 "directories STS12-en-test to STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv)\n"
+                 "and SICK/SICK_test_annotated.txt. Not all of them must exist. If several DIRs contain a data set,\n"
+                 "the first of them is used. Missing data sets are reported and left out of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         CLI_GROUPS(groups),
@@ -212,6 +212,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_suite_command = {
     .name = "suite",
-    .summary = "semantic textual similarity on STS12 to STS16, STS-B and SICK-R, with average",
+    .summary = "semantic textual similarity: STS12 to STS16, STS-B and SICK-R, and their average",
     .run = run_command,
 };

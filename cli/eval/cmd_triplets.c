@@ -9,7 +9,7 @@
 /* The table options that apply to triplets, which have no label. */
 static const cli_option tables[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
-                       "columns to read, for example query=a,positive=b,negative=c", CLI_DEFAULT_COLUMNS),
+                       "names of the columns to read, for example query=a,positive=b,negative=c", CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
 };
 
@@ -48,8 +48,9 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about = "Evaluates triplets (query, positive, negative; or premise, entailment, contradiction). A triplet is\n"
                  "correct if the cosine of query and positive is higher than the cosine of query and negative. Prints\n"
-                 "the percentage of correct triplets (accuracy), the percentage of triplets with equal cosines (ties,\n"
-                 "which are not correct), and the mean cosines of the queries with the positives and the negatives.\n",
+                 "the percentage of correct triplets (accuracy), the percentage of triplets whose two cosines are\n"
+                 "equal (ties, which are not correct), the mean cosine of queries and positives, and the mean cosine\n"
+                 "of queries and negatives.\n",
         .examples = "  aoe eval triplets -m model triplets.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,
@@ -64,6 +65,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_triplets_command = {
     .name = "triplets",
-    .summary = "fraction of triplets whose positive is nearer to the query than the negative",
+    .summary = "fraction of triplets in which the positive is nearer to the query than the negative",
     .run = run_command,
 };

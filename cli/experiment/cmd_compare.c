@@ -30,15 +30,15 @@ static const cli_option table[] = {
      .kind = CLI_TEXTS,
      .value = "'NAME: OPTIONS'...",
      .offset = offsetof(options, arms),
-     .help = "a configuration to compare: its name and the options of aoe train that it adds to those after --; 'NAME:' adds "
-             "none. Without a colon, NAME is a --method of aoe train, or untrained, which evaluates the start model without "
-             "training",
+     .help = "an arm: its name, a colon, and options of aoe train that apply to this arm in addition "
+             "to the options after --. An arm without a colon is the name of a --method of aoe train, "
+             "or the word untrained, which evaluates the start model without training",
      .fallback = ""},
     {.name = "methods",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      .offset = offsetof(options, methods),
-     .help = "add one arm for each of these values of --method of aoe train, before the arms of --arm",
+     .help = "add one arm per value of --method of aoe train; these arms come before the arms of --arm",
      .fallback = "none"},
     {.name = "test",
      .kind = CLI_TEXTS,
@@ -51,7 +51,7 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, against),
-     .help = "baseline: arm with which the others are compared",
+     .help = "baseline: the arm with which all other arms are compared",
      .fallback = "the first arm"},
     {.name = "replicates",
      .kind = CLI_SIZE,
@@ -292,14 +292,16 @@ static int run_command(int argc, char **argv) {
     aoe_bootstrap_options_defaults(&o.bootstrap);
     const cli_experiment_command command = {
         .command = "compare",
-        .about = "Compares training configurations, called arms. Trains every arm with every seed, evaluates the\n"
-                 "models and prints for each arm the mean and standard deviation of its Spearman correlation over the\n"
-                 "seeds, the difference from the first arm with a paired t test over the seeds, and 95% bootstrap\n"
-                 "intervals over test pairs and seeds. The arguments after -- are options of aoe train for all runs;\n"
-                 "@FILE reads them from a file. aoe compare itself sets the seed, the number of threads and the output\n"
-                 "directory of each run. To resume an interrupted comparison, or to add arms and seeds, run the\n"
-                 "command again: finished runs are not repeated. The file results.jsonl in the output directory has\n"
-                 "one line per run.\n",
+        .about = "Compares training configurations, called arms. Trains every arm with every seed and evaluates the\n"
+                 "models. Prints the mean and the standard deviation of the Spearman correlation of each arm over the\n"
+                 "seeds, and the difference between each arm and the baseline (--against). The difference is tested\n"
+                 "with a paired t test over the seeds. Means and differences have 95% bootstrap intervals, which are\n"
+                 "computed by resampling test pairs and seeds.\n"
+                 "The arguments after -- are options of aoe train for all runs; @FILE reads such options from a file.\n"
+                 "aoe compare itself sets the seed, the number of threads and the output directory of each run. To\n"
+                 "resume an interrupted comparison, run the command again. To extend a comparison, run the command\n"
+                 "with more arms or seeds. Finished runs are not repeated. The file results.jsonl in the output\n"
+                 "directory has one line per run.\n",
         .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
                     "  aoe compare -o c -a 'cls: --pooling cls' 'mean: --pooling mean' --format csv -- @recipe.args\n",

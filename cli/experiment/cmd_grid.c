@@ -28,9 +28,10 @@ static const cli_option table[] = {
      .kind = CLI_TEXTS,
      .value = "OPTION=VALUES...",
      .offset = offsetof(options, over),
-     .help = "an option of aoe train and its values: a list such as lr=1e-5,3e-5 (separated by ; if values contain "
-             "commas), a range lin:FROM:TO:N or log:FROM:TO:N (N values with equal differences or ratios), or on,off for a "
-             "flag; all combinations of the values of several options are searched",
+     .help = "an option of aoe train and the values to try: a list such as lr=1e-5,3e-5 (separated by "
+             "; if a value contains a comma), lin:FROM:TO:N (N values with equal differences), "
+             "log:FROM:TO:N (N values with equal ratios), or on,off for a flag. If several options are"
+             " given, all combinations of their values are tried",
      .fallback = ""},
     {.name = "score",
      .kind = CLI_TEXT,
@@ -345,10 +346,11 @@ static int run_command(int argc, char **argv) {
         .command = "grid",
         .about = "Trains a model for every combination of the option values in --over and every seed, and ranks the\n"
                  "combinations by their mean score over the seeds. The arguments after -- are options of aoe train for\n"
-                 "all runs; @FILE reads them from a file. aoe grid itself sets the seed, the number of threads and the\n"
-                 "output directory of each run. All options are checked before the first run. To resume an interrupted\n"
-                 "search, or to add values and seeds, run the command again: finished runs are not repeated.\n"
-                 "The file results.jsonl in the output directory has one line per run.\n",
+                 "all runs; @FILE reads such options from a file. aoe grid itself sets the seed, the number of threads\n"
+                 "and the output directory of each run. All options are checked before the first run. To resume an\n"
+                 "interrupted search, run the command again. To extend a search, run the command with more values or\n"
+                 "seeds. Finished runs are not repeated. The file results.jsonl in the output directory has one line\n"
+                 "per run.\n",
         .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
                     "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .group = CLI_GROUP("grid", table, &o),

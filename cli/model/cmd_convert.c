@@ -31,9 +31,8 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, model),
-     .help =
-         "another way to give the argument DIR: a model directory, or a directory with LoRA adapters, which are merged into "
-         "their base model",
+     .help = "used if the argument DIR is missing: a model directory, or a directory with LoRA "
+             "adapters, which are merged into their base model",
      .fallback = CLI_DEFAULT_MODEL},
     {.name = "lowercase",
      .kind = CLI_FLAG,
@@ -113,12 +112,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "convert",
         .operands = "[DIR|FILE]",
-        .about = "DIR: writes a copy of a model with its weights stored in another data type. All commands read all\n"
-                 "data types. The settings, the tokenizer and the training information in aoe.json are copied. If the\n"
-                 "data type is not changed, the weights do not change either.\n"
-                 "FILE: converts word vectors in GloVe format (one word and its vector per line, optionally .gz or\n"
-                 ".zst) to a model that needs no training. The embedding of a text is the mean of its word vectors;\n"
-                 "unknown words are skipped.\n",
+        .about = "aoe convert DIR writes a copy of a model whose weights are stored in another data type. All commands\n"
+                 "read all data types. The settings, the tokenizer and the training information in aoe.json are\n"
+                 "copied. If the data type is not changed, the weights are copied without any change.\n"
+                 "aoe convert FILE converts word vectors in GloVe format to a model that needs no training. FILE\n"
+                 "contains one word and its vector per line, and may be compressed (.gz or .zst). The embedding of a\n"
+                 "text is the mean of its word vectors; unknown words are skipped.\n",
         .examples = "  aoe convert model --dtype int8 -o small\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert glove.840B.300d.txt.gz -o glove\n",

@@ -318,9 +318,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "info",
         .operands = "[DIR]",
-        .about = "Prints the architecture, sizes and settings of a model directory, and which file or option sets the\n"
-                 "pooling and the maximum sequence length. With --plan it also prints the memory that inference and\n"
-                 "training need.\n",
+        .about = "Prints the architecture, sizes and settings of a model directory, and names the file or option that\n"
+                 "sets the pooling and the maximum sequence length. With --plan, also prints the memory that inference\n"
+                 "and training need.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
         CLI_GROUPS(groups),

@@ -51,7 +51,7 @@ static const cli_option shape_table[] = {
      .value = "NAME",
      .offset = offsetof(options, shape),
      .help = "architecture and sizes: " CLI_SHAPE_NAMES "; the options below override the sizes",
-     .fallback = "BERT with the sizes given below"},
+     .fallback = "BERT with the sizes of these options"},
     SIZE_OPTION("hidden", hidden, 65536, "hidden size", "from --shape"),
     SIZE_OPTION("layers", layers, 1024, "number of layers", "from --shape"),
     SIZE_OPTION("heads", heads, 1024, "number of attention heads",
@@ -71,8 +71,8 @@ static const cli_option vocabulary_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, vocab_from),
-     .help = "train a WordPiece vocabulary on the texts of these files: .txt (one text per line) or tables, optionally .gz "
-             "or .zst"},
+     .help = "train a WordPiece vocabulary on the texts of these files: .txt files (one text per line)"
+             " or tables, optionally compressed (.gz or .zst)"},
     {.name = "vocab-size",
      .kind = CLI_SIZE,
      .value = "N",
@@ -84,7 +84,7 @@ static const cli_option vocabulary_table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, cased),
      .set = 1,
-     .help = "trained vocabulary: keep case and accents"},
+     .help = "keep case and accents in the trained vocabulary"},
     {.name = "tokenizer",
      .kind = CLI_TEXT,
      .value = "DIR",
@@ -179,8 +179,8 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "init",
         .operands = "",
-        .about = "Creates a model with random weights for aoe pretrain or aoe train. Its vocabulary is trained on\n"
-                 "given texts or copied from another model.\n",
+        .about = "Creates a model with random weights for aoe pretrain or aoe train. The vocabulary is trained on the\n"
+                 "texts of --vocab-from or copied from another model with --tokenizer.\n",
         .examples = "  aoe init --shape bert-mini --vocab-from examples/train.tsv -o start\n"
                     "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n"
                     "  aoe init --shape tinyllama-1.1b --hidden 128 --layers 2 --heads 4 --kv-heads 2 \\\n"

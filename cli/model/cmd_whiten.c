@@ -27,7 +27,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, whiten.dims),
      .min = 1,
      .max = 65536,
-     .help = "number of components to keep, those with the largest variance",
+     .help = "keep the N components with the largest variance",
      .fallback = "all components with nonzero variance"},
 };
 
@@ -75,7 +75,7 @@ static int run_command(int argc, char **argv) {
         .about = "Writes a copy of a model with an additional linear layer after the pooling (BERT-whitening, Su et\n"
                  "al. 2021). The layer subtracts the mean of the embeddings of the given texts and makes their\n"
                  "components uncorrelated with variance 1. All other weights are copied. A FILE contains one text per\n"
-                 "line (.txt) or is a table, of which all text columns are used.\n",
+                 "line (.txt) or is a table; all text columns of a table are used.\n",
         .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
                     "  aoe eval sts -m bert-whitened examples/test.tsv\n",
         CLI_GROUPS(groups),

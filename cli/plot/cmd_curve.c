@@ -43,15 +43,15 @@ static const cli_option curve_table[] = {
      .value = "N",
      AT(smooth),
      .min = 1,
-     .help = "plot each loss as its mean over the last N steps; 1: no smoothing",
+     .help = "plot the mean of each loss over the last N steps; 1 disables smoothing",
      .fallback = "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs"},
     {.name = "characters",
      .kind = CLI_FLAG,
      .excludes = "json",
      AT(characters),
      .set = 1,
-     .help = "also print a plot made of characters on stdout: the perplexity of pretraining runs, the loss of other "
-             "runs"},
+     .help = "also print a text plot on stdout, which shows the perplexity of pretraining runs and the"
+             " loss of other runs"},
 };
 
 /* ---- data */
@@ -425,8 +425,8 @@ static int run_command(int argc, char **argv) {
         .command = "plot curve",
         .operands = "DIR... -o NAME",
         .about = "Plots the losses and dev scores of training runs, or the perplexity of pretraining runs, over the\n"
-                 "training steps. Each DIR is the output directory of a run, with its train-log.jsonl. If several runs\n"
-                 "are given, each panel compares one loss of all runs.\n",
+                 "training steps. Each DIR is the output directory of a run and contains train-log.jsonl. If several\n"
+                 "runs are given, each panel compares one loss of all runs.\n",
         .examples = "  aoe plot curve model -o curve\n"
                     "  aoe plot curve run-a run-b --smooth 50 -o runs --title 'two learning rates'\n",
         CLI_GROUPS(groups),

@@ -480,10 +480,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot density",
         .operands = "FILE -o NAME",
-        .about = "Divides scored pairs into six groups by gold score and plots the distribution of the cosines of each\n"
-                 "group, next to the distribution of its gold scores. FILE has the columns text1, text2 and label\n"
-                 "(.tsv, .csv or .jsonl, optionally .gz or .zst). The distributions are kernel density estimates with\n"
-                 "Gaussian kernels and Silverman's bandwidth.\n",
+        .about = "Divides scored pairs into six groups by gold score. Plots the distribution of the cosines of each\n"
+                 "group, next to the distribution of the gold scores of the group. FILE has the columns text1, text2\n"
+                 "and label (.tsv, .csv or .jsonl, optionally compressed as .gz or .zst). The distributions are kernel\n"
+                 "density estimates with Gaussian kernels and Silverman's bandwidth.\n",
         .examples = "  aoe plot density -m before -m after examples/test.tsv -o density\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -372,9 +372,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot grid",
         .operands = "DIR -o NAME",
-        .about = "Draws a heat map of the scores of a grid search. DIR is the output directory of aoe grid, with its\n"
-                 "results.jsonl. Each cell is the mean score of one combination of values of two options, over all\n"
-                 "seeds and all values of the other options. The best cell is framed.\n",
+        .about = "Draws a heat map of the scores of a grid search. DIR is the output directory of aoe grid and\n"
+                 "contains results.jsonl. Each cell is the mean score of one combination of values of two options,\n"
+                 "over all seeds and all values of the other options. The best cell is framed.\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

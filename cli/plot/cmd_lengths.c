@@ -71,7 +71,7 @@ static const cli_option length_table[] = {
      .value = "N",
      AT(max_length),
      .min = 1,
-     .help = "draw a line at N tokens and report how many texts are longer",
+     .help = "draw a line at N tokens and report how many texts have more than N tokens",
      .fallback = "none"},
 };
 
@@ -328,8 +328,8 @@ static int run_command(int argc, char **argv) {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
         .about = "Draws a violin plot of the text lengths of each FILE in tokens, with median and quartiles, on a\n"
-                 "logarithmic axis. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line (.txt),\n"
-                 "optionally .gz or .zst. Special tokens are counted, and texts are not truncated.\n",
+                 "logarithmic axis. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line (.txt), and\n"
+                 "may be compressed (.gz or .zst). Special tokens are counted, and texts are not truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

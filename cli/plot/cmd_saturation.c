@@ -40,8 +40,8 @@ static const cli_option vector_table[] = {
      AT(dims),
      .min = 2,
      .max = 65536,
-     .help = "number of components of the vectors, an even number; with 2, each vector is one complex number, as in "
-             "the figures of the AnglE paper"},
+     .help = "number of components of the vectors, an even number; with N = 2, each vector is one "
+             "complex number, as in the figures of the AnglE paper"},
     {.name = "pairs",
      .kind = CLI_SIZE,
      .value = "N",
@@ -234,10 +234,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot saturation",
         .operands = "-o NAME",
-        .about = "Plots the cosine and the angle score (both values of --angle-form, see aoe train --help) as\n"
-                 "functions of the angle between two vectors, and next to them their negative derivatives. Pairs at\n"
-                 "angles where the derivative is near 0 hardly train the model (saturation). Values are means over\n"
-                 "random pairs, computed with the functions used in training.\n",
+        .about = "Plots the cosine and both forms of the angle score (see --angle-form in aoe train --help) as\n"
+                 "functions of the angle between two vectors, and next to these curves their negative derivatives. If\n"
+                 "the derivative is near 0, pairs at this angle hardly train the model (saturation). Each value is the\n"
+                 "mean over random pairs of vectors, computed with the functions used in training.\n",
         .examples = "  aoe plot saturation -o saturation\n"
                     "  aoe plot saturation --dims 2 -o complex-plane\n",
         CLI_GROUPS(groups),

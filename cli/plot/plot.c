@@ -13,7 +13,8 @@
 
 const cli_option cli_plot_table[CLI_PLOT_COUNT] = {
     CLI_OPTION_OUTPUT(AT(output), "NAME",
-                      "write the plot to NAME.svg and NAME.png, its data to NAME.dat and the gnuplot script to NAME.gp"),
+                      "write the plot to NAME.svg and NAME.png, the plotted data to NAME.dat and the gnuplot "
+                      "script to NAME.gp"),
     {.name = "title", .kind = CLI_TEXT, .value = "TEXT", AT(title), .help = "title of the plot", .fallback = "none"},
 };
 

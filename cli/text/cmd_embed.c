@@ -60,9 +60,10 @@ static const cli_option table[] = {
      .offset = offsetof(options, format),
      .choices = CLI_CHOICES("jsonl", "npy", "tsv"),
      .noun = "format",
-     .help = "output format: jsonl (one object per text with its embedding, number of tokens, whether it was truncated, "
-             "and number of chunks with --chunk mean), npy (float32 array of shape [texts, dims]) or tsv (one row per text, "
-             "one column per component)",
+     .help = "output format: jsonl (one object per text with the embedding, the number of tokens, "
+             "whether the text was truncated, and the number of chunks if --chunk is mean), npy "
+             "(float32 array of shape [texts, dims]) or tsv (one row per text, one column per "
+             "component)",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
@@ -75,10 +76,10 @@ static const cli_option table[] = {
 };
 
 static const cli_option column_table[] = {
-    CLI_OPTION_COLUMNS(
-            .offset = offsetof(options, table.columns), "text=NAME",
-            "text column of tables; several columns, for example a,b, give several embeddings per row, one per column",
-            "text or sentence"),
+    CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
+                       "name of the text column of tables; with several names, for example a,b, one embedding "
+                       "per column is computed for each row",
+                       "text or sentence"),
 };
 
 /* Writes the header of a .npy file with an array [texts, dims]. Returns 0, or -1 on failure. */
@@ -382,8 +383,8 @@ static int run_command(int argc, char **argv) {
         .command = "embed",
         .operands = "[FILE...]",
         .about = "Computes one embedding per text and writes the embeddings in the order of the texts. A FILE is a\n"
-                 "table (.tsv, .csv or .jsonl) or contains one text per line, optionally .gz or .zst. Without FILE, or\n"
-                 "if FILE is -, texts are read from stdin.\n",
+                 "table (.tsv, .csv or .jsonl) or contains one text per line, and may be compressed (.gz or .zst).\n"
+                 "Without FILE, or if FILE is -, texts are read from stdin.\n",
         .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
                     "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n"
                     "  aoe embed -m model pairs.csv --columns text=question -o vectors.npy\n"

@@ -94,12 +94,12 @@ static int run_command(int argc, char **argv) {
         .command = "similarity",
         .operands = "TEXT1 TEXT2",
         .about = "Prints the cosine similarity of the embeddings of two texts, from -1 to 1, and their angle score,\n"
-                 "from which the angle loss of AnglE is computed. With --angle-form reference, the angle score follows\n"
-                 "the formula of the AnglE authors' code (docs/objectives.md). It is between 0 and 1.41; identical\n"
-                 "texts have the score 1, and different texts can have a higher score. With --angle-form phase, the\n"
-                 "embeddings are regarded as complex vectors, and the angle score is the negative weighted mean of the\n"
-                 "angles between their components, in radians (-3.14 to 0; identical texts: 0). Write --\n"
-                 "before texts that begin with - or @.\n",
+                 "from which the angle loss of AnglE is computed. With --angle-form reference, the angle score has the\n"
+                 "formula that the code of the AnglE authors uses (docs/objectives.md). This score is between 0 and\n"
+                 "1.41. Identical texts have the score 1, and different texts can have a higher score. With\n"
+                 "--angle-form phase, the embeddings are regarded as complex vectors, and the angle score is the\n"
+                 "negative weighted mean of the angles between their components, in radians. This score is between\n"
+                 "-3.14 and 0. Identical texts have the score 0. Write -- before texts that begin with - or @.\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n"
                     "  aoe similarity -m model -- '-5 degrees' 'It is cold.'\n",
         CLI_GROUPS(groups),

@@ -59,7 +59,7 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      .offset = offsetof(options, encode.prompt),
-     .help = "prompt added to each text, with {text} where the text is inserted",
+     .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"",
      .fallback = "none"},
     {.name = "no-specials",
      .kind = CLI_FLAG,
@@ -194,9 +194,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "tokenize",
         .operands = "[FILE...]",
-        .about = "Reads one text per line from the files, or from stdin if there is no FILE or FILE is -, and prints a\n"
-                 "JSON array of token ids for each text. With --json, it prints for each text an object with the keys\n"
-                 "ids and truncated (true if the text was truncated to --max-length).\n",
+        .about = "Reads one text per line from the files and prints a JSON array of token ids for each text. Without\n"
+                 "FILE, or if FILE is -, texts are read from stdin. With --json, an object with the keys ids and\n"
+                 "truncated is printed for each text; truncated is true if the text was truncated to --max-length.\n",
         .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,

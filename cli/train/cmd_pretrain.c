@@ -28,7 +28,8 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      AT(texts),
-     .help = "texts: .txt (one text per line) or tables with a text column, optionally .gz or .zst",
+     .help = "texts: .txt files (one text per line) or tables with a text column, optionally "
+             "compressed (.gz or .zst)",
      .fallback = ""},
     CLI_OPTION_COLUMNS(AT(p.table.columns), "text=NAME", "name of the text column", "text or sentence"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(p.table.skip_bad_rows)),
@@ -37,7 +38,8 @@ static const cli_option data_table[] = {
      .value = "X",
      AT(p.held_out),
      .max = 0.99,
-     .help = "fraction of the texts that is used for evaluation instead of training; 0: no evaluation"},
+     .help = "fraction of the texts that is used for evaluation instead of training; 0 disables "
+             "evaluation"},
 };
 
 static const cli_option batch_table[] = {
@@ -55,12 +57,14 @@ static const cli_option batch_table[] = {
      AT(p.mask_rate),
      .min = 0.001,
      .max = 0.99,
-     .help = "fraction of the tokens that the model predicts; whole words are masked"},
+     .help = "fraction of the tokens that the model must predict; the tokens of a word are always "
+             "selected together"},
     {.name = "no-pack",
      .kind = CLI_FLAG,
      AT(p.pack),
      .set = 0,
-     .help = "train on one text per sequence; by default, texts are concatenated to sequences of up to --max-length tokens"},
+     .help = "train on one text per sequence; without this option, texts are concatenated to sequences"
+             " of up to --max-length tokens"},
     {.name = "shuffle",
      .kind = CLI_SIZE,
      .value = "N",
@@ -141,10 +145,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "pretrain",
         .operands = "",
-        .about = "Trains a model with masked language modeling on plain text, starting from random weights (aoe init)\n"
-                 "or a pretrained model. aoe train fine-tunes the result. The output directory contains the model with\n"
-                 "the lowest loss on the held-out texts, train-log.jsonl and the newest checkpoint. Ctrl-C saves a\n"
-                 "checkpoint and stops the run; the same command with --resume continues it.\n",
+        .about = "Trains a model with masked language modeling on plain text. The start model has random weights (aoe\n"
+                 "init) or pretrained weights. aoe train fine-tunes the trained model. The output directory contains\n"
+                 "train-log.jsonl, the newest checkpoint, and the model with the lowest loss on the texts that\n"
+                 "--held-out selects for evaluation. Ctrl-C saves a checkpoint and stops the run. To continue the run,\n"
+                 "add --resume to the same command.\n",
         .examples = "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
                     "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
         CLI_GROUPS(groups),

@@ -24,20 +24,23 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
-     .help =
-         "training data: .tsv, .csv or .jsonl, optionally .gz or .zst, with the columns (text1, text2, label), "
-         "(query, positive) or (query, positive, negative). Repeat this option for more files. Settings after a file "
-         "apply to this file: weight=X (how often each row is used per epoch; default: 1), form=pairs, form=positives or "
-         "form=triplets (default: detected from the columns), prompt=TEMPLATE (for queries and for both texts of pairs), doc-prompt=TEMPLATE "
-         "(for positives and negatives), and columns=, label-map=, ibn-threshold= (like the options with these names)",
+     .help = "training data: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst), with the "
+             "columns (text1, text2, label), (query, positive) or (query, positive, negative). Repeat "
+             "this option for more files. Settings after a file apply only to this file. weight=X is "
+             "how often each row is used per epoch (default: 1). form=NAME is pairs, positives or "
+             "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"
+             " and for both texts of pairs. doc-prompt=TEMPLATE is the prompt for positives and "
+             "negatives. columns=, label-map= and ibn-threshold= have the meaning of the options with "
+             "these names",
      .fallback = ""},
     {.name = "dev",
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(dev_texts),
-     .help = "labeled pairs for evaluation; the output is the model with the highest Spearman correlation. The settings "
-             "columns= and label-map= may follow the file",
-     .fallback = "none; the output is the last model"},
+     .help = "table of labeled pairs on which the model is evaluated during training; the model with "
+             "the highest Spearman correlation is saved. The settings columns= and label-map= may "
+             "follow the file",
+     .fallback = "none; the model after the last step is saved"},
 };
 
 static const cli_option batch_table[] = {
@@ -53,8 +56,8 @@ static const cli_option batch_table[] = {
      .kind = CLI_FLAG,
      AT(t.allow_duplicates),
      .set = 1,
-     .help = "allow equal texts in a batch of positives or triplets, although a text is then also a negative for its own "
-             "query"},
+     .help = "allow a text to occur twice in a batch of positives or triplets; the positive of a query"
+             " can then also be used as its negative"},
     {.name = "accumulate",
      .kind = CLI_SIZE,
      .value = "N",
@@ -68,8 +71,9 @@ static const cli_option batch_table[] = {
      AT(t.cache_chunk),
      .min = 1,
      .max = 1e6,
-     .help = "gradient caching (GradCache): pass only N pairs or triplets through the model at a time; the losses still use "
-             "the whole batch, with less memory and about 1.3 times the computation",
+     .help = "gradient caching (GradCache): pass only N pairs or triplets through the model at a time,"
+             " which needs less memory and about 1.3 times the computation; the losses still use the "
+             "whole batch",
      .fallback = "the whole batch"},
 };
 
@@ -83,34 +87,35 @@ static const cli_option objective_table[] = {
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
-     .help = "training loss: angle (pairs: cosine, in-batch negatives and angle loss; positives: contrastive loss; triplets: "
-             "contrastive, cosine and angle loss), cosent (cosine loss), contrastive (contrastive loss), "
-             "sbert-classification (cross entropy, labels are classes), sbert-regression (squared error between cosine and "
-             "label), simcse-unsup (each text of the file is its own positive) or simcse-sup (contrastive loss of SimCSE); "
-             "see docs/objectives.md",
+     .help = "training loss: angle (the sum of the AnglE losses, weighted with --w-...), cosent (only "
+             "the cosine loss), contrastive (only the contrastive loss), sbert-classification (cross "
+             "entropy; labels are classes), sbert-regression (squared error between cosine and scaled "
+             "label), simcse-unsup (contrastive loss; each text is its own positive) or simcse-sup "
+             "(contrastive loss for positives or triplets); see docs/objectives.md",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_cosine),
-     .help = "weight of the cosine loss; 0 disables it"},
+     .help = "weight of the cosine loss; 0 disables this loss"},
     {.name = "w-ibn",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_ibn),
-     .help = "pairs: weight of the in-batch negatives loss; positives and triplets: weight of the contrastive loss in which "
-             "the positives of the batch are the candidates; 0 disables it"},
+     .help = "pairs: weight of the in-batch negatives loss; positives and triplets: weight of the "
+             "contrastive loss that compares each query with all positives of the batch; 0 disables "
+             "these losses"},
     {.name = "w-angle",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_angle),
-     .help = "weight of the angle loss; 0 disables it"},
+     .help = "weight of the angle loss; 0 disables this loss"},
     {.name = "w-cln",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_cln),
-     .help = "triplets: weight of the contrastive loss in which the positives and negatives of the batch are the candidates; 0 "
-             "disables it"},
+     .help = "triplets: weight of the contrastive loss that compares each query with all positives and"
+             " all negatives of the batch; 0 disables this loss"},
     {.name = "tau-cosine",
      .kind = CLI_REAL,
      .value = "X",
@@ -138,14 +143,15 @@ static const cli_option objective_table[] = {
      AT(t.objective.ibn_threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "in-batch negatives and contrastive loss: pairs with a label of at least X are positive",
+     .help = "pairs with a label of at least X are positive in the in-batch negatives loss and in the "
+             "contrastive loss",
      .fallback = CLI_DEFAULT_THRESHOLD},
     {.name = "no-isp",
      .kind = CLI_FLAG,
      AT(t.objective.isp),
      .set = 0,
-     .help = "in-batch negatives: treat equal texts in a batch as negatives of each other (disables identical sentence pair "
-             "detection)"},
+     .help = "disable identical sentence pair detection: the in-batch negatives loss then treats equal"
+             " texts in a batch as negatives of each other"},
     {.name = "hard-negative",
      .kind = CLI_REAL,
      .value = "X",
@@ -165,8 +171,9 @@ static const cli_option objective_table[] = {
      .kind = CLI_FLAG,
      AT(t.no_projection),
      .set = 1,
-     .help = "simcse-unsup and simcse-sup: do not add a dense layer with tanh after the pooling (simcse-unsup uses this "
-             "layer only in training, simcse-sup saves it with the model)"},
+     .help = "simcse-unsup and simcse-sup: do not add a dense layer with tanh after the pooling; "
+             "without this option, simcse-unsup uses such a layer during training, and simcse-sup also"
+             " saves it with the model"},
     {.name = "label-max",
      .kind = CLI_REAL,
      .value = "X",
@@ -183,22 +190,23 @@ static const cli_option teacher_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(t.teacher),
-     .help = "distill from the model in this directory, which may have any architecture; its embeddings of all texts are "
-             "computed before training",
+     .help = "distill from the model in this directory; it may have any architecture. The embeddings "
+             "of all texts by this model are computed before training",
      .fallback = "none"},
     {.name = "w-teacher",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.w_teacher),
-     .help = "weight of the distillation loss; if it is above 0, all other loss weights may be 0"},
+     .help = "weight of the distillation loss; if X is above 0, all other loss weights may be 0"},
     {.name = "distill",
      .kind = CLI_CHOICE,
      .value = "NAME",
      AT(t.distill),
      .choices = CLI_CHOICES("cosine", "kl"),
      .noun = "distillation loss",
-     .help = "distillation loss: cosine (squared error between the cosines of each pair by student and teacher) or kl (KL "
-             "divergence between the softmax of their embeddings, which must have the same size)"},
+     .help = "distillation loss: cosine (squared difference between the student's cosine and the "
+             "teacher's cosine of a pair) or kl (KL divergence between the softmax of the student's "
+             "embedding and the softmax of the teacher's embedding, which must have the same size)"},
 };
 
 /* Settings of a training file. */
@@ -412,9 +420,9 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         .operands = "",
         .about = "Fine-tunes a model with the losses of AnglE on labeled pairs (text1, text2, label), positives\n"
                  "(query, positive) or triplets (query, positive, negative). --method selects other losses, and\n"
-                 "--teacher adds distillation. The output directory contains the model with the best score on the\n"
-                 "--dev file (without --dev, the last model), train-log.jsonl and the newest checkpoint. Ctrl-C saves\n"
-                 "a checkpoint and stops the run; the same command with --resume continues it.\n",
+                 "--teacher adds distillation. The output directory contains train-log.jsonl, the newest checkpoint,\n"
+                 "and the model with the best score on the --dev file (without --dev, the model after the last step).\n"
+                 "Ctrl-C saves a checkpoint and stops the run. To continue the run, add --resume to the same command.\n",
         .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
                     "  aoe train -m base -d triplets.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
