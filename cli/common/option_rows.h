@@ -19,11 +19,11 @@
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
 #define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models and mean for other models"
 #define CLI_POOLING_HELP                                                                                                       \
-    "how an embedding is computed from the token vectors: cls, mean, max, last-token, "                                        \
-    "cls-last-avg (average of cls and mean) or first-last-avg (mean over the outputs of the "                                  \
-    "embedding layer and of the last layer). Recurrent attention networks (RAN) also have "                                    \
-    "cell-last, cell-mean and cell-max, which pool the recurrent states. mean and max can "                                    \
-    "also be written as last-avg and last-max"
+    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, "                                         \
+    "cls-last-avg or first-last-avg. cls-last-avg is the average of cls and mean. "                                            \
+    "first-last-avg is the mean over the outputs of the embedding layer and of the last "                                      \
+    "layer. Recurrent attention networks (RAN) also support cell-last, cell-mean and "                                         \
+    "cell-max, which pool the recurrent states"
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
     {                                                                                                                          \

@@ -30,7 +30,7 @@ static int parse_format(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    CLI_OPTION_OUTPUT_FILE(AT(output), "; .tsv, .csv, .jsonl or .txt, optionally .gz or .zst"),
+    CLI_OPTION_OUTPUT_FILE(AT(output), "; .tsv, .csv, .jsonl or .txt, optionally compressed (.gz or .zst)"),
     {.name = "format",
      .letter = 'f',
      .kind = CLI_NAMED,
@@ -69,9 +69,9 @@ static const cli_option form_table[] = {
      AT(c.pairing),
      .choices = CLI_CHOICES("zip", "sample", "all"),
      .noun = "pairing",
-     .help = "from pairs to triplets: how the positives and the negatives of a text1 are combined: zip"
-             " (the first positive with the first negative, and so on), sample (each positive with a "
-             "random negative) or all (each positive with each negative)"},
+     .help = "from pairs to triplets: how the positives and the negatives of a text1 are combined. "
+             "zip: the first positive with the first negative, the second with the second, and so on. "
+             "sample: each positive with a random negative. all: each positive with each negative"},
     CLI_OPTION_SAME(AT(c.equality)),
     {.name = "negatives",
      .letter = 'n',

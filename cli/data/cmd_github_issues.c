@@ -132,7 +132,8 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(g.name[AOE_ISSUES_TRAIN]),
-     .help = "output file of the training set: .tsv, .csv or .jsonl, optionally .gz or .zst"},
+     .help = "output file of the training set: .tsv, .csv or .jsonl, optionally compressed (.gz or "
+             ".zst)"},
     {.name = "validation",
      .kind = CLI_TEXT,
      .value = "FILE",

@@ -27,8 +27,9 @@ static const cli_option suite_table[] = {
      .offset = offsetof(options, setting),
      .choices = CLI_CHOICES("all", "mean", "wmean", "each"),
      .noun = "setting",
-     .help = "how the subsets of a year are combined: all (one correlation over all pairs), mean (mean of the correlations of "
-             "the subsets), wmean (mean weighted by the number of pairs) or each (one row for each of these three)"},
+     .help = "how the subsets of a year are combined. all: one correlation over all pairs. mean: mean "
+             "of the correlations of the subsets. wmean: mean of these correlations, weighted by the "
+             "number of pairs. each: one row for each of the settings all, mean and wmean"},
     {.name = "metric",
      .kind = CLI_CHOICE,
      .value = "NAME",

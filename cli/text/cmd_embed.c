@@ -60,10 +60,10 @@ static const cli_option table[] = {
      .offset = offsetof(options, format),
      .choices = CLI_CHOICES("jsonl", "npy", "tsv"),
      .noun = "format",
-     .help = "output format: jsonl (one object per text with the embedding, the number of tokens, "
-             "whether the text was truncated, and the number of chunks if --chunk is mean), npy "
-             "(float32 array of shape [texts, dims]) or tsv (one row per text, one column per "
-             "component)",
+     .help = "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the "
+             "number of tokens, whether the text was truncated and, with --chunk mean, the number of "
+             "chunks. npy: float32 array of shape [texts, dims]. tsv: one row per text, one column per"
+             " component",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,

@@ -87,11 +87,12 @@ static const cli_option objective_table[] = {
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
-     .help = "training loss: angle (the sum of the AnglE losses, weighted with --w-...), cosent (only "
-             "the cosine loss), contrastive (only the contrastive loss), sbert-classification (cross "
-             "entropy; labels are classes), sbert-regression (squared error between cosine and scaled "
-             "label), simcse-unsup (contrastive loss; each text is its own positive) or simcse-sup "
-             "(contrastive loss for positives or triplets); see docs/objectives.md",
+     .help = "training loss. angle: sum of the AnglE losses, weighted with the options --w-... "
+             "contrastive: only the contrastive loss. cosent: only the cosine loss. "
+             "sbert-classification: cross entropy; labels are classes. sbert-regression: squared error"
+             " between cosine and scaled label. simcse-unsup: contrastive loss in which each text is "
+             "its own positive. simcse-sup: contrastive loss of SimCSE for positives or triplets. "
+             "docs/objectives.md defines the losses",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
@@ -204,9 +205,10 @@ static const cli_option teacher_table[] = {
      AT(t.distill),
      .choices = CLI_CHOICES("cosine", "kl"),
      .noun = "distillation loss",
-     .help = "distillation loss: cosine (squared difference between the student's cosine and the "
-             "teacher's cosine of a pair) or kl (KL divergence between the softmax of the student's "
-             "embedding and the softmax of the teacher's embedding, which must have the same size)"},
+     .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine"
+             " and the teacher's cosine of a pair. kl: KL divergence between the softmax of the "
+             "student's embedding and the softmax of the teacher's embedding; both embeddings must "
+             "have the same size"},
 };
 
 /* Settings of a training file. */
