@@ -50,7 +50,7 @@ static int reserve(split *s, aoe_error *err) {
     return aoei_clusters_create(&s->rows, n, err);
 }
 
-/* Joins row i with the first row that contains each of its texts. */
+/* For each text of row i, joins row i with the first row that contains the text. */
 static void join_texts(split *s, size_t i) {
     const aoei_records *r = &s->records;
     for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {

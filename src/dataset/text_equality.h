@@ -24,7 +24,7 @@ int aoei_is_letter_or_digit(int32_t code_point);
 /* Workspace that aoei_text_key reuses between calls. Zero it before the first call. */
 typedef struct aoei_text_key_scratch {
     int32_t *point;  /* [capacity] code points; owned, freed by the caller with aoei_free */
-    size_t capacity; /* number of elements allocated */
+    size_t capacity; /* allocated elements of `point` */
 } aoei_text_key_scratch;
 
 /* Writes the key of a text to out, which is cleared first. The text must be valid UTF-8. Returns 0 or AOE_ENOMEM. */

@@ -32,8 +32,8 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoei_embedder_adapter *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    /* Tokens are not counted in two cases: if the model has no tokenizer, aoe_embed reports the error; if the model accepts
-     * texts without tokens, the check is not needed */
+    /* If the model has no tokenizer, aoe_embed reports the error. If the model accepts texts without tokens, no check is
+     * needed. In both cases, tokens are not counted. */
     if (!t || aoei_allows_no_tokens(m))
         return 0;
     aoe_model_info info;

@@ -44,9 +44,8 @@ const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
     {"SICK-R", "SICK/SICK_test_annotated.txt", AOEI_SUITE_SICK, 0, 4927, {{NULL, 0}}},
 };
 
-/* Returns the path dir + "/" + before + path if it exists; the caller frees it. folder: 1 if the path
- * must be a folder, 0 if it must be a file. Returns NULL if the path does not exist. If out of memory, returns NULL and sets
- * *rc to the error. */
+/* Returns the path dir + "/" + before + path if it exists; the caller frees it. folder: 1 if the path must be a folder, 0 if it
+ * must be a file. Returns NULL if the path does not exist. If out of memory, returns NULL and sets *rc to the error. */
 static char *try_path(const char *dir, const char *before, const char *path, int folder, int *rc, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s", dir, before, path);

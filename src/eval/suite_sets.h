@@ -15,7 +15,7 @@
 enum {
     AOEI_SUITE_SETS = 7,
     AOEI_SUITE_YEARS = 5,
-    AOEI_SUITE_PARTS = 6 /* AOEI_SUITE_PARTS: maximum number of subsets of a year */
+    AOEI_SUITE_PARTS = 6 /* maximum number of subsets of a year */
 };
 
 /* A subset of a year of SemEval. */

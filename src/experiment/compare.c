@@ -122,8 +122,8 @@ static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t
     return code;
 }
 
-/* Returns the verdict for a row. A configuration is better or worse only if both the t test and the bootstrap interval show
- * it. */
+/* Returns the verdict for a row. A configuration is called better or worse only if the t test and the bootstrap interval agree.
+ */
 static aoe_verdict verdict_of(const aoe_compare_row *r) {
     if (!(r->difference.p < 0.05))
         return AOE_VERDICT_INCONCLUSIVE;

@@ -25,8 +25,8 @@ struct aoei_experiment {
     const char *kind;                /* "grid" or "compare"; borrowed */
     aoei_trial *trial;               /* [n] trials; owned */
     size_t *first;                   /* [n_configurations] index of the first trial of each configuration; owned */
-    size_t n, finished,
-        failed;    /* number of trials, number of trials with a record, and number of trials that failed in this call */
+    size_t n, finished, failed; /* n: number of trials; finished: number of trials with a record; failed: number of trials that
+                                   failed in this call */
     size_t best;   /* index of the trial with the highest score among the trials whose models are on disk; n if there is none */
     size_t memory; /* maximum memory of all running trials in bytes; 0: no limit */
     aoei_inputs inputs; /* hashes of the input files; owned */
@@ -227,7 +227,7 @@ static int add_files(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
 }
 
 /* Hashes the input files and computes the memory that each trial needs. The trials of a configuration need equal memory,
- * because it does not depend on the seed; it is computed once. */
+ * because the memory does not depend on the seed; it is computed once. */
 static int check_trials(aoei_experiment *e, aoe_error *err) {
     int code = 0;
     for (size_t i = 0; i < e->n && !code; i++) {

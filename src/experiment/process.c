@@ -51,7 +51,7 @@ typedef struct scheduler {
     size_t next;             /* index of the next job to start */
     int stop;                /* 1: no further jobs are started, and the running jobs were asked to stop */
     int code;                /* code of the first error; 0: none */
-    aoe_error *error;        /* error that the caller of aoei_processes_run passed; borrowed */
+    aoe_error *error;        /* receives the first error; argument of aoei_processes_run; borrowed */
 } scheduler;
 
 /* ---- functions for the child */

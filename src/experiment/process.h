@@ -36,7 +36,7 @@ typedef struct aoei_processes {
     const aoei_job *job; /* [n] jobs, started in this order; borrowed */
     size_t n;            /* number of jobs */
     size_t at_once;      /* maximum number of running processes */
-    size_t memory;       /* maximum memory of all running jobs in bytes; 0: no limit. A job that exceeds it is run alone */
+    size_t memory;       /* maximum memory of all running jobs in bytes; 0: no limit. A job that needs more is run alone */
     /* Runs job i in the child. Returns 0, or sets *err and returns an error code. If the job stops because aoei_child_stopped
      * returned 1, it must return AOE_ECANCELLED. */
     int (*run)(void *user, size_t i, aoei_child *child, aoe_error *err);

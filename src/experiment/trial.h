@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A trial is the run of one configuration with one seed. Its files are in the directory of the experiment:
- *   OUTPUT/runs/NAME/record.json   result, options and input hashes; it is written last, so it exists only if the trial is
- *   finished
+ *   OUTPUT/runs/NAME/record.json   result, options and input hashes of a finished trial; written last
  *   OUTPUT/runs/NAME/model         trained model, if it is kept
  *   OUTPUT/runs/NAME/train.jsonl   evaluations during training
  *   OUTPUT/runs/NAME/errors.txt    warnings and errors
@@ -38,8 +37,8 @@ void aoei_trial_free(aoei_trial *t); /* accepts a zeroed struct */
  * Returns NULL if out of memory. */
 char *aoei_trial_path(const aoe_experiment_options *o, const aoei_trial *t, const char *rest);
 
-/* Returns the number of scores of a trial, which is the number of evaluation files. If there are none, returns 1: the score is
- * then the best score on the dev set. */
+/* Returns the number of scores of a trial, which is the number of evaluation files. If there are no evaluation files, returns
+ * 1; the score is then the best score on the dev set. */
 size_t aoei_trial_scores(const aoe_experiment_options *o);
 /* Returns score i of a trial. Returns NaN if the score is undefined or the trial is not finished. */
 double aoei_trial_score(const aoe_experiment_options *o, const aoei_trial *t, size_t i);

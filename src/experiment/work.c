@@ -27,7 +27,7 @@ typedef struct work {
     double dev_score;                /* best score on the dev set; NaN if there is no dev set */
     size_t file;                     /* index of the evaluation file that is being processed */
     int write_code;                  /* error code of writing scores-N.tsv; 0 if there was no error */
-    aoe_error *error;                /* error that the caller of aoei_trial_work passed; borrowed */
+    aoe_error *error;                /* receives the error; argument of aoei_trial_work; borrowed */
 } work;
 
 static void on_log(void *user, aoe_log_level level, const char *message) {

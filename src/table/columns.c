@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Selects the columns of a table by their names. The array `kinds` lists the recognized column names of each role. If the table
- * has several recognized columns for one role, the first name of the role's list takes precedence.
+ * Selects the columns of a table by their names. The array `kinds` lists the recognized column names of each role. If several
+ * columns of a table have recognized names for one role, the column whose name comes first in this list is selected.
  */
 #include "table/columns.h"
 
@@ -22,7 +22,7 @@ typedef struct role {
     const char *names[MAX_NAMES]; /* recognized column names in order of precedence; NULL marks the end */
 } role;
 
-/* kinds[kind] contains the roles of one kind of examples. aoei_columns_select selects the columns in this order of roles.
+/* kinds[kind] contains the roles of one kind of examples. aoei_columns_select selects columns in the order of these roles.
  * Unused elements are zero. */
 static const role kinds[][MAX_ROLES] = {
     [AOE_EXAMPLES_PAIRS] = {{"text1", {"text1", "sentence1", "question1", "premise", "question", "context"}},

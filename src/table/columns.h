@@ -15,8 +15,8 @@
  * aoe_example_kind lists the roles. columns: "role=name,...", or NULL. A role that `columns` does not contain uses its
  * recognized names. Errors:
  * - AOE_EARG if `columns` is malformed, or contains an unknown role or one role twice
- * - AOE_EFORMAT if a role has no column, or two columns with this name; the message lists the recognized names and the columns
- *   of the table
+ * - AOE_EFORMAT if the table has no column, or two columns, with the name for a role; the message lists the recognized names
+ * and the columns of the table
  * - AOE_ENOMEM */
 int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err);
 /* Detects the kind of examples from the columns of t. Sets *kind to the first of these kinds for which t has all columns:
@@ -31,7 +31,8 @@ size_t aoei_columns_find(const aoei_table *t, aoe_text name, size_t *index);
 int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *err);
 /* Fails with AOE_EFORMAT. The message is "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the column names of t. If
  * remedy is NULL, "; REMEDY" is omitted. There are two other messages: one for a file read as .txt, which has no columns, and
- * one for a header that was probably split with the wrong delimiter. */
+ * one for a header that was probably split with the wrong delimiter. If a column name is a number, the advice in REMEDY is
+ * replaced by the advice to insert a header line. */
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err);
 
 #endif

@@ -40,7 +40,7 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
         if (gzip) {
             gzip->zalloc = zlib_alloc;
             gzip->zfree = zlib_free;
-            /* 15: largest window; + 16: gzip format. The gzip header that zlib writes contains no modification time */
+            /* 15 selects the largest window, and adding 16 selects the gzip format; zlib writes no modification time */
             if (deflateInit2(gzip, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
                 return 0;
         }

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Ends the current field. Returns 0 or AOE_ENOMEM. */
+/* Ends the current field and stores its end offset. Returns 0 or AOE_ENOMEM. */
 static int end_field(aoei_csv *c) {
     if (aoei_grow((void **)&c->end, &c->capacity, c->n, sizeof *c->end))
         return AOE_ENOMEM;

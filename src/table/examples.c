@@ -135,8 +135,8 @@ static int read_role(const aoei_table *t, const aoei_row *row, size_t role, int 
 
 /* State of the functions that read a table. */
 typedef struct reader {
-    aoei_table *t;              /* borrowed */
-    const aoe_table_options *o; /* borrowed */
+    aoei_table *t;              /* open table; borrowed */
+    const aoe_table_options *o; /* options; borrowed */
     aoei_labels labels;
     int lists;       /* 1: a JSON array of strings is a list of alternative texts; 0: a row with a JSON array is bad */
     aoe_text *texts; /* [capacity] texts of the current row; array owned */

@@ -14,7 +14,7 @@
 enum { INITIAL_CAPACITY = 1 << 18 /* initial size of the buffer in bytes */ };
 
 struct aoei_lines {
-    aoei_stream *stream; /* owned */
+    aoei_stream *stream; /* stream that is read; owned */
     char *buffer;        /* [capacity] bytes read from the stream, owned */
     size_t capacity;
     size_t begin, end; /* buffer[begin, end) contains the bytes not yet returned */

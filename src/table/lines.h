@@ -13,7 +13,7 @@
 
 typedef struct aoei_line {
     const char *data; /* [len] valid UTF-8 without the line end; borrowed until the next call */
-    size_t len;       /* bytes */
+    size_t len;       /* length of the line in bytes, without the line end */
     size_t eol;       /* bytes of the line end, which follows data[len - 1]: 2 (CRLF), 1 (LF) or 0 (end of the file) */
     size_t number;    /* line number, counted from 1 */
     uint64_t offset;  /* byte offset of data[0] in the decompressed text */

@@ -23,7 +23,7 @@
 enum { IN_SIZE = 1 << 16 };
 
 struct aoei_stream {
-    FILE *file;    /* owned if owns_file is 1 */
+    FILE *file;    /* open file; owned if owns_file is 1 */
     int owns_file; /* 1: aoei_stream_close closes the file */
     char *name;    /* file name for messages, owned */
     aoei_codec codec;
@@ -35,7 +35,7 @@ struct aoei_stream {
     int between;    /* 1: a member or frame is complete and the next one has not begun */
     int gzip_ready; /* 1: inflateInit2 succeeded */
     z_stream gzip;
-    ZSTD_DStream *zstd; /* owned */
+    ZSTD_DStream *zstd; /* decompressor of .zst files, owned; NULL for other files */
 };
 
 static const char *codec_name(aoei_codec codec) {
@@ -176,7 +176,7 @@ int aoei_stream_attach(aoei_stream **out, FILE *file, const char *name, aoei_cod
     if (codec == AOEI_CODEC_GZIP) {
         s->gzip.zalloc = zlib_alloc;
         s->gzip.zfree = zlib_free;
-        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15: largest window; + 16: a gzip header is required */
+        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15 permits the largest window, and adding 16 requires a gzip header */
             goto fail;
         s->gzip_ready = 1;
     }

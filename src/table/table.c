@@ -28,7 +28,7 @@ typedef struct bad_row {
 } bad_row;
 
 struct aoei_table {
-    aoei_lines *lines; /* owned */
+    aoei_lines *lines; /* lines of the file; owned */
     aoe_table_format
         format;   /* format that is used to split rows: AOE_TABLE_CSV for every delimiter except TAB; never AOE_TABLE_AUTO */
     aoei_csv csv; /* CSV parser; used only if format is AOE_TABLE_CSV */
@@ -226,8 +226,8 @@ static size_t count_unquoted(const aoei_line *line, char c) {
 }
 
 /* Detects the delimiter of a table. The default delimiter is TAB for .tsv and comma for .csv. If the header line contains the
- * default delimiter, it is returned. Otherwise, the element of `delimiters` that occurs most often in the header line is
- * returned. If no element occurs, the default delimiter is returned. */
+ * default delimiter, the default delimiter is returned. Otherwise, the element of `delimiters` that occurs most often in the
+ * header line is returned. If no element occurs, the default delimiter is returned. */
 static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     const char fallback = format == AOE_TABLE_TSV ? '\t' : ',';
     char best = fallback;
@@ -244,8 +244,8 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     return best;
 }
 
-/* Checks if the first line has the form "sep=;", which Excel writes. If it has, the line is skipped, and *delimiter is set to
- * its delimiter unless *delimiter is already nonzero. Returns 1, 0 if the file is empty, or an error. */
+/* Checks if the first line has the form "sep=;", which Excel writes. If so, skips the line; if *delimiter is 0, sets *delimiter
+ * to the character after "sep=". Returns 1, 0 if the file is empty, or an error. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     aoei_line line = {0};
     const int rc = aoei_lines_peek(t->lines, &line, err);
@@ -260,7 +260,7 @@ static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     return aoei_lines_next(t->lines, &line, err);
 }
 
-/* Determines t->format and t->csv.delimiter. Returns 1, 0 if the file is empty, or an error. */
+/* Sets t->format and t->csv.delimiter. delimiter: 0 to detect the delimiter. Returns 1, 0 if the file is empty, or an error. */
 static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
     aoei_line header = {.data = ""};
     int rc = read_separator_line(t, &delimiter, err);

@@ -13,8 +13,8 @@
 
 enum { FLUSH_BYTES = 1 << 16 /* the buffer is written when it contains at least this number of bytes */ };
 
-/* ---- cells; functions that return a string return NULL on success, or the name of the content that the format cannot
- * represent */
+/* ---- cells; functions that return a string return NULL on success; otherwise, they return a description of the content that
+ * the format cannot represent, such as "a line end" */
 
 /* Appends a text without quotes or escapes, or returns a description of the character that prevents this. tabs: 1 if the text
  * may contain TABs. */

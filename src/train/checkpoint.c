@@ -253,7 +253,7 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     return find_before(path, &step, UINT64_MAX, output, err);
 }
 
-/* Checks that a file can be opened if it is a JSON or safetensors file. Other files are not checked. */
+/* Checks a JSON or safetensors file by opening it. Other files are not checked. */
 static int check_file(const char *path, aoe_error *err) {
     const size_t len = strlen(path);
     int code = AOE_OK;

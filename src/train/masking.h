@@ -28,9 +28,9 @@ void aoei_masking_destroy(aoei_masking *m); /* accepts a zeroed struct */
 /* Returns the number of tokens in ids[n] that may be selected for prediction: all tokens except special tokens and [UNK]. */
 size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n);
 /* Selects tokens of ids[n] for prediction and masks them in place. index: [n] receives the positions of the selected tokens,
- * ascending. target: [n] receives their original ids. Returns the number of selected tokens, which is at most max(1, round(rate
- * * number of selectable tokens)). It is smaller if the remaining words have too many tokens. It is 0 if no token is
- * selectable. The result depends only on the ids and the state of the random generator. */
+ * ascending. target: [n] receives their original ids. Returns the number of selected tokens. If S tokens are selectable, the
+ * number is at most max(1, round(rate S)). It is smaller if the remaining words have too many tokens, and 0 if S is 0. The
+ * result depends only on the ids and the state of the random generator. */
 size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index, int32_t *target);
 
 #endif

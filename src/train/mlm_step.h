@@ -36,9 +36,8 @@ typedef struct aoei_mlm_step {
     uint32_t *index; /* [tokens] positions of the masked tokens in the chunk, ascending; the caller sets the first n_masked
                         elements; owned */
     int32_t *target; /* [tokens] ids of the masked tokens before masking; the caller sets the first n_masked elements; owned */
-    /* Tensors of the head; their memory is in `arena`. They have the data type o.type unless stated otherwise. tokens: maximum
-     * number of masked tokens. D: hidden size. V: vocabulary size. block: number of rows for which logits are computed at a
-     * time. */
+    /* Tensors of the head; their memory is in `arena`. They have the data type o.type unless stated otherwise. tokens:
+     * o.tokens. D: hidden size. V: vocabulary size. block: number of rows for which logits are computed at a time. */
     aoei_tensor rows;      /* [tokens, D] hidden states of the masked tokens */
     aoei_tensor pre;       /* [tokens, D] input of the activation function */
     aoei_tensor act;       /* [tokens, D] output of the activation function */

@@ -115,7 +115,7 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     source->weight = o->weight;
     if (!code)
         code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
-    if (!code) /* another example with the text would be used as a negative of the text */
+    if (!code) /* a text that occurred twice in a batch would be a negative of itself */
         source->distinct = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
                            (p->losses[number].objective.w_ibn > 0 || p->losses[number].objective.w_cln > 0);
     return code;
@@ -133,7 +133,8 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
 }
 
 /* Loads every file and checks that the method supports it. files: [n_data] zeroed structs that receive the examples, which the
- * caller frees. If there is no teacher, the texts of the examples are freed here; a teacher embeds them. */
+ * caller frees. If there is a teacher, the texts are kept, because the teacher embeds them. Otherwise, this function frees
+ * them. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;

@@ -192,9 +192,10 @@ static size_t remaining_tokens(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
-/* Appends the remaining tokens of the current text to the current sequence, and the special tokens that end a text. Returns 1.
- * If the sequence already contains text tokens and the remaining tokens do not all fit, appends nothing and returns 0. If the
- * sequence contains no text tokens, appends as many of the remaining tokens as fit. */
+/* Appends the remaining tokens of the current text to the current sequence, followed by the special tokens that end a text. If
+ * the remaining tokens do not all fit, there are two cases. If the sequence already contains text tokens, nothing is appended
+ * and the result is 0. If the sequence contains no text tokens, as many tokens as fit are appended. Returns 1 if tokens were
+ * appended. */
 static int append_text(aoei_sequences *s) {
     const size_t remaining = remaining_tokens(s), used = s->n + s->post->n_after;
     const size_t free_tokens = s->o.max_length > used ? s->o.max_length - used : 0;

@@ -252,8 +252,8 @@ static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
     return report_event(t, m, &e, err);
 }
 
-/* Creates the checkpoint directory and removes old checkpoints. If the run resumes, it removes those that the interrupted run
- * would have removed. Otherwise, it removes all checkpoints of earlier runs. */
+/* Creates the checkpoint directory and removes old checkpoints. If the run resumes, the newest options.keep_checkpoints
+ * checkpoints remain. Otherwise, all checkpoints of earlier runs are removed. */
 static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
     char *dir = aoei_checkpoints_dir(t->o->output);
     if (!dir)
