@@ -176,7 +176,7 @@ static void writes_peft_files(void **state) {
         const aoei_st_tensor *t = aoei_safetensors_find(f, names[kind]);
         assert_true(t && t->dtype == AOEI_ST_F32 && t->n_dims == 2 && t->shape[0] == 32 && t->shape[1] == 3);
         assert_non_null(strstr(text, tasks[kind]));
-        assert_non_null(strstr(text, base)); /* the full path */
+        assert_non_null(strstr(text, base)); /* the configuration contains the full path of the base model */
         assert_non_null(strstr(text, kind ? "down_proj" : "\"output.dense\""));
         static const char *const present[] = {"aoe.json", "README.md", "vocab.txt", "tokenizer_config.json"},
                                  *const absent[] = {"config.json", "model.safetensors", "modules.json"};
@@ -329,9 +329,10 @@ static void finds_tokenizer_and_base(void **state) {
     free(base);
 }
 
-/* Rewrites the weights file of the adapter directory dir. Omits tensors whose name contains `unused`, adds a [2, 2] tensor
- * named `extra`, adds a column to tensors whose name contains `misshapen`, and sets all elements to `value`. An argument that
- * is NULL changes nothing. */
+/* Rewrites the weights file of the adapter directory dir and sets all elements of all tensors to `value`.
+ * - unused: omits tensors whose name contains this string; NULL: none
+ * - extra: adds a tensor [2, 2] with this name; NULL: none
+ * - misshapen: adds a column to tensors whose name contains this string; NULL: none */
 static void rewrite(const char *dir, const char *unused, const char *extra, const char *misshapen, float value) {
     char *path = test_path(dir, AOEI_PEFT_WEIGHTS);
     aoei_safetensors *f;

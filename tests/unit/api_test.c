@@ -72,7 +72,7 @@ static int ignore_output(void *user, size_t part, const char *data, size_t len) 
     return 0;
 }
 
-/* Checks that the latest error is about an option that is not a number. */
+/* Asserts that code is AOE_EARG and that the error message contains `option`, the name of an option whose value is NaN. */
 static void expect_nan_error(int code, const aoe_error *err, const char *option) {
     if (code != AOE_EARG || !strstr(err->message, option))
         fail_msg("expected an error about %s, found code %d: %s", option, code, err->message);

@@ -230,7 +230,8 @@ static void rejects_attention_directions(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* aoe_init writes random weights of the given sizes; all other settings are the architecture's defaults. */
+/* Tests that aoe_init writes random weights with the given sizes. All other settings must be the defaults of the
+ * architecture. */
 static void creates_models(void **state) {
     (void)state;
     static const char *const types[] = {"roberta", "xlm-roberta", "llama", "mistral", "qwen2"};

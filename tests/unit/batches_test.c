@@ -128,7 +128,7 @@ static char *shared_rows(size_t n) {
     return text;
 }
 
-/* Returns the number of pairs of equal texts from different examples of one batch, over all batches. */
+/* Counts the pairs of equal texts that belong to different examples of one batch. Returns the sum over all batches. */
 static size_t count_duplicates(const aoei_batches *b) {
     size_t duplicates = 0;
     for (size_t k = 0; k < b->n; k++) {

@@ -16,7 +16,7 @@
 #include "eval/triplets.h"
 
 typedef struct reports {
-    size_t n; /* results reported */
+    size_t n; /* number of results that were reported */
     aoe_binary_result pairs[4];
     aoe_triplet_result triplets[4];
     char name[4][100];
@@ -108,8 +108,8 @@ static void test_labels(void **state) {
     o.positive_from = 4;
     assert_int_equal(run_pairs(&r, paths, 1, &o, NULL), 0);
     assert_int_equal(r.pairs[0].metrics.positives, 1);
-    /* Spearman correlation of the ranks 3 2 1 of the original labels with 2 3 1; not computed from the classes positive and
-     * negative */
+    /* The ranks of the labels are 3 2 1, and the ranks of the cosines are 2 3 1. The correlation must be computed from the
+     * labels and not from the two classes positive and negative. */
     near(r.pairs[0].spearman, 0.5, "spearman");
     assert_int_equal(run_pairs(&r, paths, 0, &o, &err), AOE_EARG);
     free(path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests the parser that extracts sentences from responses of chat models. The responses contain lists in many formats, text
- * before and after a list, statements that the model does not answer, and several languages.
+ * before and after a list, refusals to answer, and several languages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,10 @@
 typedef struct example {
     const char *name; /* printed if the test fails */
     const char *reply;
-    /* expected sentences joined by '|'; "REFUSED" or "NOTHING" if the parser must find no sentences for this reason */
+    /* expected sentences joined by '|'; "REFUSED" if the model refuses to answer; "NOTHING" if the response contains no
+     * sentences */
     const char *want;
-    size_t most;   /* maximum number of sentences; 0: 5 */
+    size_t most;   /* maximum number of sentences; 0 means 5 */
     int truncated; /* 1: the response was truncated */
 } example;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests checkpoints on disk: finding the newest complete one, removing old ones, opening a checkpoint as a model, and resuming
- * from truncated and damaged checkpoints.
+ * Tests checkpoints on disk: finding the newest complete checkpoint, removing old checkpoints, opening a checkpoint as a model,
+ * and resuming from truncated and damaged checkpoints.
  */
 #include <stdio.h>
 #include <stdlib.h>

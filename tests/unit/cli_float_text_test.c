@@ -54,7 +54,7 @@ static void ties(void **state) {
         check((float)(2 * i + 1) / 1024 + 123456);
 }
 
-/* Random bit patterns, and values of the magnitude of vector components. */
+/* Tests floats with random bits, and random values with the magnitude of components of embeddings. */
 static void random_floats(void **state) {
     (void)state;
     aoei_rng r;

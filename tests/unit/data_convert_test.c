@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_data_convert. Covers round trips between formats (also compressed ones), values that a format cannot represent,
- * selected and renamed columns, and conversion between pairs, positives and triplets.
+ * Tests aoe_data_convert. The tests cover round trips between formats, with and without compression, values that a format
+ * cannot represent, selected and renamed columns, and conversion between pairs, positives and triplets.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ static aoe_data_convert_options options(const char *name) {
     return o;
 }
 
-/* Returns the converted file; free it with aoei_buffer_free. */
+/* Converts the file `path` with the options o. Returns the contents of the output, which the caller frees with
+ * aoei_buffer_free. */
 static aoei_buffer convert(const char *path, aoe_data_convert_options o, aoe_data_convert_result *result) {
     aoei_buffer out = {0};
     aoe_error err;
@@ -291,8 +292,7 @@ static int convert_once(void *arg) {
     o.user = &out;
     int code = aoe_data_convert(path, &o, NULL, &err);
     if (code == AOE_ECANCELLED && out.failed)
-        /* the error is that the callback of the test cancelled the conversion, because an allocation for the test's own buffer
-         * failed */
+        /* an allocation for the test's own buffer failed, and the callback therefore cancelled the conversion */
         code = AOE_ENOMEM;
     aoei_buffer_free(&out);
     free(path);

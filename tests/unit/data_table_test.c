@@ -89,7 +89,7 @@ static void test_tsv(void **state) {
     expect_row(t, 3, "||\"");
     expect_bad(t, "t.tsv:4: 2 fields, but the header has 3" ROW_REMEDY);
     expect_bad(t, "t.tsv:5: 4 fields, but the header has 3" ROW_REMEDY);
-    expect_row(t, 7, ", |;|'"); /* the empty line before it is skipped */
+    expect_row(t, 7, ", |;|'"); /* the empty line before this row is skipped */
     expect_end(t);
 }
 

@@ -130,7 +130,7 @@ static void test_many(void **state) {
     free(text);
 }
 
-/* If max_length leaves no token of a text, the error must name the line of the row that contains this text. */
+/* Tests a text of which max_length leaves no token. The error must name the line of the row that contains this text. */
 static void test_no_token(void **state) {
     (void)state;
     aoei_dataset d;

@@ -50,9 +50,10 @@ typedef struct experiment {
     aoe_configuration configuration[2];
     uint64_t seeds[2];
     char *output;
-    size_t started, finished, failed; /* number of events with which a run started, finished or failed */
-    size_t stop_after;                /* number of finished runs after which the callback stops the experiment; 0: never */
-    char message[1024];               /* error message of the run that failed last */
+    /* number of runs that started, that finished and that failed, counted by the event callback */
+    size_t started, finished, failed;
+    size_t stop_after;  /* number of finished runs after which the callback stops the experiment; 0: never */
+    char message[1024]; /* error message of the run that failed last */
 } experiment;
 
 static int on_event(void *user, const aoe_experiment_event *e) {

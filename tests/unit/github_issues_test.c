@@ -112,7 +112,8 @@ static size_t count(const char *text, const char *part) {
     return n;
 }
 
-/* Returns 1 if exactly one row of all output files has these texts `duplicate` and `original` and the label 1. */
+/* Returns 1 if exactly one row of all output files has the label 1 and consists of the issues `duplicate` and `original`, which
+ * have the form "owner/name#N". */
 static int has_pair(const run *r, const char *duplicate, const char *original) {
     char jsonl[200], tsv[200], csv[200];
     snprintf(jsonl, sizeof jsonl, "\"label\":1,\"id1\":\"%s\",\"id2\":\"%s\"}", duplicate, original);

@@ -130,7 +130,7 @@ static const struct {
     {"src/duplicate #9", ""},
     {"duplicate-key #9", ""},
     {"", ""},
-    /* code, quotes and comments */
+    /* references in code, in quotes and in HTML comments are ignored */
     {"`duplicate of #9`", ""},
     {"duplicate of `#9`", ""},
     {"```\nduplicate of #9\n```\nduplicate of #10", "#10"},

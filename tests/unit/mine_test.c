@@ -230,7 +230,7 @@ static void test_known(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
     /* w02 and w03 are positives of w00, so neither is a negative of w00 in any row. A row contains both w05 and w00, so w05 is
-     * no negative of w00 either. */
+     * not a negative of w00 either. */
     static const char rows[] = "query\tpositive\nw00\tw02\nw00\tw03\nw05\tw00\nw20\tw21\n";
     expect("a.tsv", rows, o, "w00|w02|w21 w00|w03|w21 w05|w00|w03 w20|w21|w03", 0);
     o.from_queries = 1;

@@ -52,7 +52,9 @@ int rename(const char *from, const char *to) {
 }
 
 int unlinkat(int parent, const char *name, int flags) {
-    if (!failing) /* lets unlinkat() succeed; the worst case is a save that can still remove files but cannot rename them */
+    /* if `failing` is 1, unlinkat() succeeds, because the worst case is a save that can still remove files but cannot rename
+     * them */
+    if (!failing)
         step();
     return (int)syscall(SYS_unlinkat, parent, name, flags);
 }

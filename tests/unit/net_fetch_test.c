@@ -338,7 +338,7 @@ static void test_limits_beyond_max_wait(void **state) {
     assert_int_equal(get("/far"), AOE_EIO);
     assert_message("/far: rate limit: the server rejects requests for another 7200 s; run again after 2023-11-15 00:13:21 UTC");
     assert_passed(0, 0);
-    assert_int_equal(get("/far"), AOE_EIO); /* the second request is not sent */
+    assert_int_equal(get("/far"), AOE_EIO); /* the limit still applies, so no second request is sent */
     assert_int_equal(test_server_count(server, NULL), 1);
     use_options((aoei_fetch_options){.max_wait = 10000});
     test_server_forget(server);
@@ -475,7 +475,8 @@ static void test_cached_responses(void **state) {
     assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0);
     assert_int_equal(test_server_count(server, NULL), 4);
     assert_int_equal(from_store, 1);
-    assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0); /* the age was reset when the response was revalidated */
+    /* the response was just revalidated, which reset its age, so no request is sent */
+    assert_int_equal(get_cached("/list?x=1", 60, &from_store), 0);
     assert_int_equal(test_server_count(server, NULL), 4);
     const aoei_fetch_counts c = aoei_fetch_count(fetch);
     assert_int_equal(c.requests, 4);

@@ -392,7 +392,7 @@ static void huge(void *user, const test_request *q, test_answer *a) {
     (void)user;
     static char block[1 << 16];
     const char *how = test_request_query(q, "how");
-    a->repeat = (size_t)1 << 24; /* 1 TiB */
+    a->repeat = (size_t)1 << 24; /* the block of 64 KiB is sent 2^24 times, 1 TiB in total */
     a->chunked = strcmp(how, "chunks") == 0;
     a->no_length = strcmp(how, "endless") == 0;
     test_answer_write(a, block, sizeof block);

@@ -84,8 +84,8 @@ static int tear_down(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* Requests a file from the server with the token. ca: value of the environment variable CURL_CA_BUNDLE; NULL: the variable is
- * not set. */
+/* Sends a request for a file to the server. The request contains the token. ca: value of the environment variable
+ * CURL_CA_BUNDLE; NULL: the variable is not set. */
 static int get(const char *host, const char *path, const char *ca, aoei_http_response *r) {
     aoei_http *h;
     char url[256];

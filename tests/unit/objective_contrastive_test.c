@@ -69,8 +69,8 @@ static double cosine(const double *x, const double *y, size_t n) {
     return size > 0.0 ? sum / size : 0.0;
 }
 
-/* Computes the gradients of the cosine of x and y. Adds scale times the gradient of x to gx, and scale times the gradient of y
- * to gy. */
+/* Computes the gradients of the cosine of x and y. Adds scale times the gradient with respect to x to gx, and scale times the
+ * gradient with respect to y to gy. */
 static void add_cosine_grad(const double *x, const double *y, size_t n, double scale, double *gx, double *gy) {
     double a = norm(x, n), b = norm(y, n), c = cosine(x, y, n);
     for (size_t k = 0; k < n && a > 0.0 && b > 0.0; k++) {
@@ -80,7 +80,8 @@ static void add_cosine_grad(const double *x, const double *y, size_t n, double s
 }
 
 /* Returns the angle score of x and y. The first half of a vector is the real part of a complex vector, the second half its
- * imaginary part. Unless gx is NULL, adds scale times the gradient of x to gx, and scale times the gradient of y to gy. */
+ * imaginary part. Unless gx is NULL, adds scale times the gradient of the score with respect to x to gx, and with respect to y
+ * to gy. */
 static double angle(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
     const size_t h = D / 2;
     const double X = norm(x, D), Y = norm(y, D);
@@ -106,7 +107,8 @@ static double angle(const double *x, const double *y, size_t D, aoe_angle_form f
         } else {
             const double zz = a * a + b * b, ww = c * c + d * d, m = sqrt(zz * ww);
             const double phi = atan2(b * c - a * d, a * c + b * d), sign_phi = (phi > 0.0) - (phi < 0.0);
-            const double s = -scale * m / weights, excess = fabs(phi) + score; /* |phi| minus the weighted mean of |phi| */
+            /* excess: |phi| minus the weighted mean of |phi|, which is -score */
+            const double s = -scale * m / weights, excess = fabs(phi) + score;
             gx[k] += s * (excess * a - sign_phi * b) / zz;
             gx[l] += s * (excess * b + sign_phi * a) / zz;
             gy[k] += s * (excess * c + sign_phi * d) / ww;
@@ -424,8 +426,8 @@ static void bits_do_not_depend_on_threads(void **state) {
 
 enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 
-/* Returns the InfoNCE loss. The buffer for scores has the size of `blocks` blocks of 96 queries; if blocks is 0, it has the
- * size of all queries. Writes the gradients to dz[LONG_B + LONG_M][LONG_D]: first of the queries, then of the candidates. */
+/* Returns the InfoNCE loss. The buffer holds the scores of `blocks` blocks of 96 queries, or of all queries if blocks is 0.
+ * Writes the gradients of the queries and then of the candidates to dz[LONG_B + LONG_M][LONG_D]. */
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
     aoei_info_nce c;

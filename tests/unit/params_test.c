@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the parameter set, which stores all trained weights in one flat tensor. A slot is the place of one weight. Slots must
- * not overlap, and the padding between slots must stay zero. Weight decay applies to all weights except biases and
+ * Tests the parameter set, which stores all trained weights in one flat tensor. A slot is the range of elements of one weight.
+ * Slots must not overlap, and the padding between slots must stay zero. Weight decay applies to all weights except biases and
  * normalization weights. Loading weights must be exact. In bf16, every linear weight has a packed copy, which must always equal
  * the weight.
  */

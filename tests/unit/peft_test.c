@@ -22,7 +22,7 @@ static aoei_encoder_config bert(void) {
     return c;
 }
 
-/* Returns the bit in aoei_lora.targets of the linear layer `kind`. */
+/* Returns the bit that represents the linear layer `kind` in aoei_lora.targets. */
 static unsigned bit(size_t kind) {
     return 1u << aoei_adapter_index(kind);
 }

@@ -197,7 +197,7 @@ static void test_masking(void **state) {
 /* ----------------------------------------------------------------------- runs */
 
 typedef struct run {
-    aoe_pretrain_options o;       /* options of the run; they point to the fields output and file */
+    aoe_pretrain_options o;       /* options of the run; their pointers refer to the fields output and file */
     char *output;                 /* path of the output directory, owned */
     const char *file;             /* path of the text file */
     size_t stop;                  /* step after which the run is cancelled; 0: not cancelled */

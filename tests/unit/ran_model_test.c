@@ -90,8 +90,9 @@ static void test_directory(void **state) {
     assert_true(info.window == 4 && info.min_window == 4 && info.head_size == 6 && info.heads == 2 && info.layers == 2);
     assert_true(!info.positions && !info.intermediate && !info.token_types && info.max_length == 32 && info.dims == D);
     assert_int_equal(info.pooling, AOE_POOLING_CELL_MEAN);
-    /* Each layer has matrices with 4 D H + 10 D^2 elements, biases with 3 H + 11 D elements, and normalization weights with 8 D
-     * elements. The model also has an initial cell with D elements, and token embeddings. */
+    /* D is the hidden size, and H = 2 * 6 = 12 is the total size of the heads. Each layer has matrices with 4 D H + 10 D^2
+     * elements, biases with 3 H + 11 D elements, and normalization weights with 8 D elements. The model also has an initial
+     * cell with D elements, and token embeddings. */
     assert_int_equal(info.parameters, 2 * (4 * D * 12 + 10 * D * D + 3 * 12 + 11 * D + 8 * D) + D + tiny_vocab() * D + 2 * D);
     assert_false(has_file(ran, "modules.json"));
     char *readme = test_path(ran, "README.md"), *text = test_read(readme, NULL);

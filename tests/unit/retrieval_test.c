@@ -202,9 +202,9 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
     want->queries = queries;
 }
 
-/* Returns 1 if rounding errors of float32 cannot change a ranking after a is added to the n angles in `angle`. The angle a must
- * not be close to another angle, and its distance to an angle must clearly differ from all other distances to a and to this
- * angle. */
+/* Returns 1 if rounding errors of float32 cannot change a ranking after a is added to the n angles in `angle`. Two distances
+ * from one angle to two other angles must not be nearly equal, because rounding errors would then determine the order of the
+ * two. */
 static int is_clear(const double *angle, size_t n, double a) {
     for (size_t i = 0; i < n; i++) {
         if (fabs(a - angle[i]) < 0.5)

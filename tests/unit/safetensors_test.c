@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests reading and writing safetensors files. The bytes of a written file and the values of read tensors are compared with
- * expected ones. Files with invalid headers, invalid tensors, or an invalid index of shards must be rejected with a message.
+ * expected bytes and values. Files with invalid headers, invalid tensors, or an invalid index of shards must be rejected with a
+ * message.
  */
 #include "../support/model_dir.h"
 #include "../support/support.h"

@@ -64,7 +64,7 @@ typedef struct spec {
 static void write_value(aoei_st_writer *w, aoei_st_dtype dtype, float v) {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
-    /* bf16 and float16; test_model_value returns values that both types represent exactly */
+    /* b is v in bf16, and h is v in float16; test_model_value returns values that both types represent exactly */
     const uint16_t b = (uint16_t)(bits >> 16);
     const uint16_t h =
         v == 0 ? 0 : (uint16_t)((bits >> 16 & 0x8000u) | (((bits >> 23 & 255u) - 112) << 10) | (bits >> 13 & 1023u));

@@ -74,7 +74,8 @@ static void test_more_tokens(void **state) {
                    "\"unk_token\":\"[UNK]\"}",
                    "{\"unk_token\": \"a\"}", NULL);
     assert_string_equal(test_tokens(t, "a xX [Y][Z] axx zz", NULL), "[CLS] a Xx [Y] [Z] [UNK] [UNK] [SEP]");
-    assert_int_equal(aoei_tokenizer_id(t, "Xx", 2), 7); /* ids are assigned in the order of the ids in the file */
+    /* the added tokens are numbered in the order of their ids in the file */
+    assert_int_equal(aoei_tokenizer_id(t, "Xx", 2), 7);
     assert_int_equal(aoei_tokenizer_id(t, "[Y]", 3), 8);
     assert_int_equal(aoei_tokenizer_id(t, "[Z]", 3), 9);
     aoe_tokenizer_close(t);

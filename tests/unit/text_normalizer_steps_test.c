@@ -167,7 +167,8 @@ static void test_origins(void **state) {
                                     "b",
                                     4, &out, NULL),
                      0);
-    static const size_t want[] = {1, 1, 1, 1, 1, 3, 3}; /* for the bytes of: _ _ e, acute accent (2 bytes), x y */
+    /* origins of the output bytes: "_", "_", "e", acute accent (2 bytes), "x", "y" */
+    static const size_t want[] = {1, 1, 1, 1, 1, 3, 3};
     assert_int_equal(out.len, sizeof want / sizeof *want);
     assert_memory_equal(out.data, "__e\xcc\x81xy", out.len);
     assert_memory_equal(out.origin, want, sizeof want);
@@ -281,7 +282,7 @@ static void test_charsmap(void **state) {
            "A\xcc\x8a e",
            "\xc3\xa9\xc3\x85 e"); /* a grapheme cluster is replaced as a whole */
     expect(json, "x\xc2\xady", "xy");
-    /* if a key is a prefix of a short grapheme cluster, the value of the shortest such key replaces the whole cluster */
+    /* the key "\r" is a prefix of the short grapheme cluster "\r\n", so the value of this key replaces the whole cluster */
     expect(json, "\r\n", " ");
     expect(json, "\xef\xbc\xa1\xcc\x81", "A"); /* a cluster of 5 bytes is short enough to be replaced as a whole */
     /* a longer cluster is replaced character by character */

@@ -107,7 +107,8 @@ static void test_origins(void **state) {
                                     "É中x",
                                     7, &out, NULL),
                      0);
-    static const size_t want[] = {1, 3, 3, 3, 3, 3, 6}; /* for the bytes of: e, space, ideograph (3 bytes), space, x */
+    /* origins of the output bytes: "e", space, ideograph (3 bytes), space, "x" */
+    static const size_t want[] = {1, 3, 3, 3, 3, 3, 6};
     assert_int_equal(out.len, sizeof want / sizeof *want);
     for (size_t i = 0; i < out.len; i++)
         assert_int_equal(out.origin[i], want[i]);
