@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The RAN encoder: memory layout, embedding, loop over the layers, and pooling of cells. Training keeps all tensors that
- * backward reads; with recomputation it keeps only the output and the cells of each layer. In inference all layers share one
- * set of tensors with enough rows for one round of windows.
+ * The encoder of recurrent attention networks (RAN): memory layout, embedding, loop over the layers, and pooling of cells. In
+ * training, all tensors that the backward pass reads are kept. With recomputation, only the output and the cells of each layer
+ * are kept. In inference, all layers use one set of tensors, which has enough rows for one round of windows (ran_windows.h).
  */
 #include "encoder/ran.h"
 
@@ -24,13 +24,14 @@
 
 #define ROTATION_BASE 10000.0 /* base of the rotary position embeddings */
 
-/* Sizes from which the shapes of the tensors are computed. */
+/* Sizes from which the shapes of all tensors are computed. */
 typedef struct sizes {
-    size_t N, texts, C;       /* maximum tokens, texts and windows of a batch */
-    size_t M;                 /* maximum rows of a round */
-    size_t cells;             /* rows of tensors with one row per cell: all cells in training, one step in inference */
-    size_t block;             /* number of tokens that memory review processes at a time */
-    size_t D, H, window_rows; /* hidden size, heads * head_size, maximum rows of a window */
+    size_t N, texts, C; /* limits of a batch: number of tokens; number of texts; number of windows */
+    size_t M;           /* maximum number of rows of a round */
+    size_t cells; /* number of rows of tensors with one row per cell: in training, all cells of a batch; in inference, the cells
+                     of one step */
+    size_t block; /* number of tokens that memory review processes at a time */
+    size_t D, H, window_rows; /* hidden size; heads * head_size; maximum number of rows of a window */
     aoei_dtype type;
     int training;
 } sizes;
@@ -56,7 +57,7 @@ static aoei_tensor take(aoei_arena *a, const sizes *z, size_t rows, size_t cols)
     return aoei_tensor_take_typed(a, z->type, rows, cols);
 }
 
-/* Lays out the activations of n rows. In inference, norms, sums and swish work in place. */
+/* Allocates the activations of n rows. In inference, the outputs of norms, sums and swish overwrite their inputs. */
 static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     aoei_ran_rows r = {.in = take(a, z, n, z->D),
                        .pre = take(a, z, n, 3 * z->H),
@@ -77,7 +78,7 @@ static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     return r;
 }
 
-/* Lays out the tensors of a layer except `out`, `after` and, in inference, `tokens`. */
+/* Allocates the tensors of a layer. The caller allocates `out`, `after` and, in inference, `tokens`. */
 static aoei_ran_layer layer_layout(const sizes *z, aoei_arena *a) {
     const size_t D = z->D;
     aoei_ran_layer l = {.rows = rows_layout(z, a, z->M),
@@ -102,8 +103,8 @@ static aoei_ran_layer layer_layout(const sizes *z, aoei_arena *a) {
     return l;
 }
 
-/* Lays out the buffers of all layers. In inference, and in training with recomputation, all layers use the same buffers for
- * intermediate results; in inference they also share the output buffer. */
+/* Allocates the tensors of all layers. In inference, and in training with recomputation, all layers use the same tensors for
+ * intermediate results. In inference, all layers also use one output tensor. */
 static void layers_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoei_encoder_config *c, const sizes *z,
                           aoei_arena *a) {
     const int own = z->training && !s->mode.recompute;
@@ -141,7 +142,7 @@ static aoei_ran_grads grads_layout(const sizes *z, aoei_arena *a, size_t n) {
                             .pre = take(a, z, n, 3 * z->H)};
 }
 
-/* Lays out the tensors that only backward needs. */
+/* Allocates the tensors that only the backward pass needs. */
 static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe_context *ctx, const sizes *z, aoei_arena *a) {
     const size_t D = z->D, C = z->C;
     r->embed_sum = take(a, z, z->N, D);
@@ -171,7 +172,7 @@ static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe
     r->workspace = aoei_workspace_take(a, most);
 }
 
-/* Lays out the tensors that all layers share. */
+/* Allocates the tensors that all layers use. */
 static void work_layout(aoei_ran_state *r, const aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
                         const sizes *z, aoei_arena *a) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, z->training);
@@ -232,8 +233,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     }
 }
 
-/* Fills the constants: ones and zeros as weight and bias of the norm without trained weights, and the cosines and sines of all
- * positions in a window. */
+/* Fills the constants: the weight (ones) and the bias (zeros) of the norm that has no trained weights, and the cosines and
+ * sines for all positions in a window. */
 static void make_constants(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_batch *batch,
                            const aoei_ran_state *r) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, 0);
@@ -279,12 +280,12 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], none, 0, none, d, batch);
 }
 
-/* Returns the cells as a batch with one token per cell, so that poolings over tokens can process them. */
+/* Returns a batch whose tokens are the cells, so that a pooling over tokens computes the pooling over cells. */
 static aoei_batch cell_batch(const aoei_ran_windows *w) {
     return (aoei_batch){.n_tokens = w->n, .n_texts = w->n_texts, .offsets = w->text_first};
 }
 
-/* Returns the pooling over tokens that computes `pooling` if its input is the batch of cells. */
+/* Returns the pooling over tokens that is equivalent to `pooling`, a pooling over cells, if the input is the batch of cells. */
 static aoe_pooling over_tokens(aoe_pooling pooling) {
     return pooling == AOE_POOLING_CELL_MAX ? AOE_POOLING_LAST_MAX : AOE_POOLING_LAST_AVG;
 }
@@ -307,8 +308,8 @@ static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tens
         aoei_pool_forward(ctx, out, over_tokens(pooling), none, cells, &b);
 }
 
-/* Computes the gradients from which backward starts. For a pooling over cells, these are the gradient of the cells and a zero
- * gradient of the last hidden state. */
+/* Computes the gradients with which the backward pass starts. For a pooling over cells, these are the gradient of the cells,
+ * and zeros as gradient of the last hidden state. */
 static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
     if (pooling < AOE_POOLING_CELL_LAST)
@@ -330,8 +331,9 @@ static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, a
     return 0;
 }
 
-/* The first line counts queries, keys, values, output and GLU of all rows, and attention within windows. The second line counts
- * the linear layers of memory review and the GLU of the residual between cells, and the attention of memory review. */
+/* The first line of the sum counts, for all rows, the linear layers of query, key, value, output and gated linear unit, and the
+ * attention within windows. The second line counts the linear layers of memory review, the gated linear unit between adjacent
+ * cells, and the attention of memory review. */
 static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
     const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);
@@ -360,7 +362,7 @@ static void mlm_forward(const aoei_mlm_transform *t) {
 static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
     aoei_ran_norm_backward(t->ctx, t->config, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats,
                            t->w[AOEI_HW_NORM]);
-    aoei_swish_backward(t->ctx, t->act, d, t->pre, NULL); /* `act` becomes the gradient of `pre` */
+    aoei_swish_backward(t->ctx, t->act, d, t->pre, NULL); /* `act` then contains the gradient of `pre` */
     const aoei_linear_grads l = {
         .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .workspace = t->workspace};
     aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);

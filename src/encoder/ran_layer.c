@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * The forward pass of one RAN layer (docs/ran.md). Within a layer, only the cell of a window depends on the previous window. A
- * round is therefore processed in three parts: queries, keys and values of all tokens at once; then the cells, step by step;
- * then the attention of all tokens to the cell and tokens of their window. The row of a cell is computed twice, with identical
- * bits: in its step, and together with the rows of the tokens.
+ * round of windows (ran_windows.h) is therefore processed in three parts:
+ * - the queries, keys and values of all tokens, at once;
+ * - the cells, step by step;
+ * - the attention of all tokens to the cell and the tokens of their window, at once.
+ * The row of a cell is computed twice, with bit-identical results: in the step of the cell, and together with the rows of the
+ * tokens.
  */
 #include "encoder/ran_layer.h"
 
@@ -39,8 +42,8 @@ aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n)
                            .unit_stats = aoei_ran_part(r->unit_stats, first, n)};
 }
 
-/* Returns the layer's tensors, limited to the N tokens and C cells of the current batch. In inference, most tensors have the
- * rows of one round or one step and are not limited. */
+/* Returns the tensors of layer *l, limited to the N tokens and C cells of the current batch. In inference, most tensors have
+ * the rows of one round or of one step; these tensors are not limited. */
 static aoei_ran_layer layer_part(const aoei_ran_layer *l, size_t N, size_t C, int training) {
     aoei_ran_layer v = *l;
     v.g = aoei_tensor_rows(l->g, 0, C);
@@ -116,28 +119,29 @@ void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c
                                                                                     gamma);
 }
 
-/* Applies dropout to x in place. The dropout mask depends on the texts and positions of the rows, given by the batch `keys`,
- * whose tokens are the rows of x. */
+/* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`. Its texts and positions select the dropout
+ * masks. */
 static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout d = aoei_ran_dropout(p, site);
     if (d.p > 0)
         aoei_dropout_add(p->ctx, x, x, (aoei_tensor){0}, keys, &d);
 }
 
-/* y = x w^T + b, with the weight in `slot` and the bias in the next slot. */
+/* Computes y = x w^T + b. The weight w is in `slot`, and the bias b is in the next slot. */
 static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
     const aoei_linear_epilogue e = {.workspace = p->s->workspace};
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
 }
 
-/* Computes the two linear layers of a gated linear unit: y [n, 2D] = (linear part, gate before its activation). */
+/* Computes the two linear layers of a gated linear unit: the first D columns of y[n, 2D] are the linear part, and the other
+ * columns are the gate before its activation. */
 static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
     linear(p, aoei_tensor_cols(y, 0, p->D), x, slot);
     linear(p, aoei_tensor_cols(y, p->D, p->D), x, slot + 2);
 }
 
-/* Computes r->qkv, the queries, keys and values, from r->in. position: positions of the rows in their windows; NULL: the rows
- * are cells, which are not rotated. */
+/* Computes r->qkv (queries, keys and values) from r->in. `position` contains the positions of the rows in their windows. If
+ * position is NULL, the rows are cells, which are not rotated. */
 static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
@@ -150,7 +154,7 @@ static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const ao
     }
 }
 
-/* Computes `result`, the outputs of the rows, from r->heads, the output of the attention. */
+/* Computes `result`, the outputs of the rows in *r, from r->heads, the output of the attention. */
 static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
     const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
@@ -163,8 +167,9 @@ static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, cons
     drop(p, result, keys, AOEI_RAN_SITE_STEP);
 }
 
-/* Computes `in`, the input cells of a step: the cells after the previous windows, the final cells of the previous layer, or the
- * trained initial cell. */
+/* Computes `in`, the input cells of a step. If the windows of the step are the first windows of their texts, the input cells
+ * are the final cells of the previous layer or, in the first layer, the trained initial cell. Otherwise, they are the cells
+ * after the previous windows. */
 static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
     const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
@@ -177,8 +182,8 @@ static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step
     }
 }
 
-/* Computes the cells after a step from its raw cells g. Every window except the first of a
- * text adds a residual of the previous raw cell. */
+/* Computes the cells after a step from g, the raw cells of the step. In every window except the first of a text, a residual
+ * that is computed from the raw cell of the previous window is added. */
 static void compute_step_output(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
     const aoei_ran_layer *l = &p->l;
     const aoei_ran_windows *w = &p->s->windows;
@@ -202,8 +207,8 @@ static void compute_step_output(const aoei_ran_pass *p, const aoei_ran_step *ste
         drop(p, aoei_tensor_rows(after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
 }
 
-/* Copies activations of a step's cells to the cells' rows of the round, where the attention of the tokens and backward read
- * them. */
+/* Copies activations of the cells of a step to the rows of these cells in the round. The attention of the tokens and the
+ * backward pass read them there. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
     const size_t H = p->H;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
@@ -216,7 +221,7 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const a
     aoei_rows_put(p->ctx, rows->pre, cells->pre, row);
 }
 
-/* Computes the cells of a step. rows: rows of the round to which the step belongs. */
+/* Computes the cells of a step. `rows` contains the activations of the round to which the step belongs. */
 static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_rows *rows) {
     const aoei_ran_windows *w = &p->s->windows;
     const size_t n = step->n, H = p->H;
@@ -233,7 +238,7 @@ static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const ao
     compute_step_output(p, step, g);
 }
 
-/* Runs the windows of a round: first the cells step by step, then the attention of all windows at once. */
+/* Computes the windows of a round: first the cells, step by step, then the attention of all windows at once. */
 static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_tensor x) {
     const aoei_ran_windows *w = &p->s->windows;
     const size_t H = p->H;
@@ -241,7 +246,8 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     const aoei_tensor result = aoei_tensor_rows(p->s->result, 0, round->rows);
     const aoei_batch keys = aoei_ran_round_batch(w, round);
     const aoei_attention a = aoei_ran_attention(p);
-    aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the rows of cells are 0 until their step runs */
+    /* the rows of cells are 0 until their steps are computed */
+    aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row);
     compute_qkv(p, &rows, &keys, w->position + round->first_row);
     for (size_t i = 0; i < round->steps; i++)
         run_step(p, &w->steps[round->first_step + i], &rows);
@@ -252,7 +258,7 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }
 
-/* Runs memory review for tokens [first, first + n). In training, this range contains all tokens of the batch. */
+/* Computes memory review for tokens [first, first + n) of the batch. In training, these are all tokens of the batch. */
 static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;

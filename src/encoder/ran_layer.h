@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One RAN layer over one batch: its tensors, its forward pass, and the parts that forward and backward share.
+ * One RAN layer for one batch: its tensors, its forward pass, and functions that the forward and the backward pass use.
  */
 #ifndef AOEI_ENCODER_RAN_LAYER_H
 #define AOEI_ENCODER_RAN_LAYER_H
@@ -12,7 +12,7 @@
 #include "nn/dropout.h"
 #include "nn/tensor.h"
 
-/* One layer of one forward or backward pass. */
+/* One layer in one forward or backward pass. */
 typedef struct aoei_ran_pass {
     const aoe_context *ctx;
     const aoei_encoder_config *c;
@@ -24,31 +24,35 @@ typedef struct aoei_ran_pass {
     const aoei_encoder_dropout *drop; /* dropout of the optimizer step; NULL: no dropout */
     size_t layer;                     /* index of the layer */
     aoei_ran_layer l;                 /* tensors of the layer, limited to the rows of the batch */
-    aoei_tensor cells_from;           /* [C, D] final cells of the previous layer, in step order; absent in the first layer */
-    size_t N, C, D, H;                /* numbers of tokens and windows of the batch, hidden size, heads * head_size */
+    /* [C, D] final cells of the previous layer, in step order (ran_windows.h); absent in the first layer */
+    aoei_tensor cells_from;
+    size_t N, C, D, H; /* number of tokens of the batch; number of windows of the batch; hidden size; heads * head_size */
 } aoei_ran_pass;
 
-/* Describes layer `layer` of a batch. w: [aoei_slot_count] weights of the whole encoder. The gradients g are NULL. */
+/* Returns the arguments for layer `layer` in a forward pass. w contains the aoei_slot_count weights of the whole encoder. The
+ * member g of the result is NULL. */
 aoei_ran_pass aoei_ran_pass_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop,
                                size_t layer);
-/* Computes p->l.out from the layer's input x [N, D]. */
+/* Computes p->l.out, the output of the layer, from its input x [N, D]. */
 void aoei_ran_layer_forward(aoei_ran_pass *p, aoei_tensor x);
 
-/* Return rows [first, first + n) of a tensor, or of each tensor of *r. An absent tensor stays absent. */
+/* Return rows [first, first + n) of a tensor, or of each tensor in *r. If a tensor is absent, the result is absent. */
 aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n);
 aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n);
-/* Returns the dropout at a site (AOEI_RAN_SITE_*) of the layer; its probability p is 0 if there is no dropout. */
+/* Returns the parameters of dropout at a site (AOEI_RAN_SITE_*) of the layer. If there is no dropout, the probability p of the
+ * result is 0. */
 aoei_dropout aoei_ran_dropout(const aoei_ran_pass *p, uint32_t site);
-/* Return the options of two kinds of attention: within windows (aoei_ran_attention) and of memory review
+/* Return the options of the attention within windows (aoei_ran_attention) and of the attention of memory review
  * (aoei_ran_review_attention). */
 aoei_attention aoei_ran_attention(const aoei_ran_pass *p);
 aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p);
-/* y = norm(x), with LayerNorm or langml's norm as configured. stats: [n, 2] statistics for backward; absent: not stored. */
+/* Computes y = norm(x). The configuration selects LayerNorm or the norm of langml. stats[n, 2] receives the statistics for the
+ * backward pass; if stats is absent, they are not stored. */
 void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, aoei_tensor gamma, aoei_tensor beta);
-/* The backward pass of aoei_ran_norm_forward: computes dx from dy and adds to dgamma and dbeta; absent gradients are skipped.
- */
+/* The backward pass of aoei_ran_norm_forward. Computes dx from dy, and adds the gradients of the parameters to dgamma and
+ * dbeta. Absent gradients are not computed. */
 void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
                             aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
 

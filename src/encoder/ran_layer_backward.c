@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The backward pass of one RAN layer. It processes memory review first, then the tokens of all windows at once. Then it
- * processes the cells from the last step to the first; each cell adds to the gradients of the keys and values of its window.
- * Finally, it computes the gradients of the weights for tokens and cells together, in text order.
+ * The backward pass of one RAN layer. It processes, in this order:
+ * - memory review;
+ * - the tokens of all windows at once;
+ * - the cells, from the last step to the first; each cell adds to the gradients of the keys and values of its window;
+ * - the gradients of the weights, for tokens and cells together, in text order.
  */
 #include "encoder/ran_layer_backward.h"
 
@@ -21,27 +23,27 @@ static void norm_backward(const aoei_ran_pass *p, aoei_tensor dx, aoei_tensor dg
     aoei_ran_norm_backward(p->ctx, p->c, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
-/* Applies the backward pass of dropout to d in place. */
+/* Computes the backward pass of dropout on the gradient d, in place. The rows of d are the tokens of the batch `keys`. */
 static void dropout_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout drop = aoei_ran_dropout(p, site);
     if (drop.p > 0)
         aoei_dropout_add(p->ctx, d, d, (aoei_tensor){0}, keys, &drop);
 }
 
-/* dx = dy w, or dx += dy w if accumulate is 1, with the weight in `slot`. */
+/* Computes dx = dy w, or adds dy w to dx if accumulate is 1. The weight w is in `slot`. */
 static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dy, size_t slot) {
     const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
-/* Adds to the gradients of the weight in `slot` and of the bias in the next slot. */
+/* Adds the gradients of a linear layer: of its weight, which is in `slot`, and of its bias, which is in the next slot. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
     const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
-/* Computes dx, the gradient of the input of a gated linear unit, from the gradient of its linear parts. If accumulate is
- * 1, adds to dx. */
+/* Computes dx, the gradient of the input of a gated linear unit, from dgated, the gradient of its two linear layers. If
+ * accumulate is 1, adds to dx. */
 static void gated_input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dgated, size_t slot) {
     input_gradient(p, dx, accumulate, aoei_tensor_cols(dgated, 0, p->D), slot);
     input_gradient(p, dx, 1, aoei_tensor_cols(dgated, p->D, p->D), slot + 2);
@@ -62,7 +64,8 @@ static aoei_ran_grads grads_part(const aoei_ran_grads *g, size_t first, size_t n
                             .pre = aoei_tensor_rows(g->pre, first, n)};
 }
 
-/* The backward pass of the keys and values of memory review: computes d_s from d_review_kv and adds to the weight gradients. */
+/* The backward pass of the keys and values of memory review. Computes d_s from d_review_kv and adds the gradients of the
+ * weights. */
 static void review_cells_backward(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const size_t C = p->C, D = p->D;
@@ -77,8 +80,8 @@ static void review_cells_backward(const aoei_ran_pass *p) {
     }
 }
 
-/* The backward pass of memory review. d: on entry the gradient of the layer's output, on return the gradient of the windows'
- * outputs. Also computes d_s, the gradient of the raw cells. */
+/* The backward pass of memory review. Before the call, d is the gradient of the output of the layer; after the call, it is the
+ * gradient of the outputs of the windows. Also computes d_s, the gradient of the raw cells. */
 static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -114,7 +117,7 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     review_cells_backward(p);
 }
 
-/* The backward pass of compute_outputs: computes d->heads from d->unit, the gradient of the rows' outputs. */
+/* The backward pass of compute_outputs. Computes d->heads from d->unit, the gradient of the outputs of the rows. */
 static void outputs_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const aoei_batch *keys) {
     const aoei_tensor none = {0};
     dropout_backward(p, d->unit, keys, AOEI_RAN_SITE_STEP);
@@ -126,7 +129,7 @@ static void outputs_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, co
     input_gradient(p, d->heads, 0, d->o, AOEI_RW_O);
 }
 
-/* The backward pass of the linear layers whose input is r->z: computes d->sum, the gradient of r->z, from d->qkv and d->glu. */
+/* The backward pass of the linear layers whose input is r->z. Computes d->sum, the gradient of r->z, from d->qkv and d->glu. */
 static void qkv_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
@@ -139,14 +142,15 @@ static void qkv_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const 
     gated_input_gradient(p, d->sum, 1, d->glu, AOEI_RW_GLU);
 }
 
-/* Computes the gradients of the tokens' rows, up to queries, keys and values, from d [N, D], the gradient of the windows'
- * outputs. The gradients of the cells' rows are not included; step_backward adds them. */
+/* Computes the gradients of the tokens of all windows from d[N, D], the gradient of the outputs of the windows. Ends with the
+ * gradients of queries, keys and values. step_backward adds the gradients that come from the cells. */
 static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_state *s = p->s;
     const size_t H = p->H;
     const aoei_attention a = aoei_ran_attention(p);
     aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H));
-    if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* only cells were pooled: the gradient is 0 */
+    /* if only cells were pooled, the gradient of the last hidden state is 0 */
+    if (s->pooled_cells && p->layer + 1 == p->c->layers) {
         aoei_tensor_zero(p->ctx, rows->unit);
         aoei_tensor_zero(p->ctx, rows->o);
         aoei_tensor_zero(p->ctx, rows->glu);
@@ -163,8 +167,8 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
                                   s->windows.n, &a, s->scratch);
 }
 
-/* The backward pass of compute_step_output: computes the gradients of the step's raw cells and of the previous raw cells from
- * d_after, and adds them to d_g. */
+/* The backward pass of compute_step_output. Computes the gradients of the raw cells of the step and of the previous raw cells
+ * from d_after, and adds them to d_g. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -189,8 +193,8 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_rows_add(p->ctx, aoei_tensor_rows(s->d_g, 0, p->C), d_carry, s->windows.previous + first);
 }
 
-/* The backward pass of run_step: computes the gradients of the cells' rows, of the keys and values of their windows, and of the
- * step's input cells. */
+/* The backward pass of run_step. Computes the gradients of the rows of the cells, of the keys and values of their windows, and
+ * of the input cells of the step. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -220,7 +224,7 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
-/* Adds to the gradients of the weights of the residual between cells, with the windows in text order. */
+/* Adds the gradients of the weights of the residual between adjacent cells. The windows are added in text order. */
 static void carry_weights(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -238,7 +242,7 @@ static void carry_weights(const aoei_ran_pass *p) {
     gated_weight_gradient(p, glu, a, AOEI_RW_CELL_GLU);
 }
 
-/* Copies the gradients of the cells to the cells' rows of the round. */
+/* Copies the gradients of the cells to the rows of the cells in the round. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_grads cells = grads_part(&s->d_cells, 0, p->C);
@@ -249,7 +253,8 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, 0, p->H), aoei_tensor_cols(cells.qkv, 0, p->H), row);
 }
 
-/* Adds to the gradients of weights for all rows in text order, and computes rows->sum, the gradient of the layer's input. */
+/* Adds the gradients of the weights for all rows, in text order. Also computes rows->sum, the gradient of the input of the
+ * layer. */
 static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_rows *r = &p->l.rows;
     const aoei_tensor none = {0};
@@ -265,7 +270,7 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
                   p->w[AOEI_RW_WINDOW_NORM]);
 }
 
-/* Sets d_s, d_g and d_after to the gradients that come from memory review and from the next layer or the pooling of cells. */
+/* Sets d_s, d_g and d_after to the gradients that come from memory review, and from the next layer or the pooling of cells. */
 static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -282,7 +287,7 @@ static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
 }
 
 /* Recomputes the activations that the forward pass did not keep. With recomputation, these are all activations of the layer.
- * Otherwise, these are the queries, keys and values, because all layers share their buffers. */
+ * Otherwise they are the queries, keys and values, for which all layers use the same tensors. */
 static void recompute_activations(aoei_ran_pass *p, aoei_tensor x) {
     if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);

@@ -7,9 +7,9 @@
 #include "encoder/ran_layer.h"
 #include "nn/tensor.h"
 
-/* Runs the backward pass and adds to the weight gradients p->g. x: [N, D] input of the layer. d: [N, D] float32; on entry
- * the gradient of the layer's output, on return the gradient of its input. The gradients of the cells are
- * passed from layer to layer in p->s. */
+/* Computes the backward pass of a layer and adds the gradients of its weights to p->g. x[N, D] is the input of the layer. d[N,
+ * D] is float32: before the call, it is the gradient of the output of the layer; after the call, it is the gradient of x. The
+ * gradients of the cells are passed to the previous layer in p->s. */
 void aoei_ran_layer_backward(aoei_ran_pass *p, aoei_tensor x, aoei_tensor d);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Splits batches into windows, rounds and steps. Texts are divided into groups, so that a round has enough rows for one window
- * of maximum size of every text of a group. The steps of a group are added to a round until it is full, then to the next round.
- * The windows of a text are therefore processed in their order.
+ * Divides batches into windows, rounds and steps (see ran_windows.h). Texts are divided into groups. A round has enough rows
+ * for one window of maximum size of every text of a group. The steps of a group are added to a round until the round is full,
+ * then to the next round. The windows of a text are therefore processed in ascending order.
  */
 #include "encoder/ran_windows.h"
 
@@ -19,7 +19,7 @@ static size_t most_of(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-#define ROUND_ROWS ((size_t)4096) /* maximum rows of a round in inference: enough for GEMMs to run at full speed */
+#define ROUND_ROWS ((size_t)4096) /* maximum number of rows of a round in inference, enough for matmuls at full speed */
 
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {
     return (aoei_ran_limits){
@@ -73,8 +73,8 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
         *by_window[i] = numbers(arena, C);
 }
 
-/* The lists while they are filled. row, window, step_index, offset: next free index in the lists by row, in round order, in
- * step order, and in `offsets`. */
+/* State while the lists of *w are filled. row is the next free index in the lists by row, window in the lists in round order,
+ * step_index in the lists in step order, and offset in `offsets`. */
 typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;
@@ -90,17 +90,18 @@ static size_t text_windows(const filling *f, size_t text) {
     return f->w->text_first[text + 1] - f->w->text_first[text];
 }
 
-/* Returns the index of a text that selects its dropout mask. */
+/* Returns the index of a text by which its dropout mask is selected. */
 static uint32_t text_key(const filling *f, size_t text) {
     return f->batch->text_index ? f->batch->text_index[text] : (uint32_t)text;
 }
 
-/* Returns the number of tokens of a window, given its index within the text. */
+/* Returns the number of tokens of window `number` of a text. */
 static size_t window_tokens(const filling *f, size_t text, size_t number) {
     return number + 1 < text_windows(f, text) ? f->l->window : text_length(f, text) - number * f->l->window;
 }
 
-/* Returns the total number of rows of the windows with index `number` within their texts, for texts [first, end). */
+/* Returns the number of rows of window `number` of all texts [first, end) together. Texts that have no such window are
+ * skipped. */
 static size_t step_rows(const filling *f, size_t first, size_t end, size_t number) {
     size_t rows = 0;
     for (size_t i = first; i < end; i++)
@@ -119,7 +120,7 @@ static void add_windows(filling *f, const aoei_ran_round *r, size_t text, size_t
         w->round_first[f->window] = number;
         w->round_text[f->window] = text_key(f, text);
         w->round_spans[f->window++] = (aoei_attention_span){row, rows, row, rows, text_key(f, text), number};
-        /* step_order is known, because steps are filled before rounds */
+        /* step_order has been filled for this window, because steps are added before rounds */
         const uint32_t at = w->step_order[w->text_first[text] + k];
         w->row[at] = row;
         w->step_spans[at] = (aoei_attention_span){w->step_spans[at].q_first, 1, row, rows, text_key(f, text), number};
@@ -145,8 +146,8 @@ static void add_to_step(filling *f, const aoei_ran_step *step, size_t text) {
         w->last[text] = (uint32_t)at;
 }
 
-/* Adds the step that consists of the windows with index `number` within their texts, for texts [first, end). Windows that are
- * not the last of their texts come first. */
+/* Adds the step that consists of window `number` of all texts [first, end). Windows that are the last of their texts are placed
+ * after the other windows. */
 static void add_step(filling *f, size_t first, size_t end, size_t number) {
     aoei_ran_step *s = &f->w->steps[f->w->n_steps++];
     *s = (aoei_ran_step){.number = number, .first = f->step_index};
@@ -160,7 +161,7 @@ static void add_step(filling *f, size_t first, size_t end, size_t number) {
     s->n = f->step_index - s->first;
 }
 
-/* Adds the rounds of texts [first, end). */
+/* Adds all rounds of the group of texts [first, end). */
 static void add_group(filling *f, size_t first, size_t end) {
     aoei_ran_windows *w = f->w;
     size_t most = 0;
@@ -186,7 +187,7 @@ static void add_group(filling *f, size_t first, size_t end) {
     }
 }
 
-/* Fills the lists in text order and `singles`, and sets `previous` for the first window of each text. */
+/* Fills the lists in text order and `singles`. Sets `previous` for the first window of each text. */
 static void finish(filling *f) {
     aoei_ran_windows *w = f->w;
     size_t n = 0;

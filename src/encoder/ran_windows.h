@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * How the recurrent encoder splits a batch into windows (docs/ran.md), and the order in which it processes them. The index
- * lists depend only on the lengths of the texts.
+ * Divides a batch into windows, as the encoder of recurrent attention networks (RAN, docs/ran.md) requires, and determines the
+ * order in which the windows are processed. The result consists of index lists, which depend only on the lengths of the texts.
  *
- * A text of L tokens has aoei_ran_window_count(L) windows. A window consists of one row for its cell and one row per token.
- * A round is a set of windows whose tokens are processed at once. A step is a set of windows of one round that have equal
- * indices within their texts; their cells are processed at once. A list of windows has one of three orders:
+ * A text has aoei_ran_window_count windows. A window consists of one row for its cell and one row per token. A round is a set
+ * of windows whose tokens are processed at once. A step is a set of windows of one round, one of each of several texts, that
+ * have the same number within their texts. The cells of a step are processed at once. A list of windows is in one of three
+ * orders:
  *   text order   text by text, and window by window within a text
  *   round order  in the order of their rows in the round
  *   step order   step by step: the first windows of several texts, then their second windows
@@ -17,87 +18,90 @@
 #include "nn/batch.h"
 
 typedef struct aoei_ran_step {
-    size_t number;     /* index of the step's windows within their texts, counted from 0 */
-    size_t first, n;   /* the step consists of windows [first, first + n) in step order */
-    size_t unfinished; /* number of windows, at the start of the step, that are not the last of their texts */
+    size_t number;     /* number of the windows of the step within their texts, counted from 0 */
+    size_t first, n;   /* the windows of the step have indices [first, first + n) in step order */
+    size_t unfinished; /* number of windows in the step that are not the last window of their text; these windows come first */
 } aoei_ran_step;
 
 typedef struct aoei_ran_round {
-    size_t first_row, rows;       /* index of the first row in the lists by row; number of rows */
-    size_t first_window, windows; /* index of the first window in the lists in round order; number of windows */
-    size_t first_offset;          /* index of the first entry in `offsets` */
-    size_t first_step, steps;     /* index of the first step; number of steps */
+    size_t first_row, rows; /* index of the first row of the round in the lists by row; number of rows of the round */
+    /* index of the first window of the round in the lists in round order; number of windows of the round */
+    size_t first_window, windows;
+    size_t first_offset;      /* index in `offsets` of the first window of the round */
+    size_t first_step, steps; /* index of the first step of the round; number of steps of the round */
 } aoei_ran_round;
 
 typedef struct aoei_ran_windows {
-    size_t n;               /* number of windows of the batch, C */
+    size_t n;               /* C, number of windows of the batch */
     size_t n_texts;         /* number of texts of the batch */
     aoei_ran_round *rounds; /* [n_rounds] rounds in the order in which they run */
     size_t n_rounds;
     aoei_ran_step *steps; /* [n_steps] steps in the order in which they run */
     size_t n_steps;
-    /* lists by row, round after round: [N + C] */
-    uint32_t *token;    /* row of the token in the batch; AOEI_NO_ROW: the row is a cell */
-    uint32_t *position; /* position in the window; 0 for the cell */
-    /* lists in round order: [C] except `offsets`; they describe the windows of a round as a batch and as attention spans */
-    uint32_t *offsets;                /* [C + rounds] first row of each window in the round */
-    uint32_t *round_first;            /* position of the window's first row in its text (for dropout) */
-    uint32_t *round_text;             /* index of the window's text (for dropout) */
-    aoei_attention_span *round_spans; /* attention of each window to itself */
-    /* lists in step order: [C] except `singles` */
+    /* lists by row, [N + C], one round after the other */
+    uint32_t *token;    /* index of the token in the batch; AOEI_NO_ROW: the row is a cell */
+    uint32_t *position; /* position of the row in its window; the position of the cell is 0 */
+    /* Lists in round order. They have C elements, except `offsets`. They describe the windows of a round as texts of a batch
+     * and as attention spans. */
+    /* [C + rounds] index in its round of the first row of each window; each round has an additional last offset */
+    uint32_t *offsets;
+    uint32_t *round_first;            /* position in its text of the first row of each window, which selects dropout masks */
+    uint32_t *round_text;             /* index of the text of each window, which selects dropout masks */
+    aoei_attention_span *round_spans; /* for each window, the attention of its rows to its rows */
+    /* lists in step order, with C elements except `singles` */
     uint32_t *previous; /* index in step order of the previous window of the text; for the first window of a text, index of the
-                           last window of this text */
-    uint32_t *text;     /* index of the window's text in the batch */
-    uint32_t *row;      /* row of the window's cell in the round */
-    uint32_t *step_first;  /* position of the cell's row in its text (for dropout) */
-    uint32_t *step_text;   /* index of the window's text (for dropout) */
-    uint32_t *step_number; /* index of the window within its text */
-    uint32_t *singles;     /* [C + 1] 0, 1, 2, ...: offsets of a batch with one row per text */
-    aoei_attention_span
-        *step_spans; /* attention of each cell to its window; query rows are counted from the start of the step */
+                           last window of the text */
+    uint32_t *text;     /* index in the batch of the text of each window */
+    uint32_t *row;      /* index in its round of the row of the cell of each window */
+    uint32_t *step_first;            /* position in its text of the cell of each window, which selects dropout masks */
+    uint32_t *step_text;             /* index of the text of each window, which selects dropout masks */
+    uint32_t *step_number;           /* number of each window within its text */
+    uint32_t *singles;               /* [C + 1] 0, 1, 2, ...: the offsets of a batch with one row per text */
+    aoei_attention_span *step_spans; /* for each window, the attention of its cell to its rows; query rows are counted from the
+                                        start of the step */
     /* lists by text */
-    uint32_t *last;       /* [texts] index in step order of each text's last window */
-    uint32_t *text_first; /* [texts + 1] index in text order of each text's first window */
+    uint32_t *last;       /* [texts] index in step order of the last window of each text */
+    uint32_t *text_first; /* [texts + 1] index in text order of the first window of each text */
     /* lists in text order */
-    uint32_t *step_order; /* [C] index of each window in step order */
-    uint32_t *later;      /* [C - texts] index in step order of the windows that are not the first of their texts */
-    uint32_t *earlier;    /* [C - texts] index in step order of the windows before those in `later` */
-    /* the lists of a block, which is a range of consecutive tokens of the batch that memory review processes at once; a part is
-     * the range of tokens of one text in the block */
-    uint32_t *block_offsets;          /* [texts + 1] first token of each part, relative to the block */
-    uint32_t *block_text;             /* [texts] index of the part's text (for dropout) */
-    uint32_t *block_first;            /* [texts] position of the part's first token in its text (for dropout) */
-    aoei_attention_span *block_spans; /* [texts] attention of each part to the cells of its text */
+    uint32_t *step_order; /* [C] index in step order of each window */
+    uint32_t *later;      /* [C - texts] index in step order of each window that is not the first of its text */
+    uint32_t *earlier;    /* [C - texts] index in step order of the window before each window in `later` */
+    /* Lists of a block. A block is a range of tokens of the batch that memory review processes at once. A part is the range of
+     * tokens of one text in the block. */
+    uint32_t *block_offsets; /* [texts + 1] index in the block of the first token of each part */
+    uint32_t *block_text;    /* [texts] index of the text of each part, which selects dropout masks */
+    uint32_t *block_first;   /* [texts] position in its text of the first token of each part, which selects dropout masks */
+    aoei_attention_span *block_spans; /* [texts] for each part, the attention of its tokens to the cells of its text */
 } aoei_ran_windows;
 
 typedef struct aoei_ran_limits {
-    size_t window;     /* tokens per window */
-    size_t min_window; /* minimum tokens of the last window of a text with several windows */
-    size_t rows;       /* maximum rows of a round; a single window may have more; SIZE_MAX: no limit */
+    size_t window;     /* number of tokens per window */
+    size_t min_window; /* minimum number of tokens of the last window of a text that has several windows */
+    size_t rows;       /* maximum number of rows of a round, which a single window may exceed; SIZE_MAX: no limit */
 } aoei_ran_limits;
 
-/* Returns the limits of a configuration. */
+/* Returns the limits for a configuration, in training or in inference. */
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training);
-/* Returns the number of windows of a text. */
+/* Returns the number of windows of a text of `tokens` tokens. */
 size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens);
-/* Returns the maximum number of windows of n_texts texts with n_tokens tokens in total. */
+/* Returns the maximum number of windows of n_texts texts that have n_tokens tokens together. */
 size_t aoei_ran_max_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts);
-/* Returns the maximum number of rows of a window, including its cell, in texts of up to `longest` tokens. */
+/* Returns the maximum number of rows of a window, including its cell, for texts of up to `longest` tokens. */
 size_t aoei_ran_window_rows(const aoei_ran_limits *l, size_t longest);
 /* Returns the maximum number of rows of a round. */
 size_t aoei_ran_round_rows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts, size_t longest);
 
-/* Allocates the lists in the arena, for batches of at most n_tokens tokens and n_texts texts. */
+/* Allocates the lists of *w in the arena, for batches of at most n_tokens tokens and n_texts texts. */
 void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei_arena *arena, size_t n_tokens, size_t n_texts);
-/* Fills the lists for a batch. */
+/* Fills the lists of *w for a batch. */
 void aoei_ran_windows_fill(aoei_ran_windows *w, const aoei_ran_limits *l, const aoei_batch *batch);
 
-/* Returns the rows of a round as a batch with one text per window. */
+/* Returns a batch whose texts are the windows of round *r. */
 aoei_batch aoei_ran_round_batch(const aoei_ran_windows *w, const aoei_ran_round *r);
-/* Returns the cells [first, first + n) in step order as a batch with one text per cell. */
+/* Returns a batch whose texts are the cells [first, first + n) in step order; each text has one row. */
 aoei_batch aoei_ran_step_batch(const aoei_ran_windows *w, size_t first, size_t n);
-/* Returns the tokens [first, first + n) of the batch as a batch in which each part of a text is one text. Fills the lists of
- * the block in *w. */
+/* Fills the lists of the block of tokens [first, first + n) of the batch. Returns the block as a batch, in which each part is a
+ * text. */
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sizes of well-known encoders, by name. They are used for models with random weights.
+ * Named sizes of well-known encoders, for new models with random weights.
  */
 #include "encoder/shapes.h"
 
@@ -12,13 +12,13 @@
 #include "encoder/arch_bert.h"
 #include "encoder/arch_registry.h"
 
-#define VOCAB     30522 /* vocabulary of bert-base-uncased */
+#define VOCAB     30522 /* vocabulary size of bert-base-uncased */
 #define POSITIONS 512
 
 static const struct {
     const char *name;
-    aoe_shape shape; /* order of the sizes: hidden, layers, heads, intermediate, vocab, positions, kv_heads, architecture; RAN:
-                        head size, window */
+    aoe_shape shape; /* members in this order: hidden, layers, heads, intermediate, vocab, positions, kv_heads, architecture,
+                        head size of RAN, window of RAN */
 } shapes[] = {{"bert-base", {768, 12, 12, 3072, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-large", {1024, 24, 16, 4096, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-small", {512, 4, 8, 2048, VOCAB, POSITIONS, 0, NULL, 0, 0}},

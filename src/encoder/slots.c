@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Order, shapes and names of the weights. Each architecture describes its own layers in its table. This file describes the
- * layers of transformer encoders and all weights outside the layers.
+ * Order, shapes and names of the weights. The tables of the architectures (aoei_arch) describe layers that are not transformer
+ * layers. This file describes transformer layers and all weights outside the layers.
  */
 #include "encoder/slots.h"
 
@@ -58,7 +58,7 @@ static void norm_slot(const aoei_encoder_config *c, aoei_slot *s, int bias) {
     s->absent = bias && c->norm == AOEI_RMSNORM;
 }
 
-/* Describes a tensor outside the layers: an embedding table, or the weight or bias of a normalization. */
+/* Describes a weight outside the layers: an embedding table, or the weight or bias of a norm. */
 static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
     case AOEI_W_WORD:
@@ -104,7 +104,7 @@ static void describe_attention(const aoei_encoder_config *c, size_t kind, aoei_s
     }
 }
 
-/* Describes a tensor of a layer. */
+/* Describes a weight of a transformer layer. */
 static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
     case AOEI_LW_GATE:
@@ -134,7 +134,7 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         s->absent |= !c->gated;
 }
 
-/* Describes the lora_A or lora_B of a linear layer. */
+/* Describes the weight lora_A or lora_B of an adapter. */
 static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     const size_t index = (kind - AOEI_LW_ADAPTERS) / 2;
     aoei_slot of = {0};
@@ -147,7 +147,7 @@ static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slo
     s->absent = of.absent || !c->lora.r || !(c->lora.targets >> index & 1);
 }
 
-/* Sets the name of an adapter's tensor, which is derived from the name of the adapted weight. */
+/* Sets the tensor name of a weight of an adapter, which is derived from the name of the weight of its linear layer. */
 static void name_adapter(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s) {
     static const char end[] = "weight";
     c->arch->name(s->name, sizeof s->name, AOEI_GROUP_LAYER, aoei_adapter_kind((kind - AOEI_LW_ADAPTERS) / 2), layer);
@@ -240,9 +240,10 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
     return count_slots(c, 0);
 }
 
-/* A slot that existed in the first version of the library keeps the stream of that version: its slot number in that version,
- * which had OUTER slots before the layers and A_LAYER slots per layer. Slots that were added later have streams that start at
- * LATER or POOLED. In architectures with other layers than transformer layers, the stream is the slot number. */
+/* The stream of a slot must not change between versions of the library. The first version had OUTER slots before the layers and
+ * A_LAYER slots per layer; the stream of these slots is their slot number in the first version. The streams of slots that were
+ * added later start at LATER or at POOLED. In architectures whose layers are not transformer layers, the stream is the slot
+ * number. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28, POOLED = 1 << 29 };
     const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;

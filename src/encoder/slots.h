@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The weights of a configuration: the number of slots, and the name, shape and kind of each slot. All code that iterates
- * over weights (opening, saving, optimizer, memory planning) uses these functions.
+ * Describes the weights of a configuration. A slot is the index of a weight (slot_layout.h). The functions return the number of
+ * slots, and the name, shape and kind of each slot. All code that iterates over weights uses these functions, for example to
+ * open or save models, or to plan memory.
  */
 #ifndef AOEI_ENCODER_SLOTS_H
 #define AOEI_ENCODER_SLOTS_H
@@ -10,23 +11,24 @@
 
 /* Returns the number of slots. */
 size_t aoei_slot_count(const aoei_encoder_config *c);
-/* Describes a slot. Returns 0, or AOE_EARG if slot is not below aoei_slot_count. */
+/* Sets *out to the description of a slot. Returns 0, or AOE_EARG if slot is not less than aoei_slot_count. */
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out);
-/* Returns the slot of weight `kind` of a layer; the architecture defines the kinds. */
+/* Returns the slot of the weight `kind` of a layer. The architecture defines the kinds. */
 size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kind);
-/* Returns the slot of a weight (AOEI_HW_*) of the masked-LM head. */
+/* Returns the slot of the weight `kind` (AOEI_HW_*) of the masked-LM head. */
 size_t aoei_head_slot(const aoei_encoder_config *c, size_t kind);
-/* Returns the slot of a weight (AOEI_PW_*) of the layers after the pooling. */
+/* Returns the slot of the weight `kind` (AOEI_PW_*) of the layers that follow the pooling. */
 size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind);
-/* Returns the slot of a weight's lora_A; lora_B is the next slot. Returns 0 if the weight has no adapter. */
+/* Returns the slot of lora_A of the adapter of the weight in `slot`. lora_B is in the next slot. Returns 0 if the weight has no
+ * adapter. */
 size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot);
-/* Returns the number of parameters of the encoder, including adapters and masked-LM head, without the layers after the pooling.
- */
+/* Returns the number of parameters of the encoder. Adapters and the masked-LM head are included; the layers that follow the
+ * pooling are not included. */
 size_t aoei_parameter_count(const aoei_encoder_config *c);
-/* Returns aoei_parameter_count without the parameters of the adapters. */
+/* Returns the number of parameters that aoei_parameter_count counts, without the parameters of adapters. */
 size_t aoei_base_count(const aoei_encoder_config *c);
-/* Returns the index of the random stream that initializes a slot. The index does not change if a later version of the library
- * adds kinds of slots. */
+/* Returns the index of the stream of random numbers from which a slot is initialized. The index does not change if a later
+ * version of the library adds kinds of slots. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass gathers rows of the word embeddings. The backward pass adds gradients to these rows.
+ * The encoder of static models. The forward pass copies rows of the word embeddings. The backward pass adds gradients to the
+ * gradients of these rows.
  */
 #include "encoder/static_encoder.h"
 

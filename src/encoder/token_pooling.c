@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Calls the pooling operations of nn/ with the tensors of an encoder's state.
+ * Pools the hidden states of an encoder with the pooling operations of nn/.
  */
 #include "encoder/token_pooling.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Pooling over the hidden states of a text's tokens, as the members pool and pool_backward of aoei_encoder_ops.
+ * Pooling over the hidden states of the tokens of a text: functions for the members pool and pool_backward of aoei_encoder_ops.
  */
 #ifndef AOEI_ENCODER_TOKEN_POOLING_H
 #define AOEI_ENCODER_TOKEN_POOLING_H

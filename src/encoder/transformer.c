@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The transformer: memory layout, embedding, loop over the layers, and the final norm. The configuration selects the
+ * The transformer encoder: memory layout, embedding, loop over the layers, and final norm. The configuration selects the
  * variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). Pre-norm models have an
  * additional norm after the last layer (Touvron et al. 2023).
  */
@@ -26,8 +26,9 @@ static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, s
     return aoei_tensor_take(arena, n, c->norm == AOEI_RMSNORM ? 1 : 2);
 }
 
-/* Lays out the activations of a layer except `out`. In inference some tensors share memory. A norm after a residual sum works
- * in place, and sum2 shares the memory of `out`. In pre-norm models, the outputs of both norms of a layer share memory. */
+/* Allocates the activations of a layer, except `out`. In inference, some tensors use the same memory. A norm that follows a
+ * residual sum overwrites its input, and sum2 uses the memory of `out`. In pre-norm models, the outputs of both norms of a
+ * layer use the same memory. */
 static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
                          aoei_encoder_mode mode) {
     const size_t D = c->hidden, I = c->intermediate, Q = aoei_query_width(c);
@@ -50,8 +51,9 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
         l->sum2 = aoei_tensor_take_typed(arena, mode.type, n, D);
 }
 
-/* Lays out all layers and the hidden states. In training, every layer keeps its activations or, with recomputation, only its
- * output. In inference all layers share one set of activations, and the output of a layer is the input of the next layer. */
+/* Allocates the activations of all layers and the hidden states. In training, every layer keeps its activations; with
+ * recomputation, every layer keeps only its output. In inference, all layers use one set of activations and one output
+ * tensor. */
 static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena) {
     const int own = s->mode.training && !s->mode.recompute;
     const size_t n = s->n_tokens;
@@ -93,7 +95,7 @@ static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config
     return most;
 }
 
-/* Lays out the tensors that only backward needs. */
+/* Allocates the tensors that only the backward pass needs. */
 static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c,
                              aoei_arena *arena) {
     const aoei_dtype type = s->mode.type;
@@ -110,7 +112,7 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
         t->grad_norm = aoei_tensor_take(arena, n, D);
 }
 
-/* Lays out the workspace in which linear layers pack operands (training, or frozen weights). */
+/* Allocates the workspace in which linear layers pack operands. It is needed in training, and for frozen weights. */
 static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                           const aoei_encoder_config *c, aoei_arena *arena) {
     const aoei_lora *lora = &c->lora;
@@ -126,7 +128,7 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     }
 }
 
-/* Lays out the tensors that all layers share. */
+/* Allocates the tensors that all layers use. */
 static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                         const aoei_encoder_config *c, aoei_arena *arena) {
     const size_t qkv = aoei_query_width(c) + 2 * aoei_key_width(c), n = s->n_tokens;
@@ -203,7 +205,8 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
                             batch);
 }
 
-/* The gradient [N, D] in grad_last is passed down through all layers in place. */
+/* The gradient of the hidden state is in grad_last [N, D]. Each layer replaces the gradient of its output by the gradient of
+ * its input. */
 static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                      const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
@@ -219,7 +222,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
             aoei_layer_forward(&layer);
         aoei_layer_backward(&layer, d);
     }
-    if (c->lora.r) /* the embedding of a model with adapters is frozen */
+    if (c->lora.r) /* in a model with adapters, the weights of the embedding are frozen */
         return;
     if (with_first)
         aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));
@@ -230,7 +233,7 @@ static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const double D = (double)c->hidden, I = (double)c->intermediate, n = (double)tokens;
     const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
     const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
-    const double pairs = c->causal ? (n * n + n) / 2 : n * n; /* number of (query, key) pairs */
+    const double pairs = c->causal ? (n * n + n) / 2 : n * n; /* number of pairs of a query and a key */
     return 2.0 * n * weights + 4.0 * pairs * Q;
 }
 
@@ -242,7 +245,7 @@ static void mlm_forward(const aoei_mlm_transform *t) {
 
 static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
     aoei_layernorm_backward(t->ctx, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats, t->w[AOEI_HW_NORM]);
-    aoei_activation_backward(t->ctx, t->act, d, t->pre, t->config->activation); /* `act` becomes the gradient of `pre` */
+    aoei_activation_backward(t->ctx, t->act, d, t->pre, t->config->activation); /* `act` then contains the gradient of `pre` */
     const aoei_linear_grads l = {
         .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .workspace = t->workspace};
     aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);

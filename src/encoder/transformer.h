@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The transformer encoder, with all variants that aoei_encoder_config describes.
+ * The transformer encoder, in all variants that aoei_encoder_config describes.
  */
 #ifndef AOEI_ENCODER_TRANSFORMER_H
 #define AOEI_ENCODER_TRANSFORMER_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass of one transformer layer. The functions of nn/ do all arithmetic. Post-norm layers have norms after the
- * residual sums (Devlin et al. 2019; modeling_bert.py of the library transformers):
+ * The forward pass of one transformer layer. In post-norm layers, norms follow the residual sums (Devlin et al. 2019;
+ * modeling_bert.py of the library transformers):
  *
  *   mid = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
  *   out = norm2(mid + dropout(down(activation(up(mid)))))
  *
- * Pre-norm layers have norms before attention and feed-forward (Touvron et al. 2023; modeling_llama.py). With a gated
- * feed-forward:
+ * In pre-norm layers, norms precede attention and feed-forward (Touvron et al. 2023; modeling_llama.py). With a gated
+ * feed-forward, such a layer computes:
  *
  *   sum1 = x + o(attention(rope(q(norm1(x))), rope(k(norm1(x))), v(norm1(x))))
  *   mid  = norm2(sum1)
  *   out  = sum1 + down(activation(gate(mid)) * up(mid))
  *
- * Without dropout, the GEMM that computes the output of attention or feed-forward also adds the residual.
+ * Without dropout, the matmul that computes the output of attention or feed-forward also adds the residual.
  */
 #include "encoder/transformer_layer.h"
 
@@ -30,7 +30,7 @@
 #include "nn/rope.h"
 #include "nn/tensor.h"
 
-/* Returns the first n rows of t; an absent tensor stays absent. */
+/* Returns the first n rows of t. If t is absent, the result is absent. */
 static aoei_tensor rows_of(aoei_tensor t, size_t n) {
     return t.rows ? aoei_tensor_rows(t, 0, n) : t;
 }
@@ -125,7 +125,7 @@ void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei
     aoei_linear_forward(layer->ctx, y, x, layer->w[kind], layer->w[kind + 1], &with_workspace);
 }
 
-/* sum = residual + dropout(x w^T + bias) */
+/* Computes sum = residual + dropout(x w^T + bias), where w and bias are the weights of linear layer `kind`. */
 static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
                             uint32_t site) {
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
@@ -138,7 +138,7 @@ static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor su
         aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
 }
 
-/* Runs the attention: computes l.heads from l.in. */
+/* Computes l.heads, the output of the attention before its output layer, from l.in. */
 static void attend(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
     const size_t Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
@@ -148,12 +148,12 @@ static void attend(const aoei_layer *layer) {
     aoei_layer_linear(layer, AOEI_LW_Q, q, l->in, NULL);
     aoei_layer_linear(layer, AOEI_LW_K, k, l->in, NULL);
     aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
-    if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent */
+    if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent in qkv */
         aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), layer->s->rope, 0);
     aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);
 }
 
-/* Runs the first part of the feed-forward: computes layer->act from l.mid. */
+/* Computes layer->act, the output of the activation in the feed-forward, from l.mid. */
 static void expand(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
     aoei_linear_epilogue up;

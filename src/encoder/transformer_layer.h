@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One transformer layer over one batch: its tensors, its forward pass, and the parts that forward and backward share.
+ * One transformer layer for one batch: its tensors, its forward pass, and functions that the forward and the backward pass use.
  */
 #ifndef AOEI_ENCODER_TRANSFORMER_LAYER_H
 #define AOEI_ENCODER_TRANSFORMER_LAYER_H
@@ -14,7 +14,7 @@
 #include "nn/linear.h"
 #include "nn/tensor.h"
 
-/* One layer of one forward or backward pass. */
+/* One layer in one forward or backward pass. */
 typedef struct aoei_layer {
     const aoe_context *ctx;
     const aoei_encoder_config *c;
@@ -26,30 +26,33 @@ typedef struct aoei_layer {
     size_t layer;                     /* index of the layer */
     aoei_layer_state l;               /* tensors of the layer, limited to the rows of the batch */
     aoei_tensor x;                    /* [N, D] input of the layer */
-    aoei_tensor act;                  /* [N, I] output of the activation */
+    aoei_tensor act;                  /* [N, I] output of the activation in the feed-forward */
 } aoei_layer;
 
-/* Describes layer `layer` of a batch. w, grads: [aoei_slot_count] weights and gradients of the whole encoder; grads is NULL
- * in the forward pass. */
+/* Returns the arguments for layer `layer` in a forward or backward pass. w and grads are arrays of aoei_slot_count weights of
+ * the whole encoder and their gradients. In the forward pass, grads is NULL. */
 aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                          const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer);
-/* Computes layer->l.out from layer->x. */
+/* Computes layer->l.out, the output of the layer, from layer->x. */
 void aoei_layer_forward(const aoei_layer *layer);
 
-/* y = x w^T + bias, with the weights of linear layer `kind` and of its adapter. e: further operations that the GEMM
- * fuses, whose workspace this function sets; NULL: none. */
+/* Computes y = x w^T + bias with the weights of linear layer `kind`, and adds the output of its adapter. *e contains further
+ * operations that are computed together with the matmul; e is NULL if there are none. The function sets the workspace of these
+ * operations. */
 void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
 /* Sets *a to the adapter of linear layer `kind` and returns 1. Returns 0 if the layer has no adapter. */
 int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a);
-/* Returns the options of the layer's attention. */
+/* Returns the options of the attention of the layer. */
 aoei_attention aoei_layer_attention(const aoei_layer *layer);
-/* Returns the dropout at site `kind` (AOEI_SITE_*) of the layer; its probability p is 0 if there is no dropout. */
+/* Returns the parameters of dropout at site `kind` (AOEI_SITE_*) of the layer. If there is no dropout, the probability p of the
+ * result is 0. */
 aoei_dropout aoei_layer_dropout(const aoei_layer *layer, uint32_t kind);
 
-/* Returns the dropout with probability p at a site of the encoder; its probability is 0 if drop is NULL. */
+/* Returns the parameters of dropout with probability p at a site of the encoder. If drop is NULL, the probability of the result
+ * is 0. */
 aoei_dropout aoei_dropout_site(const aoei_encoder_dropout *drop, double p, uint32_t site);
-/* y = norm(x) with the norm type of the encoder, weight w[0] and bias w[1]. stats: statistics for backward; absent: not
- * stored. */
+/* Computes y = norm(x) with the norm type of the encoder, the weight w[0] and the bias w[1]. `stats` receives the statistics
+ * for the backward pass; if stats is absent, they are not stored. */
 void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, const aoei_tensor *w);
 

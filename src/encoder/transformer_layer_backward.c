@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The backward pass of one transformer layer, in the reverse order of transformer_layer.c. The two branches of a layer are
- * attention and feed-forward. In post-norm layers, the branches add to the gradient d in place. In pre-norm layers, the
- * gradient of a branch and of its norm is computed in the buffer grad_norm and then added to d.
+ * The backward pass of one transformer layer. It processes the operations of transformer_layer.c in reverse order. A layer has
+ * two branches, attention and feed-forward. In post-norm layers, the gradient of a branch is added to the gradient d in place.
+ * In pre-norm layers, the gradient of a branch and of the norm that precedes it is computed in the buffer grad_norm, and then
+ * added to d.
  */
 #include "encoder/transformer_layer_backward.h"
 
@@ -26,8 +27,8 @@ void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_c
         aoei_layernorm_backward(ctx, dx, g[0], g[1], dy, x, stats, w[0]);
 }
 
-/* Computes the gradients of linear layer `kind` and of its adapter from dy. dx: describes the gradient of the input (members
- * dx, accumulate, activation, gate). */
+/* Computes the gradients of linear layer `kind` and of its adapter from dy. The members dx, accumulate, activation and gate of
+ * `dx` describe how the gradient of the input x is computed. */
 static void linear_backward(const aoei_layer *layer, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
     dx.dw = layer->g[kind];
     dx.db = layer->g[kind + 1];
@@ -38,7 +39,8 @@ static void linear_backward(const aoei_layer *layer, size_t kind, aoei_tensor dy
     aoei_linear_backward(layer->ctx, &dx, dy, x, layer->w[kind]);
 }
 
-/* Describes the input gradient of a linear layer: it is written to dx, or added to dx if accumulate is 1. */
+/* Returns arguments with which the gradient of the input of a linear layer is written to dx, or added to dx if accumulate is
+ * 1. */
 static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     aoei_linear_grads l;
     memset(&l, 0, sizeof l);
@@ -47,8 +49,8 @@ static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     return l;
 }
 
-/* Returns d after the backward pass of dropout, as a GEMM operand: d itself if there is no dropout and d has the operand type,
- * otherwise a copy in grad_b. */
+/* Returns the backward pass of dropout on d, as an operand of matmuls. If there is no dropout and d has the operand type, the
+ * result is d; otherwise it is a copy in grad_b. */
 static aoei_tensor through_dropout(const aoei_layer *layer, aoei_tensor d, uint32_t site) {
     const aoei_tensor operand = aoei_tensor_rows(layer->s->grad_b, 0, layer->batch->n_tokens);
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
@@ -58,7 +60,7 @@ static aoei_tensor through_dropout(const aoei_layer *layer, aoei_tensor d, uint3
     return operand;
 }
 
-/* Computes dmid, the gradient of `mid`, from ddown, the gradient of the feed-forward output. If accumulate is 1, adds to
+/* Computes dmid, the gradient of `mid`, from ddown, the gradient of the output of the feed-forward. If accumulate is 1, adds to
  * dmid. */
 static void feed_forward_backward(const aoei_layer *layer, aoei_tensor ddown, aoei_tensor dmid, int accumulate) {
     const aoei_layer_state *l = &layer->l;
@@ -79,7 +81,7 @@ static void feed_forward_backward(const aoei_layer *layer, aoei_tensor ddown, ao
     linear_backward(layer, AOEI_LW_UP, layer->act, l->mid, input_grad(dmid, accumulate));
 }
 
-/* Computes din, the gradient of `in`, from dproj, the gradient of the attention output. If accumulate is 1, adds to
+/* Computes din, the gradient of `in`, from dproj, the gradient of the output of the attention. If accumulate is 1, adds to
  * din. */
 static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_tensor din, int accumulate) {
     const aoei_layer_state *l = &layer->l;

@@ -7,11 +7,12 @@
 #include "encoder/transformer_layer.h"
 #include "nn/tensor.h"
 
-/* Runs the backward pass of the layer and adds to the weight gradients layer->g. d: [N, D] float32; on entry the gradient of
- * the layer's output, on return the gradient of its input. */
+/* Computes the backward pass of the layer and adds the gradients of its weights to layer->g. d[N, D] is float32: before the
+ * call, it is the gradient of the output of the layer; after the call, it is the gradient of the input. */
 void aoei_layer_backward(const aoei_layer *layer, aoei_tensor d);
-/* The backward pass of aoei_transformer_norm: computes dx from dy, and adds to the gradients g[0] of the weight and g[1] of the
- * bias. x: input of the norm; stats: its statistics from the forward pass; w: weight and bias. */
+/* The backward pass of aoei_transformer_norm. Computes dx from dy. Adds the gradient of the weight to g[0], and the gradient of
+ * the bias to g[1]. x is the input of the norm, stats contains its statistics from the forward pass, and w contains the weight
+ * and the bias. */
 void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, const aoei_tensor *g,
                                     aoei_tensor dy, aoei_tensor x, aoei_tensor stats, const aoei_tensor *w);
 
