@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds the tensors of adapters by name. PEFT's names depend on the class with which the base model was opened, so names are
- * tried with every prefix that checkpoints of the architecture may have.
+ * Finds the tensors of LoRA adapters by name. The names in a PEFT file depend on the class with which the base model was
+ * opened. Each tensor is therefore searched for with every prefix that checkpoints of the architecture may have.
  */
 #include "modeldir/adapter_tensors.h"
 
@@ -17,7 +17,8 @@ const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_c
     return c->causal ? f->prefix : "";
 }
 
-/* Returns the tensor of an adapter, with any of the architecture's prefixes in its name; NULL if there is none. */
+/* Returns the tensor of the adapter weight slot_name. The name of the tensor may contain any prefix of the architecture.
+ * Returns NULL if there is no such tensor. */
 static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
     const aoei_st_tensor *t = NULL;
     char name[256];
@@ -28,7 +29,7 @@ static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_
     return t;
 }
 
-/* Checks that the tensor of an adapter exists (t is not NULL), and that its shape and type are correct. */
+/* Returns an error if t, the tensor of an adapter, is NULL or has a wrong shape or data type. */
 static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot, const aoei_st_tensor *t,
                         aoe_error *err) {
     char name[256];
@@ -51,8 +52,8 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
     return 0;
 }
 
-/* Fails if the file contains tensors other than the n tensors of the encoder's adapters, because PEFT would use them and
- * compute different results. Tensors of a language-model head are ignored. */
+/* Returns an error if the file contains more tensors than the n tensors that were found for the encoder's adapters. PEFT would
+ * use such tensors and compute different results. Tensors of a language-model head are ignored. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, size_t n, aoe_error *err) {
     const size_t slots = aoei_slot_count(c);
     for (size_t i = 0; i < aoei_safetensors_count(f->adapters) && n < aoei_safetensors_count(f->adapters); i++) {

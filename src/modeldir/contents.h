@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Describes the contents of a model directory that is to be written.
+ * Describes the contents of a model directory before the directory is written.
  */
 #ifndef AOEI_MODELDIR_CONTENTS_H
 #define AOEI_MODELDIR_CONTENTS_H
@@ -13,10 +13,11 @@
 #include "modeldir/model_files.h"
 #include "modeldir/settings.h"
 
-/* Provides the values of weights when they are written, so that the model may be larger than memory. A slot is the index of a
- * weight tensor in the list of all weights of the model (encoder/slot_layout.h). */
+/* Provides the values of each weight at the time when the weight is written, so the model may be larger than memory. A slot is
+ * the index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h). */
 typedef struct aoei_weight_reader {
-    /* Writes rows [first, first + n) of the weight in `slot` to to[n, cols] as float32. Called in ascending order of slots. */
+    /* Writes rows [first, first + n) of the weight in `slot` to to[n, cols] as float32. The function is called in ascending
+     * order of slots. */
     void (*rows)(struct aoei_weight_reader *s, float *to, size_t slot, size_t first, size_t n);
 } aoei_weight_reader;
 
@@ -24,15 +25,16 @@ typedef struct aoei_weight_reader {
 typedef struct aoei_model_contents {
     const aoei_encoder_config *config;
     const aoei_settings *settings;
-    const json_t *config_json;      /* config.json without the type of the weights, which is added when it is written */
-    json_t *record;                 /* training record, or NULL */
+    const json_t *config_json; /* contents of config.json; the data type of the weights is added when the file is written */
+    json_t *record;            /* training record, or NULL */
     const aoe_tokenizer *tokenizer; /* NULL: no tokenizer files are written */
     aoei_weight_reader *rows;       /* values of the weights */
-    const aoei_model_files *source; /* files of the model from which this model is derived, for LICENSE, base model and tensors
-                                       that are copied; NULL: none */
-    const char *license_dir;        /* directory of the LICENSE file that is copied; NULL: the directory of `source` */
-    int only_adapters;              /* 1: a directory of adapters is written; 0: a complete model, with adapters merged */
-    aoe_storage storage;            /* data type of the weights of a complete model */
+    /* Files of the model from which this model is derived, or NULL. LICENSE, the path of the base model and tensors that aoe
+     * does not use are copied from it. */
+    const aoei_model_files *source;
+    const char *license_dir; /* directory of the LICENSE file that is copied; NULL: LICENSE is copied from `source` */
+    int only_adapters;       /* 1: a directory of adapters is written; 0: a complete model is written, with adapters merged */
+    aoe_storage storage;     /* data type of the weights of a complete model */
 } aoei_model_contents;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes the folder of a dense layer, which contains config.json (in_features, out_features, bias,
- * activation_function) and model.safetensors (linear.weight [out, in], linear.bias [out]).
+ * Reads and writes the folder of a dense layer. The folder contains these files:
+ * - config.json with the keys in_features, out_features, bias and activation_function
+ * - model.safetensors with the tensors linear.weight [out_features, in_features] and linear.bias [out_features]
  */
 #include "modeldir/dense_module.h"
 
@@ -21,21 +22,21 @@ static const char identity_class[] = "torch.nn.modules.linear.Identity", tanh_cl
 
 /* ---------------------------------------------------------------- reading */
 
-/* Reads the activation function, a class name such as "torch.nn.modules.activation.Tanh". */
+/* Reads the activation function from `config`, which contains a class name such as "torch.nn.modules.activation.Tanh". */
 static int read_activation(int *with_tanh, const json_t *config, const char *path, aoe_error *err) {
     const char *name = NULL;
     const int rc = aoei_json_string(config, "activation_function", &name, NULL, path, err);
     const char *dot = name ? strrchr(name, '.') : NULL, *last = dot ? dot + 1 : name;
     if (rc)
         return rc;
-    *with_tanh = !last || !strcmp(last, "Tanh"); /* the default of sentence-transformers */
+    *with_tanh = !last || !strcmp(last, "Tanh"); /* Tanh is the default of sentence-transformers */
     if (*with_tanh || !strcmp(last, "Identity"))
         return 0;
     return aoei_fail(err, AOE_EUNSUPPORTED, "%s: activation_function '%s' is not supported (supported: Identity, Tanh)", path,
                      name);
 }
 
-/* Reads the sizes and options of the layer into c. */
+/* Reads the sizes and the options of the dense layer into c. */
 static int read_config(aoei_encoder_config *c, const json_t *config, const char *path, aoe_error *err) {
     size_t in = 0, out = 0;
     int bias = 1, residual = 0, rc;
@@ -96,7 +97,7 @@ int aoei_dense_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes model.safetensors row by row. */
+/* Writes model.safetensors. One row of the weight is in memory at a time. */
 static int write_weights(const aoei_model_contents *m, const char *folder, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
     const size_t slot = aoei_pooled_slot(c, AOEI_PW_DENSE), n = c->dense_no_bias ? 1 : 2;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes the dense layer after the pooling (sentence-transformers' Dense module: weight, optional bias, optional
- * tanh). It is stored in a folder of the model directory that modules.json or aoe.json names. aoe always writes it as float32.
+ * Reads and writes the dense layer after the pooling, which is the Dense module of sentence-transformers. The layer has a
+ * weight, an optional bias and an optional tanh. The layer is stored in a folder of the model directory. modules.json or
+ * aoe.json contains the name of the folder. aoe always writes the weight and the bias as float32.
  */
 #ifndef AOEI_MODELDIR_DENSE_MODULE_H
 #define AOEI_MODELDIR_DENSE_MODULE_H
@@ -9,13 +10,13 @@
 #include "modeldir/contents.h"
 #include "modeldir/model_files.h"
 
-/* Reads the layer's configuration in DIR/folder into c and opens its weights as *file, owned by the caller. Errors:
- * AOE_EFORMAT, AOE_EUNSUPPORTED (use_residual, other activations than Identity and Tanh), AOE_ENOMEM. */
+/* Reads the configuration of the layer in DIR/folder into c. Opens the weights of the layer as *file, which the caller owns.
+ * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED (use_residual, or an activation other than Identity and Tanh), AOE_ENOMEM. */
 int aoei_dense_open(aoei_encoder_config *c, aoei_safetensors **file, const char *dir, const char *folder, aoe_error *err);
-/* Sets the elements of f->tensors for the weight and bias of the layer, from the file f->dense; does nothing for a model
- * without a dense layer. Errors: AOE_EFORMAT (missing tensor or wrong shape), AOE_EUNSUPPORTED (data type). */
+/* Finds the weight and the bias of the layer in the file f->dense and sets the elements of f->tensors for them. If the model
+ * has no dense layer, does nothing. Errors: AOE_EFORMAT (missing tensor or wrong shape), AOE_EUNSUPPORTED (data type). */
 int aoei_dense_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
-/* Writes the layer into the existing directory `dir`; does nothing for a model without a dense layer. */
+/* Writes the folder of the layer into the directory `dir`, which must exist. If the model has no dense layer, does nothing. */
 int aoei_dense_write(const aoei_model_contents *m, const char *dir, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks file names and whether files exist, without opening them.
+ * Recognizes file names, and checks whether files exist. No file is opened.
  */
 #include "modeldir/layout.h"
 
@@ -48,7 +48,7 @@ static int ends_with(const char *name, const char *tail) {
     return len > n && !strcmp(name + len - n, tail);
 }
 
-/* Returns 1 for the folder name of a sentence-transformers module, such as "2_Dense". */
+/* Returns 1 if `name` is the folder name of a sentence-transformers module, such as "2_Dense". */
 static int is_module_folder(const char *name) {
     static const char *const kinds[] = {"Pooling", "Dense", "Normalize"};
     const char *p = name;
@@ -62,7 +62,7 @@ static int is_module_folder(const char *name) {
     return 0;
 }
 
-/* Returns 1 for names such as "model-00001-of-00002.safetensors". */
+/* Returns 1 if `name` is the name of a shard, such as "model-00001-of-00002.safetensors". */
 static int is_shard(const char *name) {
     return !strncmp(name, "model-", 6) && strstr(name, "-of-") && ends_with(name, ".safetensors");
 }

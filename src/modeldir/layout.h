@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The file names of a model directory, and functions that determine from the names in a directory what it contains.
+ * Defines the file names of a model directory. The functions determine from the file names in a directory whether the directory
+ * contains a model or adapters.
  */
 #ifndef AOEI_MODELDIR_LAYOUT_H
 #define AOEI_MODELDIR_LAYOUT_H
@@ -13,18 +14,19 @@
 
 /* Returns 1 if DIR/name exists. */
 int aoei_entry_exists(const char *dir, const char *name);
-/* Returns 1 if DIR contains a model (config.json and weights) or adapters (adapter_config.json and weights). */
+/* Returns 1 if DIR contains a model (config.json and weights), or adapters (adapter_config.json and weights). */
 int aoei_is_model_dir(const char *dir);
 /* Returns 1 if DIR contains adapter_config.json and no config.json. */
 int aoei_is_adapter_dir(const char *dir);
-/* Returns 1 if DIR contains a file for which aoei_is_weights_file returns 1. A directory without such a file is not a model. */
+/* Returns 1 if DIR contains a weights file (aoei_is_weights_file). A directory without a weights file is not a model. */
 int aoei_has_weights(const char *dir);
 
-/* Returns 1 for model.safetensors, model.safetensors.index.json and adapter_model.safetensors. */
+/* Returns 1 if `name` is model.safetensors, model.safetensors.index.json or adapter_model.safetensors. */
 int aoei_is_weights_file(const char *name);
-/* Returns 1 for the name of a file or folder that belongs to a model. */
+/* Returns 1 if `name` is the name of a file or folder that belongs to a model. */
 int aoei_is_model_file(const char *name);
-/* Returns 1 if `name` is a plain name without path components, so that a folder with this name is inside the model directory.
+/* Returns 1 if `name` is a plain name without path separators and is not "." or "..". A folder with such a name is always
+ * inside the model directory.
  */
 int aoei_is_plain_folder(const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens config.json, the weights and the adapters. weight_tensors.c finds the tensors of each weight.
+ * Opens config.json, the weights and the adapters of a model. weight_tensors.c then finds the tensor of each weight.
  */
 #include "modeldir/model_files.h"
 
@@ -20,19 +20,19 @@
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
 
-/* Completes the configuration of a static model from its weights, because a static model may have no config.json, or a
- * config.json without sizes. */
+/* Completes f->config_json for a static model. A static model may have no config.json, or a config.json without sizes. The
+ * sizes are read from the shape of the weights. */
 static int complete_static(aoei_model_files *f, aoe_error *err) {
     if (!aoei_may_be_static(f->config_json))
         return 0;
     int rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
     if (!rc)
         rc = aoei_static_complete(&f->config_json, f->weights, aoei_weights_dir(f), err);
-    return rc == AOE_ENOENT ? 0 : rc; /* missing weights are reported when they are opened later */
+    return rc == AOE_ENOENT ? 0 : rc; /* missing weights are reported later, when the weights are opened */
 }
 
-/* Checks that the architecture has a masked-LM head, and that the decoder of this head shares the weights of the token
- * embeddings. Other decoders are not supported. */
+/* Returns an error if the architecture has no masked-LM head, or if the decoder of the head does not use the token embeddings
+ * as its weight. Other decoders are not supported. */
 static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, const char *path, aoe_error *err) {
     int tied = 1;
     if (!c->arch->mlm_class_name)
@@ -47,7 +47,7 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     return rc;
 }
 
-/* Fails because the directory contains no config.json. */
+/* Returns an error that says that the directory contains no config.json, and why. */
 static int fail_no_config(const char *dir, aoe_error *err) {
     char *checkpoints = aoei_path_join(dir, "checkpoints");
     if (!checkpoints)
@@ -63,7 +63,7 @@ static int fail_no_config(const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* Reads config.json. mlm: 1 to add the masked-LM head to the configuration. */
+/* Reads config.json into f->config_json and c. If `mlm` is 1, the configuration includes the masked-LM head. */
 static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe_error *err) {
     const char *dir = aoei_weights_dir(f);
     if (!aoei_exists(dir))
@@ -90,7 +90,7 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     return rc;
 }
 
-/* Sets f->base_dir if f->dir contains adapters. base: directory of the base model, or NULL. */
+/* If f->dir contains adapters, sets f->base_dir to `base` or, if `base` is NULL, to the directory in adapter_config.json. */
 static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(f->dir);
     if (base && !adapters)
@@ -114,7 +114,7 @@ static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error 
     return rc;
 }
 
-/* Replaces the message about a missing file if the reason is that saving a model was interrupted. */
+/* If a file is missing because saving a model was interrupted, replaces the error message by a message that says so. */
 static void explain_missing(const aoei_model_files *f, aoe_error *err) {
     char *previous = NULL;
     if (!aoei_find_previous_model(&previous, f->dir, NULL) && previous)
@@ -125,7 +125,8 @@ static void explain_missing(const aoei_model_files *f, aoe_error *err) {
     aoei_free(previous);
 }
 
-/* Reads LICENSE from the directory or from that of the base model. An unreadable file is reported when the model is saved. */
+/* Reads LICENSE from f->dir or, if this directory has no LICENSE, from f->base_dir. If the file cannot be read, the error is
+ * reported when the model is saved. */
 static int read_license(aoei_model_files *f, aoe_error *err) {
     const char *from = aoei_entry_exists(f->dir, AOEI_LICENSE) ? f->dir : f->base_dir;
     if (!from || !aoei_entry_exists(from, AOEI_LICENSE))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The open files of a model directory, or of a directory of adapters and the base model. The struct is immutable after opening.
+ * The open files of a model. A model is either one model directory, or a directory of adapters and the directory of their base
+ * model.
  */
 #ifndef AOEI_MODELDIR_MODEL_FILES_H
 #define AOEI_MODELDIR_MODEL_FILES_H
@@ -12,35 +13,38 @@
 #include "modeldir/safetensors.h"
 
 typedef struct aoei_model_files {
-    char *dir;                      /* directory that was opened, owned */
-    char *base_dir;                 /* directory of the base model if `dir` contains adapters, otherwise NULL; owned */
-    json_t *config_json;            /* contents of config.json; for a static model with the sizes of its weights added; owned */
-    json_t *record;                 /* training record in aoe.json, or NULL; owned */
-    aoei_safetensors *weights;      /* mapped file or files of the encoder's weights, owned */
-    aoei_safetensors *adapters;     /* mapped file of the adapters, or NULL; owned */
-    aoei_safetensors *dense;        /* mapped file of the dense layer after the pooling, or NULL; owned */
-    const aoei_st_tensor **tensors; /* [aoei_slot_count] tensor of each weight (indexed by slot, encoder/slots.h), borrowed from
-                                       the files; NULL: no file contains the weight; array owned */
-    const char *prefix;             /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
-    const char *storage;            /* data type of all weights ("F32", "F16", "BF16", "I8"), or "mixed"; static */
-    char *license;       /* contents of LICENSE, or NULL; owned. Kept in memory because training removes the checkpoint
-                            from which it resumed */
-    size_t license_size; /* bytes of license */
-    size_t stored_bytes; /* size of all tensors in `tensors` in bytes, with the scales of int8 matrices */
+    char *dir;                  /* directory that was opened, owned */
+    char *base_dir;             /* directory of the base model, owned; NULL if `dir` contains no adapters */
+    json_t *config_json;        /* contents of config.json, owned; the sizes of a static model are added */
+    json_t *record;             /* training record in aoe.json, owned; NULL: none */
+    aoei_safetensors *weights;  /* mapped file (or shards) that contains the encoder's weights, owned */
+    aoei_safetensors *adapters; /* mapped file of the adapters, owned; NULL: none */
+    aoei_safetensors *dense;    /* mapped file of the dense layer after the pooling, owned; NULL: none */
+    /* [aoei_slot_count] tensor of each weight, indexed by slot (encoder/slots.h). An element is NULL if no file contains the
+     * weight. The array is owned; the tensors are borrowed from the files. */
+    const aoei_st_tensor **tensors;
+    const char *prefix; /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
+    const char
+        *storage; /* data type of all weights, such as "BF16" or "I8"; "mixed" if the weights have different types; static */
+    /* Contents of LICENSE, owned; NULL: none. They are stored in memory, because training removes the checkpoint from which it
+     * was resumed. */
+    char *license;
+    size_t license_size; /* size of `license` in bytes */
+    size_t stored_bytes; /* total size in bytes of the tensors in `tensors` and of the scales of int8 matrices */
 } aoei_model_files;
 
-/* Opens the model in `dir` and reads its configuration into c. base: directory of the base model of adapters; NULL: the
- * directory named by adapter_config.json. mlm: 1 adds the masked-LM head to the configuration. The caller closes f with
- * aoei_model_files_close, also on failure. Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_EARG (base without adapters),
- * AOE_ENOMEM. */
+/* Opens the model in `dir` and reads its configuration into c. If `dir` contains adapters, `base` is the directory of the base
+ * model. If `base` is NULL, the directory in adapter_config.json is used. If `mlm` is 1, the configuration includes the
+ * masked-LM head. The caller closes f with aoei_model_files_close, even if the function fails. Errors: AOE_ENOENT, AOE_EFORMAT,
+ * AOE_EUNSUPPORTED, AOE_EARG (`base` is given, but `dir` contains no adapters), AOE_ENOMEM. */
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err);
 void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
-/* Returns the directory of config.json and the weights, which is that of the base model if `dir` contains adapters. Borrowed
- * from f. */
+/* Returns the directory that contains config.json and the weights of the encoder. If f->dir contains adapters, this is the
+ * directory of the base model. The string is borrowed from f. */
 const char *aoei_weights_dir(const aoei_model_files *f);
-/* Returns the directory that contains the settings. This is `dir`, or the directory of the base model if `dir` contains
- * adapters but no settings. Borrowed from f. */
+/* Returns the directory that contains the settings. This is f->dir, unless f->dir contains adapters but no settings. In that
+ * case it is the directory of the base model. The string is borrowed from f. */
 const char *aoei_settings_dir(const aoei_model_files *f);
 
 #endif

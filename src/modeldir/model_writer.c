@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Writes model directories. A complete model consists of configuration, tokenizer, settings (aoe.json and sentence-transformers
- * files), LICENSE, README.md and weights. A directory of adapters consists of configuration and weights in PEFT's format,
- * tokenizer, aoe.json, LICENSE and README.md. The weights are written last.
+ * Writes model directories. The directory of a complete model contains these files:
+ * - config.json
+ * - the files of the tokenizer
+ * - the settings: aoe.json and the sentence-transformers files
+ * - the folder of the dense layer, if there is one
+ * - LICENSE and README.md
+ * - the weights, which are written last
+ * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format. It has no config.json
+ * and no sentence-transformers files. All other files are written as for a complete model.
  */
 #include "modeldir/model_writer.h"
 
@@ -32,9 +38,9 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-#define CHUNK_BYTES ((size_t)1 << 20) /* size of the rows that are converted at a time */
+#define CHUNK_BYTES ((size_t)1 << 20) /* maximum size of the rows that are converted at a time, unless one row is larger */
 
-/* Writes config.json, with the class name and the data type of the weights added. */
+/* Writes config.json. Adds the class name of the architecture and the data type of the weights. */
 static int write_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     json_t *config = aoei_json_copy(m->config_json);
     char *path = aoei_path_join(dir, "config.json");
@@ -43,9 +49,9 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
                                            json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
                                                                                 : m->config->arch->class_name));
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
-    if (!failed && json_object_get(config, "dtype")) /* the name of torch_dtype in newer versions of transformers */
+    if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of torch_dtype */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
-    if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* keys that Model2Vec reads */
+    if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* Model2Vec reads these keys */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
                   json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch_dtype(m->storage))));
@@ -65,11 +71,12 @@ static int write_settings(const aoei_model_contents *m, const char *dir, aoe_err
     return rc;
 }
 
-/* The tensors of the weights file. An entry is either a weight of the model or a copy of a tensor of the source files. */
+/* The tensors of the weights file. An entry is either a weight of the model, or a copy of a tensor in the files of the model
+ * from which this model is derived (the source). */
 typedef struct tensor_list {
     aoei_slot *slots;       /* [aoei_slot_count] descriptions of all slots of the model, owned */
-    aoei_st_entry *entries; /* [n_entries] tensors of the file; array owned, names borrowed from `slots` and the source files */
-    const aoei_st_tensor **source; /* [n_entries] tensor to copy; NULL: the entry is a weight of the model; owned */
+    aoei_st_entry *entries; /* [n_entries] tensors of the file; array owned, names borrowed from `slots` and the source */
+    const aoei_st_tensor **source; /* [n_entries] tensor to copy; NULL: the entry is a weight of the model; array owned */
     size_t *slot_of;               /* [n_entries] slot of each weight; unused for copied tensors; owned */
     size_t n_entries;
 } tensor_list;
@@ -81,7 +88,8 @@ static void free_list(tensor_list *list) {
     aoei_free(list->slot_of);
 }
 
-/* Lists the adapters with their names in PEFT, or all weights and the tensors to copy. */
+/* Fills the list. If m->only_adapters is 1, lists the weights of the adapters, with their names in PEFT. Otherwise, lists all
+ * weights of the model and the tensors to copy. */
 static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_error *err) {
     const aoei_model_files *source = m->source;
     const int adapters = m->only_adapters;
@@ -101,7 +109,7 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
         memcpy(bare, s->name, sizeof bare);
         if (adapters)
             aoei_peft_name(s->name, sizeof s->name, aoei_adapters_prefix(source, m->config), bare);
-        if (m->config->mlm_head && !s->head) { /* names as in transformers' models with this head */
+        if (m->config->mlm_head && !s->head) { /* a model with this head has the names that transformers uses for its class */
             snprintf(s->name, sizeof s->name, "%s%.100s", m->config->arch->mlm_prefix, bare);
         }
         list->slot_of[list->n_entries] = i;
@@ -121,7 +129,7 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
     return 0;
 }
 
-/* Writes a weight in chunks of rows. buffer: [CHUNK_BYTES or one row, whichever is larger] bytes */
+/* Writes a weight in chunks of rows. The size of `buffer` is at least CHUNK_BYTES and at least one row. */
 static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, size_t slot, const aoei_slot *d, float *buffer,
                         aoe_error *err) {
     size_t row = d->cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;
@@ -134,7 +142,7 @@ static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, si
     return rc;
 }
 
-/* Copies a tensor of the source files, converted to the storage type. */
+/* Copies the tensor t of the source to the file and converts it to the storage type. */
 static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t);
     float *buffer = aoei_malloc_array(n, sizeof *buffer);
@@ -146,7 +154,8 @@ static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error
     return rc;
 }
 
-/* Writes the weights file of the adapters if m->only_adapters is 1, otherwise the weights file of the complete model. */
+/* Writes the weights file. If m->only_adapters is 1, the file contains the adapters; otherwise it contains all weights of the
+ * model. */
 static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     tensor_list list = {0};
     aoei_storage_writer *w = NULL;
@@ -175,7 +184,8 @@ static int write_weights(const aoei_model_contents *m, const char *dir, aoe_erro
     return rc;
 }
 
-/* Writes adapter_config.json. It contains the full path of the base model, so that it is found from any working directory. */
+/* Writes adapter_config.json. The file contains the absolute path of the base model, so the base model is found from any
+ * working directory. */
 static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
     char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir),
@@ -188,7 +198,7 @@ static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_
     return rc;
 }
 
-/* Copies the LICENSE file of the model from which this model is derived, if that model has a LICENSE file. */
+/* Copies the LICENSE file of the source, if there is one. */
 static int write_license(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
     if (!source || !source->weights)
@@ -248,7 +258,7 @@ int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei
         rc = aoei_contents_write(m, staging, err);
         if (!rc)
             rc = aoei_publish(&keep_staging, dir, staging, err);
-        if (!keep_staging && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */
+        if (!keep_staging && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes the staging folder */
             aoei_log_write(log, AOE_LOG_WARNING, "%s: cannot remove this temporary directory; it can be deleted", staging);
     }
     if (rc && !existed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes adapter_config.json. Targets are matched as in PEFT: a target is the complete name of a module, or the last
- * components of the name, such as "q_proj".
+ * Reads and writes adapter_config.json. It lists the targets, which are the linear layers with adapters. As in PEFT, a target
+ * is given by the complete name of a module, or by the last components of this name, such as "q_proj".
  */
 #include "modeldir/peft.h"
 
@@ -28,7 +28,7 @@ int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err) {
                      c->arch->model_type);
 }
 
-/* Parses DIR/adapter_config.json. *root and *path must be freed by the caller, also on failure. */
+/* Parses DIR/adapter_config.json. The caller must free *root and *path, even if the function fails. */
 static int load_config(json_t **root, char **path, const char *dir, aoe_error *err) {
     *root = NULL;
     *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
@@ -71,8 +71,8 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     return rc;
 }
 
-/* Writes the module name of the linear layer with this adapter index in layer 0 to out: the tensor name without ".weight".
- * Returns 0 if the model has no such linear layer, else 1. */
+/* Writes to out the module name of a linear layer in layer 0. The module name is the tensor name without ".weight". `index` is
+ * the adapter index of the linear layer. Returns 0 if the model has no such linear layer, and 1 otherwise. */
 static int module_name(char *out, size_t size, const aoei_encoder_config *c, size_t index) {
     aoei_slot slot;
     aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(index)), &slot);
@@ -80,13 +80,13 @@ static int module_name(char *out, size_t size, const aoei_encoder_config *c, siz
     return !slot.absent;
 }
 
-/* Returns 1 if `name` is the name of the module or the last components of its name. */
+/* Returns 1 if `name` is the module name `module`, or consists of the last components of this name. */
 static int matches_module(const char *name, const char *module) {
     const size_t len = strlen(name), full = strlen(module);
     return len <= full && !strcmp(module + full - len, name) && (len == full || module[full - len - 1] == '.');
 }
 
-/* Copies a module name to out and replaces layer numbers by 0, because all layers have the same targets. */
+/* Copies the module name `name` to out and replaces all layer numbers by 0, because all layers have the same targets. */
 static void replace_layer_numbers(char *out, size_t size, const char *name) {
     size_t n = 0;
     while (*name && n + 1 < size) {
@@ -102,8 +102,8 @@ static void replace_layer_numbers(char *out, size_t size, const char *name) {
     out[n] = 0;
 }
 
-/* Returns the linear layers that `name` matches, as bits like aoei_lora.targets. The first component of a complete module name
- * may be the prefix of a checkpoint, such as "bert". */
+/* Returns a bit mask, as in aoei_lora.targets, of the linear layers that `name` matches. The first component of a complete
+ * module name may be the prefix of a checkpoint, such as "bert". */
 static unsigned matching_targets(const char *name, const aoei_encoder_config *c) {
     unsigned targets = 0;
     char module[128], first[256];
@@ -115,14 +115,16 @@ static unsigned matching_targets(const char *name, const aoei_encoder_config *c)
     return targets;
 }
 
-/* Returns 1 if the name also matches a module that is not a target: another linear layer, or the pooler that transformers adds.
+/* Returns 1 if `name` also matches a module that is not one of the targets. This is another linear layer, or the pooler that
+ * transformers adds.
  */
 static int matches_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
     return (matching_targets(name, c) & ~targets) || matches_module(name, "pooler.dense");
 }
 
-/* Returns the shortest end of the module name that matches only targets. It is the last component, such as "q_proj", unless
- * other modules also match this component. Further components are then added, at most up to the layer number. */
+/* Returns the shortest suffix of the module name that matches only targets. This is the last component, such as "q_proj",
+ * unless this component also matches other modules. In that case, preceding components are added, at most back to the layer
+ * number. */
 static const char *shortest_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
     const char *at = strrchr(module, '.');
     while (at && matches_others(at + 1, targets, c)) {
@@ -135,7 +137,7 @@ static const char *shortest_name(const char *module, unsigned targets, const aoe
     return at ? at + 1 : module;
 }
 
-/* Fails because the model has no linear layer with this name; the message lists all linear layers. */
+/* Returns an error that says that the model has no linear layer with this name. The message lists all linear layers. */
 static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_error *err) {
     const aoei_lora all = {.targets = (1u << AOEI_ADAPTERS) - 1};
     aoei_buffer known = {0};
@@ -165,7 +167,7 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
     return 0;
 }
 
-/* Fails if adapter_config.json contains an unsupported setting that affects the result. */
+/* Returns an error if adapter_config.json contains a setting that is not supported and affects the results. */
 static int check_supported(const json_t *root, const char *file, aoe_error *err) {
     static const char *const flags[] = {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora"};
     static const char *const empty[] = {"rank_pattern",      "alpha_pattern",   "modules_to_save",   "layers_to_transform",
@@ -195,7 +197,7 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
     return rc;
 }
 
-/* Reads target_modules. file: path for messages. */
+/* Reads the key target_modules and sets *targets to a bit mask as in aoei_lora.targets. file: path for messages. */
 static int read_targets(unsigned *targets, const json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
     const json_t *list = json_object_get(root, "target_modules");
     const char *text = json_string_value(list);
@@ -250,7 +252,7 @@ done:
     return rc;
 }
 
-/* Appends a name unless the array contains it. */
+/* Appends `name` to the array `names`, unless the array already contains this name. */
 static int append_unique(json_t *names, const char *name) {
     for (size_t k = 0; k < json_array_size(names); k++)
         if (!strcmp(json_string_value(json_array_get(names, k)), name))
@@ -258,7 +260,7 @@ static int append_unique(json_t *names, const char *name) {
     return json_array_append_new(names, json_string(name));
 }
 
-/* Appends a name that begins with the layer number 0 once for each layer, with the number of this layer. */
+/* Appends one name for each layer. `name` must begin with the layer number 0, which is replaced by the number of the layer. */
 static int append_layers(json_t *names, const char *name, const aoei_encoder_config *c) {
     char numbered[160];
     int failed = 0;
@@ -269,8 +271,8 @@ static int append_layers(json_t *names, const char *name, const aoei_encoder_con
     return failed;
 }
 
-/* Returns an array of the shortest names of the targets, or NULL if an allocation fails. A name that contains a layer number is
- * listed once for each layer if all_layers is 1, otherwise only for layer 0. */
+/* Returns an array of the shortest names of the targets, or NULL if an allocation fails. If a name contains a layer number, the
+ * array contains one name for each layer (all_layers = 1) or only the name for layer 0 (all_layers = 0). */
 static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, int all_layers) {
     json_t *names = json_array();
     int failed = !names;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Publishing a new model means moving its files from the staging folder into the model directory. First the files of the
- * previous model are moved into the staging folder, the weights first; then the new files are moved into the directory, the
- * weights last. A directory without weights is not a model, so no reader can open a mixture of two models. If publishing fails,
- * the previous model is restored; if the process is killed, the next save restores it. The moved files are in the subfolder
- * `old` of the staging folder while some files of the previous model are still in the directory. When all of them are moved,
- * the subfolder is renamed to `replaced`; model files in the directory then belong to the new model.
+ * Publishes a new model, which means that its files are moved from a temporary folder, the staging folder, into the model
+ * directory. The steps are:
+ * 1. The files of the previous model are moved into the subfolder `old` of the staging folder. The weights are moved first.
+ * 2. When all files of the previous model have been moved, `old` is renamed to `replaced`. After this step, any model files in
+ *    the directory belong to the new model.
+ * 3. The files of the new model are moved into the directory. The weights are moved last.
+ * A directory without weights is not a model, so no reader can open a mixture of two models. If publishing fails, the previous
+ * model is restored. If the process is killed, the next save restores the previous model.
  */
 #include "modeldir/publish.h"
 
@@ -35,7 +37,7 @@ static int remove_entry(const char *dir, const char *name, aoe_error *err) {
     return rc;
 }
 
-/* Moves a file or folder. The caller calls aoei_sync_dir, once after several moves. */
+/* Moves a file or folder. The caller must call aoei_sync_dir after the last move. */
 static int move_entry(const char *from_dir, const char *to_dir, const char *name, aoe_error *err) {
     char *from = aoei_path_join(from_dir, name), *to = aoei_path_join(to_dir, name);
     int rc = from && to ? 0 : aoei_fail_nomem(err, strlen(to_dir));
@@ -46,7 +48,8 @@ static int move_entry(const char *from_dir, const char *to_dir, const char *name
     return rc;
 }
 
-/* Moves the entries for which aoei_is_weights_file returns `weights`. */
+/* Moves those of the entries names[n] that are weights files (weights = 1) or are not weights files (weights = 0). The entries
+ * are moved from the directory `from` to the directory `to`. */
 static int move_entries(const char *from, const char *to, char **names, size_t n, int weights, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
@@ -55,7 +58,8 @@ static int move_entries(const char *from, const char *to, char **names, size_t n
     return rc;
 }
 
-/* Lists the files and folders in dir that belong to a model. */
+/* Sets *names to the names of the files and folders in dir that belong to a model. The caller frees the list with
+ * aoei_list_free. */
 static int list_model(char ***names, size_t *n, const char *dir, aoe_error *err) {
     size_t kept = 0;
     int rc = aoei_list_dir(names, n, dir, err);
@@ -73,23 +77,24 @@ static int list_model(char ***names, size_t *n, const char *dir, aoe_error *err)
 
 /* -------------------------------------------------------------- the previous model */
 
-/* Returns the name of the subfolder of `staging` that contains the moved files of the previous model (a static string), or
- * NULL if there is no such subfolder. */
+/* Returns the name of the subfolder of `staging` that contains files of the previous model. The string is static. Returns NULL
+ * if there is no such subfolder. */
 static const char *backup_name(const char *staging) {
     return aoei_entry_exists(staging, COMPLETE_BACKUP)  ? COMPLETE_BACKUP
            : aoei_entry_exists(staging, PARTIAL_BACKUP) ? PARTIAL_BACKUP
                                                         : NULL;
 }
 
-/* Returns 1 if publishing from `staging` began but was interrupted, so that the directory contains no complete model. */
+/* Returns 1 if publishing from `staging` was interrupted at a time when `dir` contained no complete model. */
 static int is_interrupted(const char *dir, const char *staging) {
     const char *backup = backup_name(staging);
-    /* aoei_has_weights(dir) may be 1 if the previous model had two weights files and only one of them was moved */
+    /* If the previous model had two weights files and only one of them was moved, aoei_has_weights(dir) is 1. */
     return backup && (!aoei_has_weights(dir) || (!strcmp(backup, PARTIAL_BACKUP) && aoei_has_weights(staging)));
 }
 
-/* Removes the files of the new model from dir, before the previous model in `backup` is moved back: all model files if
- * `complete` is 1, otherwise only files with the name of a file in `backup`. The weights are removed first. */
+/* Removes the files of the new model from dir, before the previous model in the folder `backup` is moved back to dir. If
+ * `complete` is 1, all model files are removed. Otherwise, a file is removed only if `backup` contains a file with the same
+ * name. The weights are removed first. */
 static int remove_new_files(const char *dir, const char *backup, int complete, aoe_error *err) {
     char **names = NULL;
     size_t n = 0;
@@ -102,7 +107,7 @@ static int remove_new_files(const char *dir, const char *backup, int complete, a
     return rc;
 }
 
-/* Moves the files in `backup` back into dir, the weights last. */
+/* Moves the files in the folder `backup` back into dir. The weights are moved last. */
 static int move_back(const char *dir, const char *backup, aoe_error *err) {
     char **previous = NULL;
     size_t n = 0;
@@ -114,13 +119,14 @@ static int move_back(const char *dir, const char *backup, aoe_error *err) {
     return rc;
 }
 
-/* Restores the previous model, whichever step of publishing from `staging` was the last. It can be called again if it fails. */
+/* Restores the previous model after publishing from `staging` was interrupted or failed at any step. If restoring fails, the
+ * function can be called again. */
 static int restore(const char *dir, const char *staging, aoe_error *err) {
     const char *name = backup_name(staging);
     char *partial = aoei_path_join(staging, PARTIAL_BACKUP), *complete = aoei_path_join(staging, COMPLETE_BACKUP);
     int rc = partial && complete ? 0 : aoei_fail_nomem(err, strlen(staging));
     if (!rc && name && !strcmp(name, COMPLETE_BACKUP) && !(rc = remove_new_files(dir, complete, 1, err)))
-        rc = aoei_rename(complete, partial, err); /* from now on, model files in dir belong to the previous model */
+        rc = aoei_rename(complete, partial, err); /* all model files in dir now belong to the previous model */
     if (!rc && name && !(rc = remove_new_files(dir, partial, 0, err)))
         rc = move_back(dir, partial, err);
     aoei_free(complete);
@@ -130,7 +136,7 @@ static int restore(const char *dir, const char *staging, aoe_error *err) {
 
 /* ------------------------------------------------------------ publishing */
 
-/* Moves the previous model from dir to the staging folder. */
+/* Moves the files of the previous model from dir to a subfolder of `staging`. */
 static int move_to_backup(const char *dir, const char *staging, aoe_error *err) {
     char **previous = NULL, *partial = aoei_path_join(staging, PARTIAL_BACKUP),
          *complete = aoei_path_join(staging, COMPLETE_BACKUP);
@@ -163,7 +169,8 @@ int aoei_publish(int *keep_staging, const char *dir, const char *staging, aoe_er
 
 /* -------------------------------------------------------------- recovery */
 
-/* Returns 1 for a staging folder of a process that no longer exists, or of an earlier process with the id of this process. */
+/* Returns 1 if `name` is the name of a staging folder that no running process uses. The process that created the folder no
+ * longer exists, or it was an earlier process with the process id of the current process. */
 static int is_stale(const char *name) {
     if (strncmp(name, STAGING, strlen(STAGING)) != 0)
         return 0;
@@ -172,8 +179,9 @@ static int is_stale(const char *name) {
     return !*end && (pid == (long)getpid() || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH));
 }
 
-/* Returns the path, relative to dir, of the previous model in the stale staging folder dir/NAME; owned by the caller.
- * Returns NULL if there is none. If an error occurs, returns NULL and sets *rc to the error code. */
+/* Searches for the previous model in dir/NAME, a staging folder that no process uses. Returns the path of the previous model
+ * relative to dir. The caller frees the path. Returns NULL if the folder contains no previous model. If an error occurs,
+ * returns NULL and sets *rc to the error code. */
 static char *previous_in(int *rc, const char *dir, const char *name, aoe_error *err) {
     char **names = NULL, *staging = aoei_path_join(dir, name), *relative = NULL, *backup = NULL;
     size_t n = 0;
@@ -207,7 +215,8 @@ int aoei_find_previous_model(char **where, const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* Restores the previous model in the stale staging folder dir/NAME, if there is one, and removes the folder. */
+/* Restores the previous model from dir/NAME, a staging folder that no process uses, if it contains a previous model. Then
+ * removes the folder. */
 static int recover(const aoei_log *log, const char *dir, const char *name, aoe_error *err) {
     int rc = 0;
     char *staging = aoei_path_join(dir, name), *previous = staging ? previous_in(&rc, dir, name, err) : NULL;

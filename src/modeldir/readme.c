@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes the model card in Markdown with the metadata header that model hubs read. It describes the model, its settings, its
- * training, its use in aoe and in other programs, and what other programs do not support. The card contains no date, so equal
- * models have equal cards.
+ * Writes the model card, a Markdown file with the metadata header that model hubs read. The card describes the model, its
+ * settings, its training and its use. It also lists the features of the model that other programs do not support. The card
+ * contains no date, so equal models have equal cards.
  */
 #include "modeldir/readme.h"
 
@@ -23,9 +23,9 @@ static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
 }
 
-/* Appends the metadata header and the title. library: the library that loads the model. */
+/* Appends the metadata header and the title. library: name of the library that loads the model. */
 static void put_title(aoei_buffer *b, const char *library, const char *title) {
-    const int has_tag = strcmp(library, "aoe") != 0; /* the tag "aoe" is always present */
+    const int has_tag = strcmp(library, "aoe") != 0; /* the tag "aoe" is always written */
     aoei_buffer_printf(b,
                        "---\n"
                        "library_name: %s\n"
@@ -36,7 +36,7 @@ static void put_title(aoei_buffer *b, const char *library, const char *title) {
                        library, has_tag ? "- " : "", has_tag ? library : "", has_tag ? "\n" : "", title);
 }
 
-/* Returns the name of the library that loads the model, as model hubs use it. */
+/* Returns the name that model hubs use for the library that loads the model. */
 static const char *library_of(const aoei_encoder_config *c) {
     static const char *const names[] = {[AOEI_LIBRARY_SENTENCE_TRANSFORMERS] = "sentence-transformers",
                                         [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
@@ -78,7 +78,8 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
     return rc;
 }
 
-/* Appends the sections about the use of the model in aoe and other programs, and about what other programs do not support. */
+/* Appends the sections about the use of the model in aoe and in other programs, and about features that other programs do not
+ * support. */
 static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
     const aoe_storage storage = m->storage;
     const aoei_settings *s = m->settings;
@@ -112,7 +113,8 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
                "with float32 weights (`aoe convert`).\n");
 }
 
-/* Returns the last component of a path as a single line; the caller frees it with aoei_free. NULL: out of memory. */
+/* Returns the last component of a path as a single line, or NULL if out of memory. The caller frees the string with
+ * aoei_free. */
 static char *last_component(const char *path) {
     char *full = aoei_full_path(path), *slash = full ? strrchr(full, '/') : NULL;
     char *name = full ? aoei_strdup(slash && slash[1] ? slash + 1 : full) : NULL;
@@ -122,8 +124,8 @@ static char *last_component(const char *path) {
     return name;
 }
 
-/* Appends the source of the LICENSE file in dir, if there is one. For a trained model, the source is the initial model in the
- * training record, because m->source may be a checkpoint. Returns 0 or AOE_ENOMEM. */
+/* If dir contains a LICENSE file, appends a sentence that names the model from which it was copied. For a trained model, this
+ * is the initial model in the training record, because m->source may be a checkpoint. Returns 0 or AOE_ENOMEM. */
 static int put_license(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
     if (!aoei_entry_exists(dir, "LICENSE"))
@@ -138,7 +140,7 @@ static int put_license(aoei_buffer *b, const aoei_model_contents *m, const char 
     return rc;
 }
 
-/* Returns 1 for the keys of a training record whose values are paths. */
+/* Returns 1 if the values of the key `key` in a training record are paths. */
 static int has_paths(const char *key) {
     static const char *const keys[] = {"base_model", "data", "dev", "teacher", "texts", "mean_of"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -148,7 +150,7 @@ static int has_paths(const char *key) {
 }
 
 /* Returns a copy of `v` in which absolute paths are replaced by their last component, because local paths do not help readers
- * of a published model card. is_path: 1 if strings in `v` are paths. NULL: out of memory. */
+ * of a published model card. If is_path is 1, strings in `v` are paths. Returns NULL if out of memory. */
 static json_t *shorten_paths(const json_t *v, int is_path) {
     const char *text = json_string_value(v), *key;
     json_t *copy = json_is_object(v) ? json_object() : json_is_array(v) ? json_array() : NULL, *part;
@@ -174,7 +176,7 @@ static json_t *shorten_paths(const json_t *v, int is_path) {
     return NULL;
 }
 
-/* Appends the training record. Returns 0 or AOE_ENOMEM. */
+/* Appends the section with the training record. Returns 0 or AOE_ENOMEM. */
 static int put_record(aoei_buffer *b, const json_t *record) {
     const json_t *models = json_object_get(record, "mean_of");
     if (!record)
@@ -191,7 +193,8 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     return rc;
 }
 
-/* Writes b to DIR/README.md and frees b. code: 0, or AOE_ENOMEM if filling b failed. */
+/* Writes b to DIR/README.md and frees b. `code` is AOE_ENOMEM if an allocation failed while b was filled, and 0 otherwise. If
+ * `code` is not 0, nothing is written and AOE_ENOMEM is returned. */
 static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *err) {
     char *path = aoei_path_join(dir, "README.md");
     const int rc = code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);

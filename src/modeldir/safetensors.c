@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Reads safetensors files: one mapped file, or the shards (files) that an index lists. The data is not copied and not checked
- * for NaN and infinity (weights_check.h does this). Invariants after opening: The bytes of every tensor are inside its file and
- * do not overlap another tensor, and their number matches the data type and shape of the tensor. Names are unique, and the
- * entries are sorted by name.
+ * Reads safetensors files. The tensors are either in one file, or in several files, the shards, which an index lists. The files
+ * are mapped into memory, so the data is not copied. Functions in weights_check.h check the data for NaN and infinity. After a
+ * file was opened, the following is true:
+ * - The bytes of every tensor are inside the file and do not overlap another tensor.
+ * - The number of bytes of a tensor matches its data type and shape.
+ * - The names are unique, and the entries are sorted by name.
  */
 #include "modeldir/safetensors.h"
 
@@ -19,19 +21,19 @@
 #include "base/json.h"
 #include "base/path.h"
 
-#define PREFIX_BYTES     8                   /* length of the header, uint64, little-endian */
-#define MAX_HEADER_BYTES ((size_t)100000000) /* limit of the format */
+#define PREFIX_BYTES     8                   /* size of the field with the length of the header, a little-endian uint64 */
+#define MAX_HEADER_BYTES ((size_t)100000000) /* maximum length of the header in the safetensors format */
 #define MAX_SHARDS       4096
 
-/* A file with tensors. */
+/* One safetensors file. */
 typedef struct shard {
-    aoei_map map; /* mapped file, owned; zeroed if the data is in memory of the caller */
+    aoei_map map; /* mapped file, owned; zeroed if the caller provides the data in memory */
     char *path;   /* path for messages, owned */
 } shard;
 
 typedef struct entry {
     aoei_st_tensor t; /* must be the first field, because aoei_safetensors_path casts its address to entry; t.name is owned */
-    size_t shard;     /* index in `shards` */
+    size_t shard;     /* index in aoei_safetensors.shards of the file that contains the tensor */
 } entry;
 
 struct aoei_safetensors {
@@ -50,7 +52,8 @@ static const struct {
               {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_OTHER, 1},
               {"BOOL", AOEI_ST_OTHER, 1}};
 
-/* Sets *dtype, and *size to the bytes per element, or to 0 for an unknown type. */
+/* Sets *dtype to the data type with the given name, and *size to its number of bytes per element. If the name is unknown,
+ * *dtype is AOEI_ST_OTHER and *size is 0. */
 static void read_dtype(aoei_st_dtype *dtype, size_t *size, const char *name) {
     *dtype = AOEI_ST_OTHER;
     *size = 0;
@@ -62,7 +65,8 @@ static void read_dtype(aoei_st_dtype *dtype, size_t *size, const char *name) {
         }
 }
 
-/* Reads a non-negative JSON integer that fits in size_t. Returns 0 or -1. */
+/* Reads a non-negative JSON integer into *out. Returns -1 if v is not such an integer or does not fit in size_t, and 0
+ * otherwise. */
 static int read_size(size_t *out, const json_t *v) {
     if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > SIZE_MAX)
         return -1;
@@ -70,7 +74,7 @@ static int read_size(size_t *out, const json_t *v) {
     return 0;
 }
 
-/* Reads the shape of the tensor and sets *elements to the number of elements. */
+/* Reads the shape of the tensor t and sets *elements to its number of elements. */
 static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, const char *path, aoe_error *err) {
     if (!json_is_array(shape))
         return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape; save the file again", path, t->name);
@@ -86,7 +90,8 @@ static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, 
     return 0;
 }
 
-/* Reads the JSON object v of a tensor, whose name is already set. base: [data_size] data part of the file. */
+/* Reads v, the JSON object of a tensor in the header, into t. t->name must already be set. base: [data_size] data part of the
+ * file. */
 static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *base, size_t data_size, const char *path,
                        aoe_error *err) {
     const char *dtype = json_string_value(json_object_get(v, "dtype"));
@@ -125,10 +130,10 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const entry *)a)->t.name, ((const entry *)b)->t.name);
 }
 
-/* Checks that no two tensors of a file overlap. first: index of the first entry of the file; the entries of the file are sorted
- * by address. */
+/* Returns an error if two tensors of a file overlap. first: index of the first entry of the file. The function sorts the
+ * entries of the file by address. */
 static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, aoe_error *err) {
-    const entry *last = NULL; /* previous entry that has data */
+    const entry *last = NULL; /* previous entry that is not empty */
     if (s->n > first)
         qsort(s->entries + first, s->n - first, sizeof *s->entries, by_data);
     for (size_t i = first; i < s->n; i++) {
@@ -143,7 +148,7 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
     return 0;
 }
 
-/* Reads the length of the header and checks that the file contains as many bytes. */
+/* Reads the length of the header. Returns an error if the file is shorter than its header. */
 static int read_header_length(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     uint64_t n = 0;
     if (size < PREFIX_BYTES)
@@ -181,8 +186,8 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     return 0;
 }
 
-/* Adds the tensors of a file. data: [size] bytes of the file. weight_map: tensor names and their files in an index; only the
- * tensors that it assigns to `file` are added. If weight_map is NULL, all tensors are added. */
+/* Adds the tensors of a file. data: [size] contents of the file. weight_map: JSON object of an index that maps tensor names to
+ * file names. Only tensors that weight_map maps to `file` are added. If weight_map is NULL, all tensors are added. */
 static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
                        const json_t *weight_map, const char *file, aoe_error *err) {
     const char *path = s->shards[shard_index].path, *name;
@@ -218,7 +223,7 @@ done:
     return rc;
 }
 
-/* Adds a file without tensors. */
+/* Adds an element to s->shards for the file `path`. The tensors of the file are not added. */
 static int add_shard(aoei_safetensors *s, const char *path, aoe_error *err) {
     shard *grown = aoei_realloc_array(s->shards, s->n_shards + 1, sizeof *grown);
     if (!grown)
@@ -235,13 +240,13 @@ static int create(aoei_safetensors **s, aoe_error *err) {
     return *s ? 0 : aoei_fail_nomem(err, sizeof **s);
 }
 
-/* A name that consists of the first len bytes of head, followed by tail. */
+/* A name that consists of the first `len` bytes of `head`, followed by `tail`. */
 typedef struct joined_name {
     const char *head, *tail;
     size_t len;
 } joined_name;
 
-/* Comparison function of bsearch for a joined_name. */
+/* A comparison function for bsearch. The key is a joined_name, and the element is an entry. */
 static int by_joined_name(const void *key, const void *e) {
     const joined_name *k = key;
     const char *name = ((const entry *)e)->t.name;
@@ -254,8 +259,8 @@ static const aoei_st_tensor *find_joined(const aoei_safetensors *s, const char *
     return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_joined_name) : NULL;
 }
 
-/* Ends opening with the result rc: if it is 0, sorts the entries by name and sets their scales; otherwise closes *s and sets it
- * to NULL. Returns rc. */
+/* Completes opening. rc: result of the previous steps. If rc is 0, sorts the entries by name and sets their scales. Otherwise,
+ * closes *s and sets *s to NULL. Returns rc. */
 static int finish(aoei_safetensors **s, int rc) {
     if (rc) {
         aoei_safetensors_close(*s);
@@ -270,7 +275,7 @@ static int finish(aoei_safetensors **s, int rc) {
     return rc;
 }
 
-/* Maps the file `path` and adds its tensors. weight_map, file: see add_tensors. */
+/* Maps the file `path` and adds its tensors. For weight_map and `file`, see add_tensors. */
 static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_map, const char *file, aoe_error *err) {
     int rc = add_shard(s, path, err);
     if (rc)
@@ -280,7 +285,7 @@ static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_
     return rc ? rc : add_tensors(s, s->n_shards - 1, last->map.data, last->map.size, weight_map, file, err);
 }
 
-/* Returns 1 if the name of a shard is a plain file name, which cannot refer to a file outside the directory. */
+/* Returns 1 if `name` is a plain file name, which cannot refer to a file outside the model directory. */
 static int is_plain_name(const char *name) {
     return name && *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
@@ -289,8 +294,8 @@ static int by_string(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sets *names to the distinct file names of the weight map in ascending order. The caller frees the array; the strings are
- * borrowed from the map. */
+/* Sets names[n] to the distinct file names in weight_map, in ascending order. The caller frees the array; the strings are
+ * borrowed from weight_map. */
 static int shard_names(const char ***names, size_t *n, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;
@@ -317,7 +322,7 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
     return 0;
 }
 
-/* Checks that every tensor of the weight map was found. */
+/* Returns an error if a tensor in weight_map was not found in the files. */
 static int check_complete(const aoei_safetensors *s, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;
@@ -329,7 +334,7 @@ static int check_complete(const aoei_safetensors *s, json_t *weight_map, const c
     return 0;
 }
 
-/* Opens the shards that the index file lists. */
+/* Opens the shards in dir that the index file index_path lists. */
 static int open_index(aoei_safetensors **s, const char *dir, const char *index_path, aoe_error *err) {
     json_t *root = NULL, *weight_map;
     const char **names = NULL;
@@ -470,7 +475,7 @@ static float bits_to_float(uint32_t bits) {
     return v;
 }
 
-/* Converts a float16 value, given by its bits. */
+/* Converts the float16 value with the bits h to float. */
 static float half_to_float(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
     if (exponent == 31)
@@ -480,7 +485,7 @@ static float half_to_float(uint16_t h) {
     return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f; /* subnormal */
 }
 
-/* Converts an int8 matrix: each value is multiplied by the scale of its row. */
+/* Converts an int8 matrix to float. Each value is multiplied by the scale of its row. */
 static void int8_to_float(float *out, const aoei_st_tensor *t) {
     const size_t cols = t->shape[1];
     for (size_t r = 0; r < t->shape[0]; r++) {

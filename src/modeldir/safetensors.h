@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Maps safetensors files into memory and reads their tensors. Headers are not trusted: lengths, offsets, shapes and overlaps
- * are checked when a file is opened, and error messages name the file and the tensor. File layout: header length (uint64,
- * little-endian), JSON header, data. aoe's int8 storage of a matrix NAME consists of two tensors: NAME (I8) and NAME_scale (one
- * F32 scale per row; storage.h).
+ * Maps safetensors files into memory and reads their tensors. A file consists of the length of the header (uint64,
+ * little-endian), the JSON header and the data. When a file is opened, all lengths, offsets, shapes and overlaps in the header
+ * are checked. Error messages name the file and the tensor. If aoe stores a matrix NAME as int8, the file contains two tensors:
+ * NAME (I8) and NAME_scale (one F32 scale per row; storage.h).
  */
 #ifndef AOEI_MODELDIR_SAFETENSORS_H
 #define AOEI_MODELDIR_SAFETENSORS_H
@@ -12,50 +12,55 @@
 
 #include "aoe.h"
 
-/* Data type of a tensor. OTHER: a type that aoe cannot convert. */
+/* The data type of a tensor. AOEI_ST_OTHER is a data type that aoe cannot convert to float. */
 typedef enum aoei_st_dtype { AOEI_ST_F32, AOEI_ST_F16, AOEI_ST_BF16, AOEI_ST_I8, AOEI_ST_I64, AOEI_ST_OTHER } aoei_st_dtype;
 
 #define AOEI_ST_MAX_DIMS  8
-#define AOEI_SCALE_SUFFIX "_scale" /* suffix of the names of scales */
+#define AOEI_SCALE_SUFFIX "_scale" /* suffix of the name of a tensor that contains scales */
 typedef struct aoei_st_tensor {
-    const char *name; /* owned by aoei_safetensors */
+    const char *name; /* name of the tensor, owned by the aoei_safetensors */
     aoei_st_dtype dtype;
     size_t n_dims;
     size_t shape[AOEI_ST_MAX_DIMS];
-    const unsigned char *data;          /* [bytes] data in the mapped file, little-endian, may be unaligned */
-    size_t bytes;                       /* size of `data` */
-    const struct aoei_st_tensor *scale; /* scales of a tensor of type I8 (the tensor NAME_scale), not checked; otherwise NULL */
+    const unsigned char *data; /* [bytes] data in the mapped file, little-endian, possibly unaligned */
+    size_t bytes;              /* size of `data` in bytes */
+    /* The tensor NAME_scale, if this tensor has the type I8 and the file contains its scales; otherwise NULL. The scales are
+     * not checked when the file is opened. */
+    const struct aoei_st_tensor *scale;
 } aoei_st_tensor;
 
-typedef struct aoei_safetensors aoei_safetensors; /* one file, or the shards of an index */
+typedef struct aoei_safetensors aoei_safetensors; /* one open file, or the open shards of an index */
 
-/* Opens a file. Errors of this and the following two functions: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (too many
- * dimensions), AOE_EIO, AOE_ENOMEM. */
+/* Opens the file `path`. Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (too many dimensions), AOE_EIO, AOE_ENOMEM. */
 int aoei_safetensors_open(aoei_safetensors **s, const char *path, aoe_error *err);
-/* Opens a file in memory. data: [size] bytes, borrowed until the object is closed; name: path for messages, copied. */
+/* Opens data[size], the contents of a safetensors file. The data is borrowed until *s is closed. `name` is copied, and replaces
+ * the path in messages. Errors: see aoei_safetensors_open. */
 int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t size, const char *name, aoe_error *err);
-/* Opens DIR/model.safetensors, or DIR/model.safetensors.index.json with its shards, which must be in DIR. */
+/* Opens DIR/model.safetensors, or DIR/model.safetensors.index.json and its shards. The shards must be in DIR. Errors: see
+ * aoei_safetensors_open. */
 int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *err);
 void aoei_safetensors_close(aoei_safetensors *s); /* accepts NULL */
-/* aoei_safetensors_count returns the number of tensors; aoei_safetensors_at returns the i-th tensor in ascending order of
- * names. */
+/* aoei_safetensors_count returns the number of tensors. aoei_safetensors_at returns tensor i; tensors are sorted by name. */
 size_t aoei_safetensors_count(const aoei_safetensors *s);
 const aoei_st_tensor *aoei_safetensors_at(const aoei_safetensors *s, size_t i);
-const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* NULL: no such tensor */
-const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t);    /* path of the file that contains t */
-/* For a tensor NAME of any type, returns the tensor NAME_scale; NULL if the file contains no such tensor. */
+const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* returns NULL if not found */
+const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t); /* returns the path of the file of t */
+/* Returns the tensor NAME_scale, where NAME is the name of t, or NULL if the file contains no such tensor. t may have any data
+ * type. */
 const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t);
-/* For a tensor NAME_scale, returns the tensor NAME if its type is I8. Otherwise, and for any other name, returns NULL. */
+/* If the name of t is NAME_scale and there is a tensor NAME of the type I8, returns the tensor NAME. Otherwise, returns
+ * NULL. */
 const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t);
-const char *aoei_st_dtype_name(aoei_st_dtype d);  /* "F32" ...; "unsupported" for AOEI_ST_OTHER; static */
+const char *aoei_st_dtype_name(aoei_st_dtype d);  /* name such as "F32"; "unsupported" for AOEI_ST_OTHER; static */
 size_t aoei_st_dtype_size(aoei_st_dtype d);       /* bytes per element; 0 for AOEI_ST_OTHER */
 size_t aoei_st_elements(const aoei_st_tensor *t); /* number of elements */
-/* Converts all elements to float. The type must be F32, F16, BF16, or I8 if aoei_int8_check (storage.h) accepts the tensor. */
+/* Converts all elements of t to float and writes them to `out`. The type of t must be F32, F16, BF16 or I8. If the type is I8,
+ * the caller must first check the tensor with aoei_int8_check (storage.h). */
 void aoei_st_to_float(float *out, const aoei_st_tensor *t);
-/* Like aoei_st_to_float for the rows [first, first + n) of a matrix; a vector is one row. */
+/* Converts the rows [first, first + n) of a matrix to float as aoei_st_to_float does. A vector is a matrix with one row. */
 void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n);
 
-/* Releases the physical memory of the mapped files; the data can still be read. */
+/* Releases the physical memory of the mapped files. The data can still be read, because the system loads it again. */
 void aoei_safetensors_drop(const aoei_safetensors *s);
 
 #endif

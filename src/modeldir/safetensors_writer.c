@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes safetensors files: the header first, then the data in the order of the entries. The data is written in pieces of any
- * size, so a model may be larger than memory. The header is padded with spaces, so that the data starts at a multiple of 64
- * bytes; tensors in mapped files are then aligned.
+ * Writes safetensors files. The header is written first, and then the data of the tensors in the order of the entries. The data
+ * is written in pieces of any size, so a model may be larger than memory. The header is padded with spaces, so that the data
+ * starts at a multiple of 64 bytes and the tensors of a mapped file are aligned.
  */
 #include "modeldir/safetensors_writer.h"
 
@@ -14,15 +14,15 @@
 #include "base/error.h"
 #include "base/json.h"
 
-#define DATA_ALIGN 64 /* bytes */
+#define DATA_ALIGN 64 /* alignment of the data in bytes */
 
 struct aoei_st_writer {
     aoei_writer out;
-    size_t left; /* bytes of tensor data that are not written yet */
+    size_t left; /* number of bytes of tensor data that have not been written yet */
 };
 
-/* Returns the JSON object of a tensor whose data starts at *offset, and adds the size of the data to *offset. NULL: out of
- * memory, or the size overflows. */
+/* Returns the JSON object for the header of a tensor whose data starts at *offset. Adds the size of the data to *offset.
+ * Returns NULL if out of memory or if the size overflows. */
 static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     size_t bytes = aoei_st_dtype_size(e->dtype), end;
     json_t *shape = json_array();
@@ -34,19 +34,19 @@ static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     json_t *v = json_pack("{s:s, s:o, s:[I, I]}", "dtype", aoei_st_dtype_name(e->dtype), "shape", shape, "data_offsets",
                           (json_int_t)*offset, (json_int_t)end);
     *offset = end;
-    return v; /* json_pack takes ownership of the shape, even if it fails */
+    return v; /* json_pack takes ownership of the shape, even if json_pack fails */
 fail:
     json_decref(shape);
     return NULL;
 }
 
-/* Callback of json_dump_callback. */
+/* A callback for json_dump_callback, which appends text[len] to the aoei_buffer `buffer`. */
 static int append(const char *text, size_t len, void *buffer) {
     return aoei_buffer_append(buffer, text, len) ? -1 : 0;
 }
 
-/* Appends the length of the header and the padded header to b. Sets *data_bytes to the size of the data of all tensors. Returns
- * 0 or AOE_ENOMEM. */
+/* Appends to b the length of the header and the padded header. Sets *data_bytes to the total size of the data of all tensors.
+ * Returns 0 or AOE_ENOMEM. */
 static int make_header(aoei_buffer *b, size_t *data_bytes, const aoei_st_entry *entries, size_t n) {
     json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
     aoei_buffer text = {0}; /* json_dumps is not used, because it may return incomplete text if an allocation fails */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Writes a safetensors file atomically.
+ * Writes a safetensors file. An existing file is replaced only after the new file is complete.
  */
 #ifndef AOEI_MODELDIR_SAFETENSORS_WRITER_H
 #define AOEI_MODELDIR_SAFETENSORS_WRITER_H
 
 #include "modeldir/safetensors.h"
 
-/* Describes a tensor. To write a file, call aoei_st_writer_open with one entry per tensor, aoei_st_writer_write with the
- * data in the order of the entries, and aoei_st_writer_commit. An existing file at `path` is replaced only by
- * aoei_st_writer_commit. */
+/* Describes a tensor. To write a file, call aoei_st_writer_open with one entry per tensor. Then call aoei_st_writer_write with
+ * the data of the tensors, in the order of the entries. Finally, call aoei_st_writer_commit, which also replaces an existing
+ * file. */
 typedef struct aoei_st_entry {
     const char *name; /* borrowed until aoei_st_writer_open returns */
     aoei_st_dtype dtype;
@@ -18,9 +18,9 @@ typedef struct aoei_st_entry {
 
 typedef struct aoei_st_writer aoei_st_writer;
 int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_error *err);
-/* Writes the next bytes of the data; a piece may be part of a tensor or contain several tensors. */
+/* Writes the next bytes of the data. The bytes may be part of a tensor, or the data of several tensors. */
 int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err);
-/* Completes the file and frees w, also on failure. Fails with AOE_EARG if data is missing. */
+/* Completes the file and frees w, even if the function fails. Errors: AOE_EARG if not all data has been written; AOE_EIO. */
 int aoei_st_writer_commit(aoei_st_writer *w, aoe_error *err);
 /* Removes the incomplete file and frees w. Accepts NULL. */
 void aoei_st_writer_abort(aoei_st_writer *w);

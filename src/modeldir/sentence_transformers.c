@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads the modules after the transformer (pooling, dense layer, normalization), the maximum sequence length and the prompts,
- * in the file formats of sentence-transformers before and since version 5.4. Reading fails for an unsupported module, because
- * ignoring the module would silently change the embeddings.
+ * Reads the configuration files of sentence-transformers, in the format before version 5.4 and in the format since version 5.4.
+ * The files contain the modules after the transformer (pooling, dense layer, normalization), the maximum sequence length and
+ * the prompts. A module that is not supported is an error, because ignoring the module would change the embeddings without
+ * notice.
  */
 #include "modeldir/sentence_transformers.h"
 
@@ -18,14 +19,14 @@
 
 #define MAX_MODES 6 /* number of known pooling modes */
 
-/* Modes of a Pooling module; their outputs are concatenated in this order. */
+/* The modes of a Pooling module. The outputs of the modes are concatenated in the order of the array. */
 typedef struct modes {
-    const char *name[MAX_MODES]; /* names, static or borrowed from the parsed JSON */
+    const char *name[MAX_MODES]; /* [n] names of the modes, static or borrowed from the parsed JSON */
     size_t n;                    /* number of modes */
 } modes;
 
-/* Parses the file DIR/a (if b is NULL) or DIR/a/b. *root is NULL if the file does not exist. *path is set to the path, owned by
- * the caller. */
+/* Parses the file DIR/a/b or, if b is NULL, the file DIR/a. If the file does not exist, sets *root to NULL and returns 0. Sets
+ * *path to the path of the file; the caller frees *path. */
 static int load_optional(json_t **root, char **path, const char *dir, const char *a, const char *b, aoe_error *err) {
     char *first = aoei_path_join(dir, a);
     *root = NULL;
@@ -46,7 +47,7 @@ static int load_optional(json_t **root, char **path, const char *dir, const char
 
 /* --------------------------------------------------------------- pooling */
 
-/* Reads the value of pooling_mode: a mode, or a list of modes. */
+/* Reads `mode`, the value of the key pooling_mode. The value is a mode or a list of modes. */
 static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *err) {
     size_t n = json_is_array(mode) ? json_array_size(mode) : 1;
     if (n < 1 || n > MAX_MODES)
@@ -61,8 +62,8 @@ static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *e
     return 0;
 }
 
-/* Reads the modes of a Pooling module: the value of pooling_mode if the key exists, otherwise all modes whose flags are
- * true. If no flag is true either, the mode is "mean". */
+/* Reads the modes of a Pooling module. If the key pooling_mode exists, its value contains the modes. Otherwise, each mode has a
+ * flag, and all modes whose flag is true are used. If no flag is true, the mode is "mean". */
 static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err) {
     static const struct {
         const char *flag, *mode;
@@ -97,7 +98,8 @@ static int has_mode(const modes *m, const char *name) {
     return 0;
 }
 
-/* Converts modes to a pooling. averaged: 1 if the next module is a Dense module that averages the two halves of its input. */
+/* Sets *p to the pooling that the modes describe. averaged: 1 if the next module is a Dense module that computes the mean of
+ * the two halves of its input. */
 static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const char *path, aoe_error *err) {
     static const struct {
         const char *mode;
@@ -121,7 +123,7 @@ static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const 
         path, m->name[0], m->n > 1 ? " + '" : "", m->n > 1 ? m->name[1] : "", m->n > 1 ? "'" : "");
 }
 
-/* Checks that the dimension is the hidden size of the model, if the key exists. */
+/* Returns an error if the key `key` exists and its value is not the hidden size of the model. */
 static int check_dimension(json_t *config, const char *key, size_t hidden, const char *path, aoe_error *err) {
     size_t n = hidden;
     int rc = aoei_json_size(config, key, &n, path, err);
@@ -162,8 +164,8 @@ done:
 
 /* ----------------------------------------------------------------- dense */
 
-/* Sets *concatenated to 1 if the input of the Dense module has twice the hidden size: two concatenated vectors. Only modules
- * that average the two vectors are supported for this size. */
+/* Sets *concatenated to 1 if the input size of the Dense module in DIR/folder is 2 * hidden, so the input consists of two
+ * concatenated vectors. A Dense module with this input size is supported only if it computes the mean of the two vectors. */
 static int has_concatenated_input(int *concatenated, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
@@ -180,8 +182,8 @@ static int has_concatenated_input(int *concatenated, const char *dir, const char
     return rc;
 }
 
-/* Returns 1 if the only tensor in the file is the weight [I/2 I/2], where I is the identity matrix. Sets *rc if an allocation
- * fails.
+/* Returns 1 if the file contains only one tensor, the weight [I/2 I/2], where I is the identity matrix. If an allocation fails,
+ * returns 0 and sets *rc to the error code.
  */
 static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error *err, int *rc) {
     const aoei_st_tensor *t = aoei_safetensors_find(f, "linear.weight");
@@ -209,8 +211,8 @@ static int is_identity(const json_t *config) {
     return name && !strcmp(dot ? dot + 1 : name, "Identity");
 }
 
-/* Checks that a Dense module whose input is two concatenated vectors computes their average, without bias, activation or
- * residual. */
+/* Returns an error unless the Dense module in DIR/folder computes the mean of two concatenated vectors. Such a module has no
+ * bias, no activation function and no residual connection. */
 static int check_averaging_dense(const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     aoei_safetensors *f = NULL;
     json_t *config = NULL;
@@ -244,12 +246,12 @@ done:
 
 /* --------------------------------------------------------------- modules */
 
-/* Kinds of modules, in the only supported order. */
+/* The kinds of modules. The modules of a model must be in this order. */
 enum { TRANSFORMER, POOLING, DENSE, SECOND_DENSE, NORMALIZE, N_KINDS };
 static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Dense", "Normalize"};
 
-/* Sets folder[kind] to the folder of each module, borrowed from `root`; NULL: there is no such module. Checks the order of the
- * modules. */
+/* Sets folder[kind] to the folder of the module of each kind, or to NULL if there is no such module. The strings are borrowed
+ * from `root`. Returns an error if the order of the modules is not supported. */
 static int read_module_list(const char *folder[N_KINDS], json_t *root, const char *path, aoe_error *err) {
     int last = -1;
     size_t i;
@@ -287,7 +289,8 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
     return 0;
 }
 
-/* Reads the modules after the transformer. The list of modules is checked even if options override the settings. */
+/* Reads the modules after the transformer. modules.json is checked even if the options of the caller override all its
+ * settings. */
 static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     const char *folder[N_KINDS];
     json_t *root = NULL;
@@ -295,7 +298,7 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
     int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
     if (rc)
         goto done;
-    if (!root) { /* without modules.json, the pooling may be specified in 1_Pooling */
+    if (!root) { /* without modules.json, the folder 1_Pooling may specify the pooling */
         if (s->pooling == AOE_POOLING_AUTO && aoei_entry_exists(dir, "1_Pooling/config.json"))
             rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
         goto done;
@@ -319,8 +322,8 @@ done:
     return rc;
 }
 
-/* Reads the modules of a static model: StaticEmbedding in the model directory, optionally followed by Normalize. config.json
- * may also specify normalization. */
+/* Reads the modules of a static model. The first module is StaticEmbedding in the model directory, which Normalize may follow.
+ * Normalization may also be specified in config.json. */
 static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
     json_t *root = NULL, *v;
     char *path = NULL;
@@ -357,7 +360,7 @@ static const char *const length_files[] = {"sentence_bert_config.json",       "s
                                            "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
                                            "sentence_xlnet_config.json"};
 
-/* Reads a maximum sequence length. *out is set to 0 if the key is missing; a value above `max` is reduced to `max`. */
+/* Sets *out to the minimum of `max` and the maximum sequence length under `key`. If the key is missing, sets *out to 0. */
 static int read_length(size_t *out, json_t *config, const char *key, size_t max, const char *path, aoe_error *err) {
     double n = 0;
     int rc = aoei_json_double(config, key, &n, path, err);
@@ -369,8 +372,8 @@ static int read_length(size_t *out, json_t *config, const char *key, size_t max,
     return 0;
 }
 
-/* Reads the maximum sequence length (key `key`) and do_lower_case from the file `name`. *present is set to 1 if the file
- * exists, otherwise to 0. */
+/* Reads the maximum sequence length (under the key `key`) and do_lower_case from the file DIR/name. Sets *present to 1 if the
+ * file exists, and to 0 otherwise. */
 static int read_length_file(aoei_partial_settings *s, const char *dir, const char *name, const char *key, size_t max,
                             int *present, aoe_error *err) {
     json_t *config = NULL;
@@ -387,7 +390,7 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
         s->max_length_from = name;
     }
     if (!rc && s->lowercase == AOE_AUTO &&
-        strcmp(name, "tokenizer_config.json") != 0) /* in tokenizer_config.json, do_lower_case is an option of the tokenizer */
+        strcmp(name, "tokenizer_config.json") != 0) /* there, do_lower_case is an option of the tokenizer */
         s->lowercase = lowercase;
     json_decref(config);
     aoei_free(path);
@@ -399,7 +402,7 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, a
     int present = 0, rc = 0;
     for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
         rc = read_length_file(s, dir, length_files[i], "max_seq_length", max, &present, err);
-    /* since version 5.4, the maximum length is in the configuration of the tokenizer */
+    /* since version 5.4, tokenizer_config.json contains the maximum sequence length */
     if (!rc && s->max_length == AOE_AUTO && aoei_entry_exists(dir, "modules.json"))
         rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", max, &present, err);
     return rc;
@@ -407,7 +410,8 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, a
 
 /* --------------------------------------------------------------- prompts */
 
-/* Returns the template "PREFIX{text}" as a new reference, or NULL if an allocation fails. */
+/* Returns the prompt template that consists of `prefix` and "{text}", as a new reference. Returns NULL if an allocation
+ * fails. */
 static json_t *template_of(const json_t *prefix) {
     size_t len = json_string_length(prefix);
     char *text = aoei_malloc(len + sizeof AOEI_PLACEHOLDER);
@@ -420,7 +424,7 @@ static json_t *template_of(const json_t *prefix) {
     return v;
 }
 
-/* Reads "prompts" and "default_prompt_name". */
+/* Reads the keys "prompts" and "default_prompt_name". */
 static int read_templates(aoei_partial_settings *s, json_t *config, const char *path, aoe_error *err) {
     json_t *prompts = json_object_get(config, "prompts"), *v, *out = json_object();
     const char *name, *selected = NULL;
@@ -451,7 +455,7 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
     return rc;
 }
 
-/* Reads config_sentence_transformers.json, if it exists: the prompts, and truncate_dim, which is not supported. */
+/* Reads the prompts from config_sentence_transformers.json, if this file exists. truncate_dim is not supported. */
 static int read_prompts(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes the file format of sentence-transformers before version 5.4, which every version reads. Settings that this format
- * cannot express are omitted; aoei_settings_limits lists them.
+ * Writes configuration files of sentence-transformers in the format before version 5.4, which every version can read. Settings
+ * for which this format has no key are omitted; aoei_settings_limits names them.
  */
 #include "modeldir/sentence_transformers_write.h"
 
@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "modeldir/safetensors_writer.h"
 
-/* Writes v to DIR/name and releases v. v NULL: an allocation failed. */
+/* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
     int rc = v && path ? aoei_json_save(v, path, err) : aoei_fail_nomem(err, strlen(dir));
@@ -23,7 +23,7 @@ static int save_json(json_t *v, const char *dir, const char *name, aoe_error *er
     return rc;
 }
 
-/* Returns an entry of modules.json. */
+/* Returns the entry of modules.json for one module. */
 static json_t *module_json(int idx, const char *path, const char *type) {
     char name[16], full[64];
     snprintf(name, sizeof name, "%d", idx);
@@ -31,8 +31,8 @@ static json_t *module_json(int idx, const char *path, const char *type) {
     return json_pack("{s:i, s:s, s:s, s:s}", "idx", idx, "name", name, "path", path, "type", full);
 }
 
-/* Writes modules.json. averaged: 1 for cls-last-avg pooling, which needs a Dense module after the pooling; dense,
- * normalize_folder: folders of the dense layer and the Normalize module, or NULL. */
+/* Writes modules.json. averaged: 1 for cls-last-avg pooling, for which a Dense module that computes the mean follows the
+ * pooling. dense: folder of the dense layer, or NULL. normalize_folder: folder of the Normalize module, or NULL. */
 static int write_modules(int averaged, const char *dense, const char *normalize_folder, const char *dir, aoe_error *err) {
     json_t *list = json_array();
     int idx = 0, failed = json_array_append_new(list, module_json(idx++, "", "Transformer"));
@@ -50,7 +50,7 @@ static int write_modules(int averaged, const char *dense, const char *normalize_
     return save_json(list, dir, "modules.json", err);
 }
 
-/* Writes config.json of the Pooling module. */
+/* Writes the file config.json of the Pooling module. */
 static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
     aoe_pooling p = s->pooling;
     int cls_and_mean = p == AOE_POOLING_CLS_LAST_AVG;
@@ -62,8 +62,9 @@ static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folde
                      folder, "config.json", err);
 }
 
-/* Writes the Dense module of cls-last-avg pooling. The Pooling module returns the concatenation of the [CLS] vector and the
- * mean; the weight [I/2 I/2], where I is the identity matrix, averages the two. */
+/* Writes the Dense module for cls-last-avg pooling. The Pooling module returns the concatenation of the [CLS] vector and the
+ * mean vector. The Dense module computes the mean of these two vectors: its weight is [I/2 I/2], where I is the identity
+ * matrix. */
 static int fill_averaging_dense(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
     (void)s;
     const aoei_st_entry entry = {"linear.weight", AOEI_ST_F32, 2, {hidden, 2 * hidden}};
@@ -93,13 +94,14 @@ static int fill_averaging_dense(const aoei_settings *s, size_t hidden, const cha
     return rc;
 }
 
-/* Adds a prompt template if it has the form "PREFIX{text}". Returns 0, or -1 if an allocation fails. */
+/* Adds the prompt template `text` under the name `name`, if the template has the form "PREFIX{text}". Returns -1 if an
+ * allocation fails, and 0 otherwise. */
 static int add_prefix(json_t *prompts, const char *name, const char *text) {
     size_t len;
     return aoei_prompt_is_prefix(text, &len) ? json_object_set_new(prompts, name, json_stringn(text, len)) : 0;
 }
 
-/* Writes config_sentence_transformers.json with the prompts. */
+/* Writes config_sentence_transformers.json, which contains the prompts. */
 static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err) {
     json_t *prompts = json_object(), *v, *root = NULL;
     const char *name;
@@ -117,10 +119,10 @@ static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err
     return save_json(root, dir, "config_sentence_transformers.json", err);
 }
 
-/* Writes the files of a module to its folder. */
+/* A function that writes the files of a module to its folder. */
 typedef int fill_fn(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err);
 
-/* Creates DIR/name and calls `fill` to write its files (NULL: no files). */
+/* Creates the folder DIR/name and calls `fill` to write its files. If `fill` is NULL, the folder remains empty. */
 static int write_folder(const char *dir, const char *name, fill_fn *fill, const aoei_settings *s, size_t hidden,
                         aoe_error *err) {
     char *folder = aoei_path_join(dir, name);
@@ -135,7 +137,7 @@ int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, cons
     int rc;
     const int averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
-    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_write writes its files */
+    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_write writes the files of this folder */
     const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
     if (!aoei_pooling_is_portable(s->pooling))
         return 0;

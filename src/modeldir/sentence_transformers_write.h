@@ -6,9 +6,9 @@
 
 #include "modeldir/settings.h"
 
-/* Writes the files in the format before version 5.4 of sentence-transformers to the existing directory `dir`. hidden: hidden
- * size of the encoder. For first-last-avg pooling, which sentence-transformers does not support, nothing is written. Errors:
- * AOE_EIO, AOE_ENOMEM. */
+/* Writes the files, in the format before version 5.4 of sentence-transformers, to the directory `dir`, which must exist.
+ * hidden: hidden size of the encoder. sentence-transformers does not support first-last-avg pooling. For this pooling, nothing
+ * is written. Errors: AOE_EIO, AOE_ENOMEM. */
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names of the pooling modes, and functions that initialize, copy and free settings.
+ * Converts the names of poolings, and initializes, copies and frees settings.
  */
 #include "modeldir/settings.h"
 
@@ -77,7 +77,7 @@ int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *
         to->dense = aoei_strdup(from->dense);
     if (!to->prompt || !to->dense != !from->dense)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
-    to->prompts = json_incref(from->prompts); /* the object is never modified after reading, so it can be shared */
+    to->prompts = json_incref(from->prompts); /* the object can be shared, because it is never modified after it was read */
     return 0;
 }
 
@@ -116,7 +116,8 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
 }
 
 const char *aoei_settings_dense_folder(const aoei_settings *s) {
-    return s->pooling == AOE_POOLING_CLS_LAST_AVG
-               ? "3_Dense"
-               : "2_Dense"; /* 2_Dense is then the module that averages the [CLS] vector and the mean */
+    return s->pooling == AOE_POOLING_CLS_LAST_AVG ? "3_Dense"
+                                                  /* With cls-last-avg pooling, 2_Dense is the module that computes the mean of
+                                                   * the [CLS] vector and the mean vector. */
+                                                  : "2_Dense";
 }

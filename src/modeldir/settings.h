@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The settings with which a model computes the embedding of a text, and the source of each setting.
+ * The settings of a model, which affect how the embedding of a text is computed, and the sources of the settings.
  */
 #ifndef AOEI_MODELDIR_SETTINGS_H
 #define AOEI_MODELDIR_SETTINGS_H
@@ -9,55 +9,60 @@
 
 #include "aoe.h"
 
-#define AOEI_PLACEHOLDER "{text}" /* is replaced by the text in a prompt template */
+#define AOEI_PLACEHOLDER "{text}" /* in a prompt template, this placeholder is replaced by the text */
 
-/* Settings of an open model. */
+/* The settings of an open model. */
 typedef struct aoei_settings {
     aoe_pooling pooling;         /* never AOE_POOLING_AUTO */
     const char *pooling_from;    /* source of `pooling`: "option", "default", or a file name such as "aoe.json"; static */
     size_t max_length;           /* maximum sequence length in tokens, special tokens and prompt included */
-    const char *max_length_from; /* source of `max_length`, like `pooling_from`; static */
+    const char *max_length_from; /* source of `max_length`, with the same values as `pooling_from`; static */
     char *prompt;                /* prompt template that contains {text}; "": no prompt; owned */
-    json_t *prompts;             /* object of all named prompt templates in the directory, or NULL; owned */
+    json_t *prompts;             /* JSON object of all named prompt templates of the model, owned; NULL: none */
     int normalize;               /* 1: embeddings are normalized to unit length */
-    int bidirectional;           /* 1: a causal model uses bidirectional attention in layers bidirectional_from and above */
+    int bidirectional;           /* 1: a causal model uses bidirectional attention in all layers whose index is at least
+                                    bidirectional_from */
     size_t bidirectional_from;   /* index of the first bidirectional layer; used only if `bidirectional` is 1 */
     char *dense;                 /* folder of the dense layer after the pooling; NULL: there is no dense layer; owned */
     int lowercase;               /* 1: texts are lowercased before tokenization */
 } aoei_settings;
 
-/* Settings while they are read from several sources, in order of precedence. A source sets only fields that are not set yet. */
+/* The settings while they are read. They are read from several sources in order of precedence, and each source sets only fields
+ * that are not set yet. */
 typedef struct aoei_partial_settings {
     aoe_pooling pooling;         /* AOE_POOLING_AUTO: not set */
     const char *pooling_from;    /* "option", or a file name; static */
-    size_t max_length;           /* tokens per text; AOE_AUTO: not set */
+    size_t max_length;           /* maximum sequence length in tokens; AOE_AUTO: not set */
     const char *max_length_from; /* "option", or a file name; static */
     char *prompt;                /* prompt template; "": no prompt; NULL: not set; owned */
-    json_t *prompts;             /* object of named prompt templates; NULL: not set; owned */
+    json_t *prompts;             /* JSON object of all named prompt templates; NULL: not set; owned */
     int normalize;               /* 0 or 1; AOE_AUTO: not set */
     int lowercase;               /* 0 or 1; AOE_AUTO: not set */
     size_t bidirectional_from;   /* index of the first bidirectional layer; AOE_AUTO: not set */
     char *dense;                 /* folder of the dense layer; NULL: not set; owned */
-    int skip_modules;            /* 1: aoe.json specifies pooling and normalization, so modules.json is not read */
+    int skip_modules;            /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */
 } aoei_partial_settings;
 
 void aoei_partial_settings_init(aoei_partial_settings *s);
 void aoei_partial_settings_free(aoei_partial_settings *s);
-/* Sets s->prompt to a copy of the template. The template "{text}" has the effect of no prompt. */
+/* Sets s->prompt to a copy of the template `prompt`. The template "{text}" is stored as "", which means that there is no
+ * prompt. */
 int aoei_partial_settings_set_prompt(aoei_partial_settings *s, const char *prompt, aoe_error *err);
 
-/* Copies `from` to *to, which is freed with aoei_settings_free, also on failure. Errors: AOE_ENOMEM. */
+/* Copies `from` to *to. The caller frees *to with aoei_settings_free, even if the function fails. Errors: AOE_ENOMEM. */
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err);
 void aoei_settings_free(aoei_settings *s); /* accepts a zeroed struct */
 /* Returns the name of the folder to which the dense layer of a model with these settings is written; static. */
 const char *aoei_settings_dense_folder(const aoei_settings *s);
-/* Returns 0 for a pooling over tokens that sentence-transformers does not have, so that modules.json cannot describe it. */
+/* Returns 0 if sentence-transformers does not support this pooling of token vectors, so modules.json cannot describe it.
+ * Returns 1 for all other poolings. */
 int aoei_pooling_is_portable(aoe_pooling pooling);
-/* Writes a sentence to buf[size] that says why sentence-transformers, text-embeddings-inference and angle_emb compute different
- * embeddings with these settings. Returns buf, or NULL if they support all settings. */
+/* Checks whether sentence-transformers, text-embeddings-inference and angle_emb support the settings. If they support all
+ * settings, returns NULL. Otherwise, writes a sentence to buf[size] that says why they compute different embeddings, and
+ * returns buf. */
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size);
-/* Returns 1 if the template has the form "PREFIX{text}", the only form that sentence-transformers supports. *len is set to the
- * number of bytes before {text}. */
+/* Returns 1 if the template `prompt` has the form "PREFIX{text}", which is the only form that sentence-transformers supports.
+ * Sets *len to the number of bytes before {text}. */
 int aoei_prompt_is_prefix(const char *prompt, size_t *len);
 
 #endif

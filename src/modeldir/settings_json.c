@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes aoe.json. Each read_ function reads one setting from aoe.json, unless an option of the caller has set it.
+ * Reads and writes aoe.json. Each function whose name begins with read_ reads one setting. If an option of the caller has
+ * already set this setting, the value in aoe.json is not used.
  */
 #include "modeldir/settings_json.h"
 
@@ -13,9 +14,9 @@
 #include "base/json.h"
 #include "modeldir/layout.h"
 
-#define MAX_FORMAT_VERSION 2 /* newest supported format_version; version 2 added "dense" */
+#define MAX_FORMAT_VERSION 2 /* largest supported value of "format_version"; version 2 added "dense" */
 
-/* Reads "prompts", an object of named templates. The template with the name "default" is the prompt of the model. */
+/* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     json_t *prompts = json_object_get(root, "prompts"), *v;
     const char *name;
@@ -66,7 +67,7 @@ static int read_max_length(aoei_partial_settings *s, json_t *root, const aoei_en
     return 0;
 }
 
-/* Reads "bidirectional_from", the first layer of a causal model with bidirectional attention. */
+/* Reads "bidirectional_from", the index of the first layer of a causal model that uses bidirectional attention. */
 static int read_bidirectional_from(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
                                    aoe_error *err) {
     size_t from = SIZE_MAX;
@@ -145,7 +146,7 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
         return NULL;
     }
     if (!*s->prompt)
-        json_object_del(prompts, "default"); /* fails if there is no such key, which is not an error */
+        json_object_del(prompts, "default"); /* if the key does not exist, json_object_del fails, which is not an error here */
     json_t *root =
         json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", s->dense ? 2 : 1, "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);

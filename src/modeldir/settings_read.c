@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Sources of settings in order of precedence: the caller's options, aoe.json, the sentence-transformers files, config.json, the
- * defaults of the architecture.
+ * Reads the settings of a model from these sources, in order of precedence:
+ * 1. the options of the caller
+ * 2. aoe.json
+ * 3. the sentence-transformers files
+ * 4. config.json
+ * 5. the defaults of the architecture
  */
 #include "modeldir/settings_read.h"
 
@@ -12,7 +16,7 @@
 #include "modeldir/sentence_transformers.h"
 #include "modeldir/settings_json.h"
 
-/* Checks the options and sets the settings that they specify. */
+/* Checks the options `o` of the caller and sets the settings that the options specify. */
 static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o, aoe_error *err) {
     size_t max = c->arch->max_length(c);
     if (o->pooling < AOE_POOLING_AUTO || o->pooling >= AOE_POOLING_COUNT)
@@ -40,7 +44,7 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
     return o->prompt ? aoei_partial_settings_set_prompt(s, o->prompt, err) : 0;
 }
 
-/* Checks that the architecture supports the pooling. */
+/* Returns an error if the architecture does not support the pooling in `s`. */
 static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_config *c, aoe_error *err) {
     if (s->pooling == AOE_POOLING_AUTO || (c->arch->poolings & AOEI_POOLING_BIT(s->pooling)))
         return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Recognizes static models by their tensors and completes the contents of config.json.
+ * Recognizes static models by the names and shapes of their tensors, and adds missing keys to the contents of config.json.
  */
 #include "modeldir/static_config.h"
 
@@ -10,7 +10,7 @@
 #include "encoder/arch_registry.h"
 #include "encoder/arch_static.h"
 
-#define SCALE_TENSOR "embeddings_scale" /* scales of rows that are stored as integers, which Model2Vec writes */
+#define SCALE_TENSOR "embeddings_scale" /* tensor of Model2Vec that contains the scales of rows that are stored as integers */
 
 int aoei_may_be_static(const json_t *config) {
     const json_t *type = json_object_get(config, "model_type");
@@ -19,7 +19,7 @@ int aoei_may_be_static(const json_t *config) {
     return json_is_string(type) && aoei_arch_find(json_string_value(type)) == &aoei_arch_static;
 }
 
-/* Returns the first tensor that is not part of a static model, or NULL. */
+/* Returns the first tensor in the file that is not part of a static model, or NULL if there is no such tensor. */
 static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f) {
     for (size_t i = 0; i < aoei_safetensors_count(f); i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(f, i);
@@ -29,7 +29,7 @@ static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f) {
     return NULL;
 }
 
-/* Returns 1 if the value is missing or null. */
+/* Returns 1 if the key is missing in `config` or its value is null. */
 static int is_missing(const json_t *config, const char *key) {
     const json_t *v = json_object_get(config, key);
     return !v || json_is_null(v);
@@ -43,7 +43,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
     const aoei_st_tensor *t = aoei_safetensors_find(file, AOEI_STATIC_TENSOR), *other = unknown_tensor(file);
     const int is_declared = json_is_string(json_object_get(*config, "model_type")), is_matrix = t && t->n_dims == 2;
     if (!is_declared && (!is_matrix || other))
-        return 0; /* not a static model; the caller reports the missing config.json or model_type */
+        return 0; /* the model is not static; the caller reports the missing config.json or model_type */
     if (!is_matrix)
         return aoei_fail(
             err, AOE_EFORMAT,

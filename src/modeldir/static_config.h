@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Recognizes static models (Model2Vec), whose config.json contains no sizes or does not exist.
+ * Recognizes static models, such as models of Model2Vec. Their config.json contains no sizes, or does not exist.
  */
 #ifndef AOEI_MODELDIR_STATIC_CONFIG_H
 #define AOEI_MODELDIR_STATIC_CONFIG_H
@@ -9,11 +9,13 @@
 #include "aoe.h"
 #include "modeldir/safetensors.h"
 
-/* Returns 1 if the model may be static: its config.json has this model_type or none, or is missing (NULL). */
+/* Returns 1 if a model with this config.json may be static. This is the case if `config` is NULL (there is no config.json), has
+ * no model_type, or has the model_type of static models. */
 int aoei_may_be_static(const json_t *config);
-/* If the weights are those of a static model, adds the missing keys to *config, which is created if it is NULL. Otherwise
- * *config is unchanged. dir: directory for messages. Errors: AOE_ENOMEM; if config.json has the model_type of static models,
- * AOE_EFORMAT (the tensor of embeddings is missing) and AOE_EUNSUPPORTED (there are other tensors). */
+/* If `file` contains the weights of a static model, adds the missing keys to *config. If *config is NULL, a new object is
+ * created. If `file` does not contain such weights, *config is not changed. `dir` names the model directory in messages.
+ * Errors: AOE_ENOMEM. If *config has the model_type of static models, also AOE_EFORMAT (the tensor of embeddings is missing)
+ * and AOE_EUNSUPPORTED (the file contains other tensors). */
 int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Converts weights to their storage type and writes them to a file. Rows are converted in small blocks. Only the scales of the
- * current matrix are kept in memory, because they are written after the matrix. aoei_st_to_float (safetensors.c) reads the
- * values.
+ * Converts weights to their storage type and writes them to a file. Rows are converted in small blocks. With int8, the scales
+ * of a matrix are written after the matrix, so only the scales of the current matrix are kept in memory. aoei_st_to_float
+ * (safetensors.c) converts stored values back to float.
  */
 #include "modeldir/storage.h"
 
@@ -15,22 +15,23 @@
 #include "base/error.h"
 #include "base/path.h"
 
-#define CHUNK        ((size_t)1 << 16) /* elements converted at once */
+#define CHUNK        ((size_t)1 << 16) /* number of elements that are converted at a time */
 #define FLT_MAX_BITS 0x7f7fffffu
 
 struct aoei_storage_writer {
     aoei_st_writer *out; /* owned */
     aoe_storage storage;
     const aoei_st_entry *entries; /* [n] descriptions of the tensors, borrowed */
-    size_t n, at;                 /* number of tensors; index of the current tensor */
-    size_t left;                  /* elements of the current tensor that are not written yet */
-    float *scales;                /* [most rows of a matrix] scales of the current matrix, owned; NULL except for int8 */
-    void *chunk;                  /* [CHUNK, or the longest row if it is longer] converted elements, owned; NULL for float32 */
+    size_t n, at;                 /* number of tensors, and index of the current tensor */
+    size_t left;                  /* number of elements of the current tensor that have not been written yet */
+    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 */
+    void *chunk;   /* [at least CHUNK and at least one row] converted elements, owned; NULL for float32 */
 };
 
 /* ------------------------------------------------------------------ values */
 
-/* Returns the bits of max|x|. They exceed the bits of FLT_MAX if a value is NaN or infinite. */
+/* Returns the bits of max|x[i]|, as an integer. This integer is larger than the bits of FLT_MAX if a value is NaN or
+ * infinite. */
 static uint32_t max_magnitude_bits(const float *x, size_t n) {
     uint32_t max = 0;
     for (size_t i = 0; i < n; i++) {
@@ -46,14 +47,15 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
     const uint32_t bits = max_magnitude_bits(x, n);
     float max, scale;
     memcpy(&max, &bits, sizeof max);
-    if (max <= 0x1p-127f) { /* at most half of the smallest scale, so all values round to 0 */
+    if (max <= 0x1p-127f) { /* max is at most half of the smallest scale, so all values round to 0 */
         memset(q, 0, n);
         return 0;
     }
     scale = max / 127.0f;
     scale = scale < 0x1p-126f ? 0x1p-126f : scale;
-    /* The exact quotient of two floats is a tie (k + 1/2), or differs from every tie by much more than the rounding error of a
-     * double, so rounding the double quotient gives the same integer as rounding the exact quotient. */
+    /* The exact quotient of two floats either is a tie (k + 1/2), or differs from every tie by much more than the rounding
+     * error of a double. Rounding the quotient in double precision to an integer therefore gives the same integer as rounding
+     * the exact quotient. */
     for (size_t i = 0; i < n; i++)
         q[i] = (int8_t)lrint((double)x[i] / (double)scale);
     return scale;
@@ -61,7 +63,7 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
 
 /* ----------------------------------------------------------------- reading */
 
-/* Fails because element i of the scales has the invalid value v. */
+/* Returns an error that says that element i of the tensor `scale` has the invalid value v. */
 static int fail_scale(const aoei_safetensors *s, const aoei_st_tensor *scale, size_t i, float v, aoe_error *err) {
     return aoei_fail(
         err, isfinite(v) && v < 0 ? AOE_EFORMAT : AOE_ENUMERIC,
@@ -104,8 +106,8 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
 /* ------------------------------------------------------------------- storage types */
 
 static const struct {
-    const char *name, *torch; /* name in messages and in aoe_model_info, and value of torch_dtype in config.json */
-    aoei_st_dtype dtype;      /* stored type of matrices */
+    const char *name, *torch; /* name: used in messages and aoe_model_info; torch: torch_dtype in config.json */
+    aoei_st_dtype dtype;      /* data type of stored matrices */
 } types[] = {
     [AOE_STORAGE_F32] = {"F32", "float32", AOEI_ST_F32},
     [AOE_STORAGE_BF16] = {"BF16", "bfloat16", AOEI_ST_BF16},
@@ -128,12 +130,12 @@ size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector) {
 
 /* ----------------------------------------------------------------- writing */
 
-/* Returns 1 if the tensor is stored as int8 with one scale per row. */
+/* Returns 1 if the tensor e is stored as int8 with one scale per row. */
 static int is_int8(aoe_storage storage, const aoei_st_entry *e) {
     return storage == AOE_STORAGE_INT8 && e->n_dims == 2 && e->shape[1];
 }
 
-/* Returns the number of elements of a tensor. */
+/* Returns the number of elements of the tensor e. */
 static size_t elements(const aoei_st_entry *e) {
     size_t n = 1;
     for (size_t i = 0; i < e->n_dims; i++)
@@ -141,7 +143,7 @@ static size_t elements(const aoei_st_entry *e) {
     return n;
 }
 
-/* Allocates w->chunk and w->scales. */
+/* Allocates the buffers w->chunk and w->scales, if the storage type needs them. */
 static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
     size_t rows = 0, cols = CHUNK;
     for (size_t i = 0; i < w->n; i++)
@@ -157,8 +159,9 @@ static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
     return 0;
 }
 
-/* Sets stored[2 n] to the entries of the file, which are the tensors and their scales, and adds their number to *n_stored.
- * names: [n] zeroed, set to the names of the scales, which the caller frees. */
+/* Writes to stored[2 * w->n] the entries of the file. These are the tensors and, with int8, the scales. Adds the number of
+ * entries to *n_stored. names: [w->n] set to the names of the scales. The caller zeroes the array before the call and frees the
+ * names after it. */
 static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, const aoei_storage_writer *w, aoe_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         const aoei_st_entry *e = &w->entries[i];
@@ -214,7 +217,7 @@ static int fail_value(const aoei_storage_writer *w, float v, const char *type, a
                      w->entries[w->at].name, (double)v, type);
 }
 
-/* Fails because of a value in row x whose magnitude is at least FLT_MAX, or which is NaN. */
+/* Returns an error that names the first value in row x that is NaN or whose magnitude is at least FLT_MAX. */
 static int fail_row(const aoei_storage_writer *w, const float *x, aoe_error *err) {
     while (fabsf(*x) < FLT_MAX)
         x++;
@@ -229,7 +232,7 @@ static int put_bf16(aoei_storage_writer *w, const float *x, size_t n, aoe_error 
         const size_t part = n - first < CHUNK ? n - first : CHUNK;
         for (size_t i = 0; i < part; i++) {
             chunk[i] = aoei_bf16_from_f32(x[first + i]);
-            if ((chunk[i] & 0x7f80u) == 0x7f80u) /* NaN or infinity, possibly because of rounding */
+            if ((chunk[i] & 0x7f80u) == 0x7f80u) /* the value is NaN or infinite, possibly because it was rounded */
                 return fail_value(w, x[first + i], "bf16", err);
         }
         rc = aoei_st_writer_write(w->out, chunk, part * sizeof *chunk, err);
@@ -237,7 +240,8 @@ static int put_bf16(aoei_storage_writer *w, const float *x, size_t n, aoe_error 
     return rc;
 }
 
-/* Writes x[n / cols, cols] as int8 and sets the scales. row: index of the first row in the matrix. */
+/* Writes x[n / cols, cols], which contains rows of a matrix, as int8, and stores their scales in w->scales. row: index in the
+ * matrix of the first row of x. */
 static int put_int8(aoei_storage_writer *w, const float *x, size_t n, size_t row, size_t cols, aoe_error *err) {
     const size_t step = cols < CHUNK ? CHUNK / cols : 1, rows = n / cols;
     int8_t *chunk = w->chunk;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Finds the tensor of each slot by name, with or without the prefix of the checkpoint's class, under the current or the old
- * name. A slot is the index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h).
+ * Finds the tensor of each slot by name. A slot is the index of a weight tensor in the list of all weights of the model
+ * (encoder/slot_layout.h). The name in a checkpoint may begin with a prefix that depends on the class of the model, such as
+ * "bert.". Old checkpoints use different names for some tensors.
  */
 #include "modeldir/weight_tensors.h"
 
@@ -18,8 +19,9 @@
 #include "modeldir/storage.h"
 #include "modeldir/weights_check.h"
 
-/* Returns the tensor with the name prefix + name, or the tensor with the alternative name: old checkpoints use LayerNorm.gamma
- * and .beta, and biases that are shared with the decoder may have the name of the decoder. NULL: there is neither. */
+/* Returns the tensor with the name prefix + name. If there is no such tensor, returns the tensor with the alternative name, or
+ * NULL. Old checkpoints use the names LayerNorm.gamma and LayerNorm.beta. A bias that belongs to the head and to its decoder
+ * may have the name of the decoder. */
 static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
     static const struct {
         const char *name, *other;
@@ -40,7 +42,8 @@ static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *
     return t;
 }
 
-/* Sets f->prefix to the first prefix of the architecture with which the file contains the token embeddings. */
+/* Sets f->prefix to the first prefix of the architecture for which the file contains a tensor prefix + name of the token
+ * embeddings. */
 static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     aoei_slot word;
     aoei_slot_describe(c, AOEI_W_WORD, &word);
@@ -54,7 +57,7 @@ static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_
                      word.name, c->arch->class_name);
 }
 
-/* Writes a shape as "[30522, 256]" to buf. Returns buf. */
+/* Writes the shape to buf[size], in a form such as "[30522, 256]", and returns buf. */
 static const char *shape_text(char *buf, size_t size, const size_t *shape, size_t n) {
     size_t at = 0;
     buf[at++] = '[';
@@ -64,14 +67,15 @@ static const char *shape_text(char *buf, size_t size, const size_t *shape, size_
     return buf;
 }
 
-/* Finds the tensor of a slot and checks its shape and type. */
+/* Sets *out to the tensor of the slot and checks the shape and the data type of the tensor. */
 static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
     const aoei_st_tensor *t = *out = find_tensor(f->weights, slot->head ? "" : f->prefix, slot->name);
     const size_t expected[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
     const size_t n_dims = slot->vector ? 1 : 2;
     char actual[256], required[64];
     if (!t) {
-        const aoei_st_tensor *any = aoei_safetensors_at(f->weights, 0); /* exists, because the prefix was found */
+        const aoei_st_tensor *any =
+            aoei_safetensors_at(f->weights, 0); /* the file contains tensors, because the prefix was found */
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: tensor '%s%s' is missing; the checkpoint is incomplete, or config.json belongs to another model",
                          aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name);
@@ -103,12 +107,12 @@ const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encode
     size_t len = strlen(f->prefix);
     int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16 || t->dtype == AOEI_ST_I8;
     if (aoei_safetensors_scaled(f->weights, t))
-        return NULL; /* scales are written with their matrix */
+        return NULL; /* scales are written together with their matrix */
     return floats && !strncmp(t->name, f->prefix, len) && !strncmp(t->name + len, "pooler.", 7) ? t->name + len : NULL;
 }
 
-/* Checks the tensors that are copied when the model is saved. If the model contains I8 matrices (int8 is 1), also checks that
- * there are no scales without a matrix. */
+/* Checks the tensors that are copied when the model is saved. If `int8` is 1, the model contains I8 matrices; in this case, a
+ * tensor of scales without an I8 matrix is an error. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, int int8, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < aoei_safetensors_count(f->weights) && !rc; i++) {
@@ -126,7 +130,8 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
     return rc;
 }
 
-/* Returns the data type of all weights except adapters, or "mixed". In models with I8 matrices, vectors may be F32. */
+/* Returns the name of the data type of all encoder weights, or "mixed" if their types differ. Adapters and the dense layer are
+ * ignored. If `int8` is 1, F32 vectors are also ignored. */
 static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
     const char *name = NULL;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -143,14 +148,15 @@ static const char *storage_name(const aoei_model_files *f, const aoei_encoder_co
     return name;
 }
 
-/* Returns the file that contains the tensor of a slot. */
+/* Returns the open file that contains the tensor of a slot. */
 static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(c, slot, &d);
     return d.adapter ? f->adapters : d.pooled ? f->dense : f->weights;
 }
 
-/* Fails with a message about the first element of t that is NaN or infinite, or, in an I8 tensor, -128. */
+/* Returns an error that names the first invalid element of t. An element is invalid if it is NaN or infinite, or -128 in an I8
+ * tensor. */
 static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
     float v = 0;
@@ -184,7 +190,7 @@ static int has_head(const aoei_model_files *f, const aoei_encoder_config *c) {
     return 0;
 }
 
-/* Returns the size of all tensors in f->tensors in bytes, scales included. */
+/* Returns the total size in bytes of the tensors in f->tensors, including scales. */
 static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config *c) {
     size_t bytes = 0;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -194,7 +200,8 @@ static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config 
     return bytes;
 }
 
-/* Finds the tensors of the encoder and the masked-LM head. *int8 is set to 1 if one of them is I8, otherwise to 0. */
+/* Finds the tensors of the encoder and of the masked-LM head. Sets *int8 to 1 if one of these tensors is I8, and to 0
+ * otherwise. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
     const int new_head = c->mlm_head && !has_head(f, c);
     int rc = 0;

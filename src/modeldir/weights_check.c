@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Checks the exponents of the stored values. In NaN and infinity all exponent bits are 1, so adding 1 at the lowest exponent
- * bit (with the sign bit cleared) sets the sign bit only for these values.
+ * Checks the exponents of the stored values. In NaN and infinity, all exponent bits are 1. The check clears the sign bit of a
+ * value and adds 1 at the lowest exponent bit. The sum has the sign bit set only if the value is NaN or infinity.
  */
 #include "modeldir/weights_check.h"
 
@@ -9,19 +9,19 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define BLOCK_BYTES ((size_t)1 << 20) /* bytes per task */
-#define GROUP       256               /* elements per inner loop; compilers vectorize loops of fixed length */
+#define BLOCK_BYTES ((size_t)1 << 20) /* maximum number of bytes that a task checks */
+#define GROUP       256 /* number of elements per inner loop; the fixed number lets the compiler vectorize the loop */
 
-/* A part of a tensor that one task checks. */
+/* The part of a tensor that one task checks. */
 typedef struct block {
     const unsigned char *data; /* [bytes] elements, borrowed */
     size_t bytes;
-    size_t tensor; /* index of the tensor */
+    size_t tensor; /* index of the tensor in `tensors` */
     aoei_st_dtype dtype;
-    int bad; /* 1: the block contains an invalid value; set by the task */
+    int bad; /* 1 if the block contains an invalid value; set by the task */
 } block;
 
-/* Returns non-zero if one of the GROUP elements at p is NaN or infinity. */
+/* Returns non-zero if one of the GROUP float32 elements at p is NaN or infinity. */
 static uint32_t bad_group32(const unsigned char *p) {
     uint32_t any = 0;
     for (size_t i = 0; i < GROUP; i++) {
@@ -32,7 +32,8 @@ static uint32_t bad_group32(const unsigned char *p) {
     return any & 0x80000000u;
 }
 
-/* Like bad_group32 for 16-bit types. exponent: mask of the exponent bits. one: mask of the lowest exponent bit. */
+/* Returns non-zero if one of the GROUP 16-bit elements at p is NaN or infinity. exponent: mask of the exponent bits. one: mask
+ * of the lowest exponent bit. */
 static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t one) {
     uint16_t any = 0;
     for (size_t i = 0; i < GROUP; i++) {
@@ -43,7 +44,7 @@ static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t 
     return any & 0x8000u;
 }
 
-/* Returns non-zero if one of the GROUP elements at p is -128, which int8 storage does not use. */
+/* Returns non-zero if one of the GROUP int8 elements at p is -128, which is not a valid value of a stored int8 weight. */
 static uint32_t bad_group8(const unsigned char *p) {
     uint8_t any = 0;
     for (size_t i = 0; i < GROUP; i++)
@@ -51,7 +52,7 @@ static uint32_t bad_group8(const unsigned char *p) {
     return any;
 }
 
-/* Returns non-zero if one of the GROUP elements of this type at p is invalid. */
+/* Returns non-zero if one of the GROUP elements at p, which have the data type dtype, is invalid. */
 static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
     if (dtype == AOEI_ST_I8)
         return bad_group8(p);
@@ -63,8 +64,8 @@ static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
 /* Returns 1 if the block contains an invalid value. */
 static int block_is_bad(const block *b) {
     const size_t group = GROUP * aoei_st_dtype_size(b->dtype);
-    unsigned char last[GROUP * sizeof(float)] = {0}; /* the last group if it is incomplete, padded with zeros */
-    uint32_t any = 0;                                /* non-zero: an invalid value was found */
+    unsigned char last[GROUP * sizeof(float)] = {0}; /* copy of an incomplete last group, padded with zeros */
+    uint32_t any = 0;                                /* non-zero if an invalid value was found */
     size_t at = 0;
     for (; b->bytes - at >= group; at += group)
         any |= bad_group(b->dtype, b->data + at);

@@ -32,9 +32,7 @@ typedef struct letter {
 typedef struct alphabet {
     letter *letter; /* [n] distinct characters of the words, owned; limit_letters sorts them by code point */
     size_t n, capacity;
-    uint32_t
-        /* [CODE_POINTS] 1 + the index in `letter` of each code point; 0 if `letter` does not contain the code point; owned */
-        *index;
+    uint32_t *index; /* [CODE_POINTS] 1 + the index of the code point in `letter`, or 0; owned */
 } alphabet;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o) {
