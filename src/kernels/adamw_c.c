@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * AdamW, portable C. Every operation is rounded separately, so all instruction sets give identical bits.
+ * AdamW in portable C. Every operation is rounded separately, so results are bit-identical on all instruction sets.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * AdamW, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Every operation is rounded separately, so
- * all instruction sets give identical bits.
+ * results are bit-identical on all instruction sets.
  */
 #ifndef AOEI_KERNELS_ADAMW_SIMD_H
 #define AOEI_KERNELS_ADAMW_SIMD_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The AMX tile instructions that the kernels use, under names that a test can redefine (AOEI_TILES_EMULATED, see
- * tests/support/amx_emulation.h). Tiles are numbered by literals 0 to 7. Strides are distances between rows in bytes. All
- * tiles have the maximum shape, 16 rows of 64 bytes.
- * Compilers do not know that a tile load reads memory (in gcc it is an asm statement without a memory clobber). Call
+ * Defines names for the AMX tile instructions that the kernels use. If AOEI_TILES_EMULATED is defined, a test provides these
+ * names instead (tests/support/amx_emulation.h). A tile is given by an integer literal from 0 to 7. A stride is the distance in
+ * bytes between two rows of a tile in memory. All tiles have the maximum shape, 16 rows of 64 bytes.
+ * Compilers do not know that a tile load reads memory: in gcc, the load is an asm statement without a memory clobber. Call
  * tile_fence() between ordinary stores and the tile loads that read the stored data.
  */
 #ifndef AOEI_KERNELS_AMX_TILES_H
@@ -16,11 +16,11 @@
 #define TILE_ROW_BYTES 64
 #define TILES          8
 
-/* Operand of the LDTILECFG instruction. */
+/* Tile configuration, the operand of the LDTILECFG instruction. */
 typedef struct tile_shapes {
     uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16]; /* bytes per row of each tile */
-    uint8_t rows[16];       /* rows of each tile */
+    uint16_t row_bytes[16]; /* length of a row of each tile in bytes */
+    uint8_t rows[16];       /* number of rows of each tile */
 } tile_shapes;
 
 #ifndef AOEI_TILES_EMULATED
@@ -33,7 +33,7 @@ typedef struct tile_shapes {
 #define tile_dot_bf16(sums, left, right) _tile_dpbf16ps(sums, left, right)
 #endif
 
-/* Compiler barrier: the compiler moves no memory access across it. */
+/* Prevents the compiler from moving memory accesses across this call. */
 static inline void tile_fence(void) {
     atomic_signal_fence(memory_order_seq_cst);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, portable C. As kernels.h defines, 16 consecutive Philox counters give the masks of 64 columns.
+ * Dropout of a row in portable C. The masks of 64 columns are the outputs of Philox for 16 consecutive counters; kernels.h
+ * defines their order.
  */
 #include "base/random.h"
 #include "kernels/kernels.h"
 
-/* The masks of a row, computed in blocks of 64 columns. */
+/* Mask generator of one row. It computes the masks in blocks of 64 columns. */
 typedef struct row {
     const aoei_dropout_row *d; /* parameters of the row, borrowed */
-    uint32_t word[16][4];      /* mask words of the current block */
+    uint32_t word[16][4];      /* mask words of the current block: word[i][j] belongs to column 16 j + i of the block */
 } row;
 
-/* Computes the mask words of a block of 64 elements; each call of Philox gives four words. */
+/* Computes the mask words of the 64 columns that start at column `block`. Each call of Philox computes four words. */
 static void compute_masks(row *r, size_t block) {
     for (size_t lane = 0; lane < 16; lane++) {
         const uint32_t counter[4] = {r->d->counter[0] + (uint32_t)(block / 4 + lane), r->d->counter[1], r->d->counter[2],
@@ -19,7 +20,8 @@ static void compute_masks(row *r, size_t block) {
     }
 }
 
-/* Returns x, the element of column c, after dropout. Must be called for every column in ascending order. */
+/* Applies dropout to x, the element of column c, and returns the result. The caller passes the columns in ascending order,
+ * without gaps. */
 static float drop(row *r, size_t c, float x) {
     if (c % 64 == 0)
         compute_masks(r, c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. In the layout that kernels.h
- * defines, the words with index j of 16 consecutive Philox counters are the masks of 16 consecutive columns. Each lane computes
- * the words of one counter, so the words are in column order without a transposition. All instruction sets give identical bits,
- * because product and sum are rounded separately.
+ * Dropout of a row, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Each Philox counter gives four
+ * mask words. By the definition in kernels.h, word j of 16 consecutive counters gives the masks of 16 consecutive columns. Each
+ * lane computes the words of one counter, so the words are in column order without a transposition. The product x * scale and
+ * the addition of the residual are rounded separately, so results are bit-identical on all instruction sets.
  */
 #ifndef AOEI_KERNELS_DROPOUT_SIMD_H
 #define AOEI_KERNELS_DROPOUT_SIMD_H
@@ -11,7 +11,7 @@
 
 enum { ROUNDS = 10 /* rounds of Philox */, BLOCK = 64 /* columns whose masks are computed at a time */ };
 
-/* One Philox round on the even lanes. The values of odd lanes are undefined and are never moved to an even lane. */
+/* Computes one round of Philox in the even lanes. The values of odd lanes are undefined and are never moved to an even lane. */
 static inline void philox_round(vu c[4], vu k0, vu k1) {
     const vu p0 = vu_mul_even(c[0], vu_set1(0xD2511F53u)), p1 = vu_mul_even(c[2], vu_set1(0xCD9E8D57u));
     c[0] = vu_xor(vu_xor(vu_odd_to_even(p1), c[1]), k0);
@@ -20,7 +20,7 @@ static inline void philox_round(vu c[4], vu k0, vu k1) {
     c[3] = p0;
 }
 
-/* The masks of a row, computed block by block. */
+/* Mask generator of one row. It computes the masks in blocks of BLOCK columns. */
 typedef struct row_masks {
     const aoei_dropout_row *d; /* parameters of the row, borrowed */
     uint32_t keys[ROUNDS][2];  /* Philox key of each round */
@@ -35,9 +35,9 @@ static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
     }
 }
 
-/* Computes the mask words of the block that starts at column `block`, for VF_LANES counters at a time. Even and odd counters
- * are in the even lanes of two separate vectors, because the 64-bit product of an even lane occupies this lane and the
- * following odd lane. */
+/* Computes the mask words of the BLOCK columns that start at column `block`. Each iteration computes the words of VF_LANES
+ * counters. Counters in even lanes and counters in odd lanes are processed in separate vectors, whose odd lanes are unused: a
+ * 64-bit product occupies an even lane and the odd lane after it. */
 static inline void compute_masks(row_masks *m, size_t block) {
     const vu c1 = vu_set1(m->d->counter[1]), c2 = vu_set1(m->d->counter[2]), c3 = vu_set1(m->d->counter[3]);
     for (size_t i = 0; i < 16 / VF_LANES; i++) {
@@ -56,7 +56,8 @@ static inline void compute_masks(row_masks *m, size_t block) {
     }
 }
 
-/* Returns x, the elements of columns [c, c + VF_LANES), after dropout. Must be called in ascending order of c. */
+/* Applies dropout to x, the elements of columns [c, c + VF_LANES), and returns the result. The caller passes c = 0, VF_LANES, 2
+ * VF_LANES, ... in this order. */
 static inline vf drop(row_masks *m, size_t c, vf x) {
     if (c % BLOCK == 0)
         compute_masks(m, c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Addition and multiplication, portable C.
+ * Elementwise addition and multiplication in portable C.
  */
 #include "kernels/kernels.h"
 

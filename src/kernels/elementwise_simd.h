@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Addition and multiplication, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first.
+ * Elementwise addition and multiplication, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_ELEMENTWISE_SIMD_H
 #define AOEI_KERNELS_ELEMENTWISE_SIMD_H

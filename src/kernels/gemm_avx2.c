@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels of tier avx2. bf16 is emulated in float32. This file compiles gemm_simd.h with tiles of up to 6 x 16 elements
- * of C, whose sums occupy 12 registers, and defines the transposition for this vector width.
+ * Matmul kernels for AVX2. The bf16 matmul is emulated in float32. This file compiles gemm_simd.h for tiles of up to 6 x 16
+ * elements of C, whose sums occupy 12 registers. It also defines transpose_lines, which gemm_simd.h uses to pack operands.
  */
 #include "kernels/simd_avx2.h"
 
@@ -10,7 +10,8 @@ typedef struct quad {
     vf v0, v1, v2, v3;
 } quad;
 
-/* Transposes 4 x 4 floats in every 128-bit lane: a lane of result vector i has element i of this lane of v0, v1, v2 and v3. */
+/* Transposes one 4 x 4 matrix of floats in every 128-bit lane. The four vectors of q contain the four rows of the matrix; the
+ * four vectors of the result contain its columns. */
 static inline quad transpose_lanes(quad q) {
     vf a = _mm256_unpacklo_ps(q.v0, q.v1), b = _mm256_unpackhi_ps(q.v0, q.v1);
     vf c = _mm256_unpacklo_ps(q.v2, q.v3), d = _mm256_unpackhi_ps(q.v2, q.v3);
@@ -18,13 +19,13 @@ static inline quad transpose_lanes(quad q) {
                   _mm256_shuffle_ps(b, d, 0xee)};
 }
 
-/* Returns 4 floats at x, followed by 4 floats at y. */
+/* Returns a vector of the 4 floats at x followed by the 4 floats at y. */
 static inline vf load_pair(const float *x, const float *y) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), _mm_loadu_ps(y), 1);
 }
 
-/* Writes dst[k * stride + i] = line[i][k] for i < VF_LANES and groups of 4 values of k, until fewer than 4 values of k are
- * left. Returns the first k that is not transposed. */
+/* Sets dst[k * stride + i] = line[i][k] for all i < VF_LANES and all k < n, where n is K rounded down to a multiple of 4.
+ * Returns n. The caller transposes the remaining K - n values of each line. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const line[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 4 <= K; k += 4) {

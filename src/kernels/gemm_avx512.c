@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels of tier avx512. bf16 is emulated in float32. This file compiles gemm_simd.h with tiles of up to 14 x 32
- * elements of C, whose sums occupy 28 registers, and includes the transposition for this vector width.
+ * Matmul kernels for AVX-512. The bf16 matmul is emulated in float32. This file compiles gemm_simd.h for tiles of up to 14 x 32
+ * elements of C, whose sums occupy 28 registers. It includes transpose_avx512.h, because gemm_simd.h needs transpose_lines to
+ * pack operands.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * bf16 matmul kernels of tier avx512bf16. This file compiles gemm_simd.h with words of two bf16. The instruction vdpbf16ps adds
- * the products of two words to a running sum.
+ * bf16 matmul kernels for AVX512-BF16. This file compiles gemm_simd.h for operands that are packed as pairs of bf16. The
+ * instruction vdpbf16ps multiplies the two elements of a pair of A by the two elements of a pair of B and adds both products to
+ * a running sum.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"
 
 #define GEMM_ROWS 14
 
-/* Adds the products of the two bf16 pairs of each lane to the running sums. */
+/* In each lane, adds both products of the bf16 pairs of x and b to the running sum. */
 static inline vf dot_pairs(vf x, vf b, vf sum) {
     return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(x), (__m512bh)_mm512_castps_si512(b));
 }

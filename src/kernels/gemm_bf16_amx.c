@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: MIT
- * bf16 matmul kernel for AMX, with tiles of 16 rows of 64 bytes. The instruction TDPBF16PS computes the sum of the products of
- * 32 elements along k and adds it to the running sum of an element of C. Groups of 32 elements are processed in ascending order
- * of k. Rows, columns and k are padded with zeros to whole tiles. A result therefore depends only on its row, its column and K.
- * Between chunks of K, and between calls, running sums are stored as float32.
- * Loops, from outer to inner: M-blocks (groups of rows of A, packed into L2); panels of 32 columns; chunks of K; blocks of 32 x
- * 32 elements of C. A step of a block is 32 elements along k: two tiles of A, two tiles of B and four tile products. A chunk of
- * B stays in L1 and is used by all blocks of the M-block, while A is read from L2. Between chunks, the sums of a block are
- * stored in `sums`; after the last chunk, they are stored in `staging`.
- * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: with chunks of 384 elements along k, B is in L1 and A is in
- * L2, and the tile unit reaches 98% of its peak rate. With chunks of 768 or more elements, both operands are in L2, and the
- * tile unit reaches 76%. Storing the sums of a block takes 50 cycles if A, B and the sums fit L1, 200 cycles with chunks of
- * 384, and at least 900 cycles with chunks of 768. Software prefetch of the current operands costs more than it gains. The
- * following design is derived from these measurements, but was not itself measured:
- * - Chunks of 384, with sums stored in memory between chunks.
- * - Accumulators are replaced one at a time. The first step of a block stores an accumulator of the previous block,
- * reinitializes it and multiplies, then continues with the next accumulator. The tile unit works on the other three
- * accumulators meanwhile, so each result has the time of three tile products to complete.
- * - One staging block is reused, so that its cache lines stay in L1. The positions of the quarters of a block in memory are
- * rotated, so that no load follows a store with equal low address bits.
- * - Vector work is interleaved with the later steps. First, the epilogue processes a few rows of the previous block per step,
- * but never directly after the stores of this block. Then a few lines of the next chunk of B per step are packed, or prefetched
- * into L2.
+ * bf16 matmul kernel for AMX. A tile has 16 rows of 64 bytes. The instruction TDPBF16PS adds the products of 32 elements along
+ * k to the running sum of each element of C in a tile. Groups of 32 elements are processed in ascending order of k. M, N and K
+ * are padded with zeros to whole tiles, so an element of C depends only on its row of A, its column of B, and K. Running sums
+ * that are stored between chunks of K, or between two calls, are stored as float32.
+ * The loops, from outer to inner:
+ * - M-blocks: groups of rows of A, which are packed into the L2 cache.
+ * - Panels of 32 columns of B and C.
+ * - Chunks of K. A chunk of B stays in the L1 cache while all blocks of the M-block use it. A is read from L2.
+ * - Blocks of 32 x 32 elements of C. Between chunks, the sums of a block are stored in `sums`; after the last chunk, they are
+ *   stored in `staging`.
+ * - Steps of 32 elements along k. A step reads two tiles of A and two tiles of B and computes four tile products.
+ * Measurements on one core of Sapphire Rapids with four accumulators (2 x 2 tiles): with chunks of 384 elements along k, B is
+ * in L1, A is in L2, and the tile unit reaches 98% of its peak rate. With chunks of 768 or more elements, A and B are in L2,
+ * and the tile unit reaches 76%. Storing the sums of a block takes 50 cycles if A, B and the sums fit L1. It takes 200 cycles
+ * with chunks of 384 elements, and at least 900 cycles with chunks of 768. Software prefetch of the operands of the current
+ * step takes more time than it saves. The following design was derived from these measurements; the design itself was not
+ * measured:
+ * - Chunks have 384 elements. Sums are stored in memory between chunks.
+ * - Accumulators are replaced one at a time. The first step of a block stores an accumulator of the previous block, initializes
+ *   this accumulator for the new block, and multiplies. Then it continues with the next accumulator. While one accumulator is
+ *   replaced, the tile unit works on the other three, so each result has the time of three tile products to complete.
+ * - There is only one staging block, so its cache lines stay in L1. The positions of the quarters of a block in memory are
+ *   rotated, so no load directly follows a store whose address has equal low bits (see quarter_offset).
+ * - Vector instructions are interleaved with the later steps of a block. First, the epilogue processes a few rows of the
+ *   previous block per step; it starts at step EPILOGUE_FIRST, so that the stores of the previous block are complete. Then,
+ *   each step packs a few lines of the next chunk of B or prefetches them into L2.
  */
 #include <assert.h>
 #include <string.h>
@@ -30,33 +34,37 @@
 #include "kernels/gemm_block.h"
 #include "kernels/transpose_avx512.h"
 
-/* Sizes given by the tile shape. */
+/* Sizes that follow from the tile shape. */
 enum {
-    HALF = 16,                    /* rows or columns of a tile */
-    BLOCK = 32,                   /* rows or columns of a block */
+    HALF = 16,                    /* rows or columns of C in a tile */
+    BLOCK = 32,                   /* rows or columns of C in a block */
     STEP = 32,                    /* elements along k per step */
-    TILE_WORDS = 256,             /* floats, or pairs of bf16, in a tile */
-    STEP_WORDS = 2 * TILE_WORDS,  /* words of one operand per step */
-    BLOCK_WORDS = 4 * TILE_WORDS, /* sums of a block */
+    TILE_WORDS = 256,             /* 32-bit words in a tile: floats, or pairs of bf16 */
+    STEP_WORDS = 2 * TILE_WORDS,  /* words of A, or of B, per step */
+    BLOCK_WORDS = 4 * TILE_WORDS, /* floats of the sums of a block */
     BLOCK_ROW_BYTES = 2 * TILE_ROW_BYTES
 };
 
 /* Tuning parameters. */
 enum {
-    CHUNK_STEPS = 12, /* maximum number of steps per chunk, even; a chunk of B then has 24 KB, half of L1, the largest size that
-                         stays in L1 */
-    M_BLOCKS = 16,    /* maximum number of blocks in an M-block; using a chunk of B for more than 16 blocks gains little */
-    A_STEPS = 768,    /* maximum number of steps of all blocks of an M-block together: 1.5 MB of A in an L2 of 2 MB */
-    MIN_BLOCKS = 2,   /* minimum number of blocks in an M-block; if fewer fit, A is packed again for each panel */
-    SPILL_STEPS = 64, /* maximum number of steps of a piece of K, if A does not fit A_STEPS and sums may be stored in C */
+    CHUNK_STEPS = 12, /* maximum number of steps per chunk, even. A chunk of B then has 24 KB, half of L1; larger chunks do not
+                         stay in L1 */
+    M_BLOCKS = 16,    /* maximum number of blocks in an M-block. More blocks would gain little, because a chunk of B is then
+                         already used 16 times */
+    A_STEPS = 768,    /* maximum of steps times blocks of an M-block. The packed A then has 1.5 MB, in an L2 of 2 MB */
+    MIN_BLOCKS = 2, /* minimum number of blocks in an M-block. If fewer blocks fit A_STEPS, A is not kept, but packed again for
+                       each panel */
+    SPILL_STEPS = 64,   /* maximum number of steps of a piece of K. K is divided into pieces if A does not fit A_STEPS and sums
+                           may be stored in C */
     EPILOGUE_FIRST = 2, /* step of the next block at which the epilogue starts reading the sums */
-    EPILOGUE_ROWS = 4,  /* rows of the epilogue per step, so that 10 steps suffice for all rows; divides HALF */
-    FETCH_BLOCKS = 8,   /* minimum number of blocks for prefetching the next chunk of B; smaller M-blocks would issue too many
-                           requests per step */
-    STEP_LINES = STEP_WORDS * 4 / 64 /* cache lines of one operand of a step */
+    EPILOGUE_ROWS = 4,  /* rows that the epilogue processes per step; divides HALF. A block has 32 rows and needs 8 steps; a
+                           chunk of 12 steps has 10 steps with vector work */
+    FETCH_BLOCKS = 8, /* minimum number of blocks in an M-block for prefetching the next chunk of B. A smaller M-block has fewer
+                         steps, and would issue too many prefetches per step */
+    STEP_LINES = STEP_WORDS * 4 / 64 /* cache lines of A, or of B, per step */
 };
 
-/* Offsets in the scratch memory, in floats from its first page boundary. */
+/* Offsets of the arrays of `work` in the scratch memory, in floats from the first page boundary in the scratch memory. */
 enum {
     PAGE = 4096,
     AT_STAGING = 0,
@@ -69,8 +77,8 @@ static_assert(SCRATCH_WORDS <= AOEI_GEMM_SCRATCH, "scratch");
 static_assert(M_BLOCKS * CHUNK_STEPS <= A_STEPS, "a chunk of A");
 static_assert(HALF % EPILOGUE_ROWS == 0 && CHUNK_STEPS % 2 == 0 && BLOCK == AOEI_GEMM_PANEL, "tuning");
 
-/* Numbers of the tile registers. SUMS_*: accumulators, one for each quarter of the sums of a block. The others contain the
- * operands of a step. */
+/* Numbers of the tile registers. SUMS_00 to SUMS_11 are accumulators, one for each quarter of the sums of a block. A_0, A_1,
+ * B_0 and B_1 contain the operands of a step. */
 #define SUMS_00 0
 #define SUMS_01 1
 #define SUMS_10 2
@@ -86,43 +94,44 @@ static const tile_shapes shapes = {
                   TILE_ROW_BYTES, TILE_ROW_BYTES},
     .rows = {TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS, TILE_ROWS}};
 
-/* An operand. Element k of line i (a row of A, a column of B) is data[i * line + k * k_stride]. */
+/* An operand, A or B. A line is a row of A or a column of B. Element k of line i is data[i * line + k * k_stride]. */
 typedef struct source {
     const void *data;
     aoei_dtype type;
-    size_t line, k_stride; /* distances in elements between lines, and between elements along k */
+    size_t line, k_stride; /* distance between adjacent lines, and distance between adjacent elements of a line; in elements */
     size_t K;              /* number of elements per line */
 } source;
 
-/* A block of C, up to 32 x 32. */
+/* A block of C, which has at most 32 rows and 32 columns. */
 typedef struct block {
-    size_t m, n, rows, columns; /* position of the first element in C, and size; rows is 0 if there is no block */
-    float *sums;                /* [BLOCK_WORDS] destination of the block's running sums */
-    size_t rotation;            /* rotation of the positions of the quarters in `sums`, see quarter_offset */
+    /* The first element is C[m][n]. rows is 0 if there is no block. */
+    size_t m, n, rows, columns;
+    float *sums;     /* [BLOCK_WORDS] destination of the block's running sums */
+    size_t rotation; /* rotation of the positions of the quarters in `sums`; quarter_offset explains it */
 } block;
 
 /* State of one matmul. */
 typedef struct work {
     const aoei_gemm_args *g;
-    source a, b;            /* operands A and B */
-    size_t steps;           /* number of steps for all of K */
-    size_t chunks;          /* number of chunks of K */
-    const float *packed;    /* packed B; NULL: not packed */
-    size_t packed_panel;    /* distance between packed panels in words */
-    int keeps_a;            /* 1: A is packed once for all panels; 0: again for each panel */
-    float *staging;         /* [BLOCK_WORDS] sums of the staged block */
-    float *sums;            /* [M_BLOCKS][BLOCK_WORDS] sums between chunks */
-    float *b_chunk;         /* [2][CHUNK_STEPS][STEP_WORDS] packed chunks of B, used alternately by passes */
-    float *a_chunks;        /* [chunk][block][step][STEP_WORDS] packed A */
-    size_t m, rows;         /* first row and number of rows of the M-block */
-    size_t passes;          /* number of passes of the M-block, one for each chunk of each panel */
-    size_t ahead, ready;    /* index of the pass whose chunk of B is being packed, and number of steps of this chunk that are
-                               already packed */
-    const float *fetch;     /* start of the packed B that remains to be prefetched */
-    const float *fetch_end; /* end of the packed B to be prefetched */
-    block held;             /* block whose sums are in the accumulators */
-    block staged;           /* block whose complete sums are in staging */
-    size_t done;            /* rows of the staged block that the epilogue has processed */
+    source a, b;         /* operands A and B of the matmul */
+    size_t steps;        /* number of steps for the whole K */
+    size_t chunks;       /* number of chunks of K */
+    const float *packed; /* B, packed by the caller; NULL: not packed */
+    size_t packed_panel; /* distance between the panels of `packed` in words */
+    int keeps_a;         /* 1: A is packed once for all panels; 0: A is packed again for each panel */
+    float *staging;      /* [BLOCK_WORDS] complete sums of the block `staged` */
+    float *sums;         /* [M_BLOCKS][BLOCK_WORDS] running sums of each block of the M-block between two chunks */
+    float *b_chunk;      /* [2][CHUNK_STEPS][STEP_WORDS] two packed chunks of B. Pass p uses b_chunk[p % 2] */
+    float *a_chunks;     /* [chunk][block][step][STEP_WORDS] packed A */
+    size_t m, rows;      /* the M-block has rows [m, m + rows) of C */
+    size_t passes;       /* number of passes of the M-block. A pass computes one chunk of one panel */
+    /* chunk of B that is being packed: the pass that uses the chunk; number of steps that are already packed */
+    size_t ahead, ready;
+    const float *fetch;     /* start of the part of `packed` that remains to be prefetched */
+    const float *fetch_end; /* end of the part of `packed` that is to be prefetched */
+    block held;             /* block whose running sums are in the accumulators */
+    block staged;           /* block whose complete sums are in `staging` */
+    size_t done;            /* number of rows of `staged` that the epilogue has processed */
 } work;
 
 static size_t min_size(size_t a, size_t b) {
@@ -133,13 +142,14 @@ static size_t ceil_div(size_t n, size_t part) {
     return n / part + (n % part != 0);
 }
 
-/* Returns the offset in floats of a quarter of a block (0 and 1: upper rows; 2 and 3: lower rows) in the memory of the block's
- * sums. A load waits for a pending store whose address has the same low 12 bits, and the quarters of a block occupy all values
- * of these bits. The positions of the quarters are therefore rotated: the loads that follow the stores of a block have the low
- * bits of its earliest stores, or of stores that are issued later. Operands of a step start at a page or in the middle of a
- * page. The operands of the second step, in the second half of a page, have the low address bits of the first stores of a block
- * with the rotation of staging. */
-enum { STAGING_ROTATION = 2, SUMS_ROTATION = 1 /* and 3, every other block */ };
+/* Returns the offset of a quarter of a block in the memory of the block's sums, in floats. Quarters 0 and 1 are the upper rows;
+ * quarters 2 and 3 are the lower rows.
+ * The CPU delays a load if a pending store has an address with the same low 12 bits. The four quarters together occupy all
+ * values of these bits. The positions of the quarters are therefore rotated by different amounts. The addresses of the loads
+ * that follow the stores of a block then have the low bits of the earliest of these stores, or of stores that come after the
+ * loads. The operands of a step start at a page boundary or in the middle of a page. The operands of the second step are in the
+ * second half of a page, so their low bits are those of the first stores of a block with STAGING_ROTATION. */
+enum { STAGING_ROTATION = 2, SUMS_ROTATION = 1 /* the sums of odd blocks are rotated by 3 */ };
 
 static inline size_t quarter_offset(size_t quarter, size_t rotation) {
     const size_t q = (quarter + rotation) % 4;
@@ -150,7 +160,7 @@ static size_t sums_rotation(size_t block_number) {
     return SUMS_ROTATION + block_number % 2 * 2;
 }
 
-/* Returns row r of staging, which has 32 columns. */
+/* Returns row r of `staging`, which has 32 columns. */
 static float *staged_row(const work *w, size_t r) {
     return w->staging + quarter_offset(r / HALF * 2, STAGING_ROTATION) + r % HALF * BLOCK;
 }
@@ -169,14 +179,14 @@ static const void *source_at(const source *s, size_t line, size_t k) {
     return (const unsigned char *)s->data + (line * s->line + k * s->k_stride) * aoei_dtype_size(s->type);
 }
 
-/* Loads n <= 16 adjacent elements as bf16, padded with zeros. */
+/* Loads n <= 16 adjacent elements, converts them to bf16 and fills the remaining lanes with zeros. */
 static inline __m256i load_half_line(const void *p, aoei_dtype type, size_t n) {
     if (type == AOEI_BF16)
         return n == HALF ? _mm256_loadu_si256(p) : _mm256_maskz_loadu_epi16(vf_mask(n), p);
     return vf_narrow(n == HALF ? vf_load(p) : vf_load_part(p, n));
 }
 
-/* Loads ks <= 32 elements along k of a line as bf16, padded with zeros. */
+/* Loads ks <= 32 elements of a line, starting at element k, converts them to bf16 and fills the remaining lanes with zeros. */
 static inline __m512i load_line(const source *s, size_t line, size_t k, size_t ks) {
     const unsigned char *p = source_at(s, line, k);
     if (s->k_stride != 1) {
@@ -194,13 +204,13 @@ static inline __m512i load_line(const source *s, size_t line, size_t k, size_t k
                               load_half_line(p + low * sizeof(float), s->type, ks - low), 1);
 }
 
-/* Returns 1 if elements of adjacent lines, not of adjacent k, are adjacent in memory. */
+/* Returns 1 if the elements of adjacent lines are adjacent in memory and the elements of one line are not. */
 static inline int lines_are_adjacent(const source *s) {
     return s->line == 1 && s->k_stride != 1;
 }
 
-/* Packs up to 16 lines that are adjacent in memory, with ks <= 32 elements along k, into words[k pair][line], padded with
- * zeros. `type` is s->type as a compile-time constant. */
+/* Packs up to 16 lines, where elements of adjacent lines are adjacent in memory, and ks <= 32 elements of each line. Writes
+ * words[k pair][line] and fills the rest of the tile with zeros. `type` is s->type as a compile-time constant. */
 static inline void pair_rows(float *words, const source *s, aoei_dtype type, size_t line, size_t lines, size_t k, size_t ks) {
     const __m512i mix = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
                                          4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -221,8 +231,8 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     }
 }
 
-/* Packs a tile of A ([line][k pair]) or of B ([k pair][line]) from up to 16 lines and ks <= 32 elements along k. The tile is
- * padded with zeros. */
+/* Packs one tile from up to 16 lines and ks <= 32 elements of each line, starting at element k. A tile of A is [line][k pair];
+ * a tile of B is [k pair][line]. Missing lines and elements are zeros. */
 static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_t lines, size_t k, size_t ks) {
     _Alignas(64) float stage[TILE_WORDS];
     const float *rows[HALF];
@@ -248,19 +258,19 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
         transpose_lines(tile, HALF, rows, HALF);
 }
 
-/* Packs the two tiles of step `step` of one operand. */
+/* Packs the two tiles of A (is_a = 1) or of B (is_a = 0) for step `step`. */
 static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step) {
     const size_t k = step * STEP, ks = min_size(s->K - k, STEP), first = min_size(lines, HALF);
     pack_tile(tiles, s, is_a, line, first, k, ks);
     pack_tile(tiles + TILE_WORDS, s, is_a, line + first, lines - first, k, ks);
 }
 
-/* Returns the memory for a chunk of packed A. All chunks share it unless keeps_a is 1. */
+/* Returns the memory for a chunk of packed A. If keeps_a is 0, all chunks use the same memory. */
 static float *a_chunk(const work *w, size_t chunk) {
     return w->a_chunks + (w->keeps_a ? chunk_start(w, chunk) * block_count(w) * STEP_WORDS : 0);
 }
 
-/* Packs all rows of A for the steps of one chunk. */
+/* Packs all rows of the M-block for the steps of one chunk. */
 static void pack_a(const work *w, size_t chunk) {
     const size_t first = chunk_start(w, chunk), end = chunk_start(w, chunk + 1);
     float *to = a_chunk(w, chunk);
@@ -269,7 +279,7 @@ static void pack_a(const work *w, size_t chunk) {
             pack_step(to, &w->a, 1, w->m + i, min_size(w->rows - i, BLOCK), step);
 }
 
-/* Packs the next step of the chunk of B for pass w->ahead. */
+/* Packs one more step of the chunk of B that pass w->ahead uses. */
 static void pack_b_step(work *w) {
     const size_t n = w->ahead / w->chunks * BLOCK, first = chunk_start(w, w->ahead % w->chunks);
     pack_step(w->b_chunk + (w->ahead % 2 * CHUNK_STEPS + w->ready) * STEP_WORDS, &w->b, 0, n, min_size(w->g->N - n, BLOCK),
@@ -286,7 +296,8 @@ static const float *packed_chunk(const work *w, size_t pass) {
     return w->packed + pass / w->chunks * w->packed_panel + chunk_start(w, pass % w->chunks) * STEP_WORDS;
 }
 
-/* Returns the complete packed chunk of B of a pass, and prepares packing or prefetching of the next chunk. */
+/* Returns the packed chunk of B that pass `pass` uses. If B was packed by the caller, prepares prefetching of the chunk of the
+ * next pass. Otherwise packs the remaining steps of this chunk and prepares packing of the chunk of the next pass. */
 static const float *b_of_pass(work *w, size_t pass) {
     if (w->packed) {
         const size_t next = pass + 1 < w->passes ? pass + 1 : pass;
@@ -303,14 +314,15 @@ static const float *b_of_pass(work *w, size_t pass) {
 
 /* ---- blocks */
 
-/* Applies the epilogue to the next rows of the staged block. */
+/* Applies the epilogue to the next EPILOGUE_ROWS rows of the staged block. */
 static void finish_rows(work *w) {
     const aoei_gemm_args *g = w->g;
     const block *t = &w->staged;
     const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
     aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
-        const float *c = (const float *)g->c + (m + i) * g->c_row + next; /* initial sums of the next panel */
+        const float *c = (const float *)g->c + (m + i) * g->c_row +
+                         next; /* stored elements of C that are the initial sums of the next panel */
         AOEI_PREFETCH(c);
         AOEI_PREFETCH(c + min_size(g->N - next, BLOCK) - 1);
     }
@@ -322,8 +334,8 @@ static void finish_staged(work *w) {
         finish_rows(w);
 }
 
-/* Does the vector work that is interleaved with the tile instructions of one step. This is a part of the epilogue or of the
- * packing of B, and prefetching. */
+/* Does the vector work of one step, between tile instructions: processes a few rows of the epilogue, or else packs one step of
+ * B if B was not packed by the caller. If B was packed, also prefetches a part of the next chunk of B. */
 static void interleaved_work(work *w) {
     const size_t blocks = block_count(w);
     if (w->done < w->staged.rows)
@@ -335,14 +347,15 @@ static void interleaved_work(work *w) {
             AOEI_PREFETCH(w->fetch);
 }
 
-/* Stores accumulator `quarter`, 0 to 3, if the held block has rows and columns in that quarter. */
+/* Stores accumulator `quarter` (0 to 3) of the held block. Does nothing if the block has no rows or no columns in this
+ * quarter. */
 #define STORE_QUARTER(quarter)                                                                                                 \
     do {                                                                                                                       \
         if (w->held.rows > (quarter) / 2 * HALF && w->held.columns > (quarter) % 2 * HALF)                                     \
             tile_store(quarter, w->held.sums + quarter_offset(quarter, w->held.rotation), BLOCK_ROW_BYTES);                    \
     } while (0)
 
-/* Stores the accumulator as STORE_QUARTER does, then loads the next block's running sums into it. */
+/* Stores accumulator `quarter` as STORE_QUARTER does, then loads the running sums of the next block into this accumulator. */
 #define RELOAD_QUARTER(quarter)                                                                                                \
     do {                                                                                                                       \
         STORE_QUARTER(quarter);                                                                                                \
@@ -352,7 +365,7 @@ static void interleaved_work(work *w) {
             tile_zero(quarter);                                                                                                \
     } while (0)
 
-/* Records that the sums of the held block are stored, and that the accumulators now contain the sums of t. */
+/* Records that the sums of the held block are stored and that the accumulators now contain the sums of block t. */
 static void set_held(work *w, const block *t) {
     if (w->held.rows && w->held.sums == w->staging) {
         w->staged = w->held;
@@ -361,14 +374,15 @@ static void set_held(work *w, const block *t) {
     w->held = *t;
 }
 
-/* Completes the epilogue of the staged block if the held block is to be stored in staging. */
+/* If the sums of the held block will be stored in `staging`, first completes the epilogue of the block that is in `staging`. */
 static void free_staging(work *w) {
     if (w->held.sums == w->staging)
         finish_staged(w);
     tile_fence();
 }
 
-/* Loads the tiles of a step. */
+/* Loads the tiles of a step. The second tile of A is loaded only if `low` is 1, and the second tile of B only if `right` is
+ * 1. */
 static inline void load_operands(int low, int right, const float *a, const float *b) {
     tile_load(A_0, a, TILE_ROW_BYTES);
     tile_load(B_0, b, TILE_ROW_BYTES);
@@ -378,7 +392,8 @@ static inline void load_operands(int low, int right, const float *a, const float
         tile_load(A_1, a + TILE_WORDS, TILE_ROW_BYTES);
 }
 
-/* Computes the first step of block t. Its running sums are loaded from `from`. */
+/* Computes the first step of block t. The running sums of t are loaded from from->sums; if from->sums is NULL, they start from
+ * 0. */
 static void first_step(work *w, const block *t, const float *a, const float *b, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     free_staging(w);
@@ -406,7 +421,7 @@ static void first_step(work *w, const block *t, const float *a, const float *b, 
     set_held(w, t);
 }
 
-/* Computes a step that adds to the sums in the accumulators. */
+/* Computes one further step of a block and adds to the accumulators. */
 static inline void next_step(int low, int right, const float *a, const float *b) {
     load_operands(low, right, a, b);
     tile_dot_bf16(SUMS_00, A_0, B_0);
@@ -418,8 +433,8 @@ static inline void next_step(int low, int right, const float *a, const float *b)
         tile_dot_bf16(SUMS_11, A_1, B_1);
 }
 
-/* Computes `steps` steps of block t. Its running sums are loaded from `from`, or start from 0 if from->sums is NULL. If the
- * M-block has only one block, its sums stay in the accumulators between chunks. */
+/* Computes `steps` steps of block t. The running sums of t are loaded from from->sums; if from->sums is NULL, they start from
+ * 0. If the M-block has only one block, the running sums stay in the accumulators between chunks. */
 static void multiply(work *w, const block *t, const float *a, const float *b, size_t steps, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     size_t step = 0;
@@ -437,7 +452,7 @@ static void multiply(work *w, const block *t, const float *a, const float *b, si
     }
 }
 
-/* Stores the accumulators and completes the epilogue of the staged block. */
+/* Stores all accumulators and completes the epilogue of the staged block. */
 static void drain(work *w) {
     const block none = {0};
     free_staging(w);
@@ -451,7 +466,7 @@ static void drain(work *w) {
 
 /* ---- loops */
 
-/* Initializes the running sums of a panel from the stored C. */
+/* Sets the running sums of all blocks of the M-block to the stored elements of C. n is the first column of the panel. */
 static void load_c(const work *w, size_t n) {
     const aoei_gemm_args *g = w->g;
     const size_t columns = min_size(g->N - n, BLOCK), left = min_size(columns, HALF);
@@ -464,7 +479,7 @@ static void load_c(const work *w, size_t n) {
     }
 }
 
-/* Computes pass `pass`, one chunk of one panel, for all blocks of the M-block. */
+/* Computes pass `pass` for all blocks of the M-block. A pass is one chunk of one panel. */
 static void run_pass(work *w, size_t pass) {
     const aoei_gemm_args *g = w->g;
     const size_t n = pass / w->chunks * BLOCK, chunk = pass % w->chunks, steps = pass_steps(w, pass);
@@ -493,20 +508,20 @@ static void run_pass(work *w, size_t pass) {
     }
 }
 
-/* Returns the number of blocks that an M-block should have if the limit A_STEPS is ignored. */
+/* Returns the number of blocks that an M-block has if the limit A_STEPS is ignored. */
 static size_t wanted_blocks(const aoei_gemm_args *g) {
     return min_size(ceil_div(g->M, BLOCK), M_BLOCKS);
 }
 
-/* Returns the maximum number of blocks of an M-block. If fewer than MIN_BLOCKS would fit A_STEPS, A is packed again for each
- * panel. */
+/* Returns the maximum number of blocks of an M-block. If fewer than MIN_BLOCKS blocks fit A_STEPS, ignores this limit; A is
+ * then packed again for each panel. */
 static size_t max_blocks(const aoei_gemm_args *g, size_t steps) {
     const size_t wanted = wanted_blocks(g), fit = A_STEPS / steps;
     return fit >= MIN_BLOCKS ? min_size(wanted, fit) : wanted;
 }
 
-/* Computes g, with K >= 1. packed_panel is the distance between packed panels of B in words; the packed B may have more steps
- * than g. */
+/* Computes the matmul g, where g->K is at least 1. packed_panel is the distance between packed panels of B in words; it can be
+ * larger than the steps of g need, because g can be a piece of a longer matmul. */
 static void run(const aoei_gemm_args *g, size_t packed_panel, float *scratch) {
     const size_t steps = ceil_div(g->K, STEP), most = max_blocks(g, steps), M_blocks = ceil_div(g->M, BLOCK);
     const size_t each = ceil_div(M_blocks, ceil_div(M_blocks, most)) * BLOCK;
@@ -532,12 +547,13 @@ static void run(const aoei_gemm_args *g, size_t packed_panel, float *scratch) {
     drain(&w);
 }
 
-/* Returns 1 if running sums may be stored in C. */
+/* Returns 1 if running sums may be stored in C: C is float32, and the epilogue changes nothing. */
 static int is_plain(const aoei_gemm_args *g) {
     return g->c_type == AOEI_F32 && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
 }
 
-/* Computes g, split into pieces of K with about equal numbers of steps if A does not fit A_STEPS. */
+/* Computes the matmul g. If A does not fit A_STEPS and running sums may be stored in C, splits K into pieces with about equal
+ * numbers of steps. */
 static void run_pieces(const aoei_gemm_args *g, float *scratch) {
     const size_t steps = ceil_div(g->K, STEP), panel = steps * STEP_WORDS;
     const size_t pieces = is_plain(g) && wanted_blocks(g) * steps > A_STEPS ? ceil_div(steps, SPILL_STEPS) : 1;
@@ -553,7 +569,7 @@ static void run_pieces(const aoei_gemm_args *g, float *scratch) {
     }
 }
 
-/* Computes g for K = 0, where all sums are 0. */
+/* Computes the matmul g if K is 0. All sums are then 0. */
 static void finish_empty(const aoei_gemm_args *g) {
     static const float zeros[BLOCK];
     if (g->accumulate)

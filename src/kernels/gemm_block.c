@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The loops of all matmul kernels except AMX. From the outer to the inner loop, they divide C into blocks of columns and blocks
- * of rows, the sums into blocks of K, and a block into panels of columns and tiles. A block of A is packed once for all its
- * panels. Unless B is already packed, each panel of B is packed just before it is used. It stays in the L1 cache for all tiles
- * of the block of rows. Between blocks of K, running sums are stored in C if C is float32 and there is neither a gate nor a
- * residual, which may share C's memory; otherwise they are stored in the scratch buffer. The epilogue processes a tile directly
- * after its last store, while it is in the L1 cache.
+ * The loops of all matmul kernels except the AMX kernel. From outer to inner, they divide:
+ * - C into blocks of columns and blocks of rows;
+ * - each sum into blocks of K;
+ * - a block of C into panels of columns, and each panel into tiles.
+ * A block of A is packed once for all panels of the block of C. A panel of B is packed just before it is used, unless B is
+ * already packed. The panel stays in the L1 cache while the tiles of the block use it. Running sums are stored between blocks
+ * of K. They are stored in C if C is float32 and there is neither a gate nor a residual, because these may share the memory of
+ * C. Otherwise they are stored in the scratch buffer. The epilogue processes a tile directly after its last block of K, while
+ * the sums are in the L1 cache.
  */
 #include "kernels/gemm_block.h"
 
@@ -12,10 +15,11 @@
 
 /* State of the loops: the matmul and the block that is being computed. */
 typedef struct work {
-    const aoei_gemm_tier *tier;                /* code for the instruction set */
+    const aoei_gemm_tier *tier;                /* matmul code of the instruction set */
     const aoei_gemm_args *g;                   /* arguments of the matmul */
-    float *packed_a, *packed_b, *partial_sums; /* parts of the scratch buffer: block of A, panels of B, running sums */
-    size_t tile_rows;                          /* rows of every tile except the last */
+    float *packed_a, *packed_b, *partial_sums; /* the three parts of the scratch buffer: the packed block of A, the packed
+                                                  panels of B, and the running sums */
+    size_t tile_rows;                          /* number of rows of every tile except the last one */
     size_t m, M;                               /* rows [m, m + M) of C */
     size_t n, N;                               /* columns [n, n + N) */
     size_t k, K;                               /* terms [k, k + K) of each sum */
@@ -29,7 +33,7 @@ static size_t ceil_div(size_t a, size_t b) {
     return a / b + (a % b != 0);
 }
 
-/* Returns the number of words for K elements. */
+/* Returns the number of 32-bit words that K elements of a line occupy. */
 static size_t words(const aoei_gemm_tier *tier, size_t K) {
     return ceil_div(K, tier->word);
 }
@@ -38,7 +42,8 @@ static const void *element(const void *p, aoei_dtype type, size_t offset) {
     return (const unsigned char *)p + offset * aoei_dtype_size(type);
 }
 
-/* Packs up to `panel` columns of B into dst[words(K)][panel]. Columns after the last one are undefined. */
+/* Packs up to `panel` columns of B into dst[words(K)][panel]. If there are fewer columns, the remaining columns of dst are
+ * undefined. */
 static void pack_panel(const aoei_gemm_tier *tier, float *dst, const void *b, aoei_dtype type, size_t b_row, size_t b_col,
                        size_t K, size_t columns) {
     for (size_t j = 0; j < tier->panel; j += tier->lanes) {
@@ -58,12 +63,12 @@ void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void
                    min_size(n1 - n, tier->panel));
 }
 
-/* Packs the rows of A of this block. */
+/* Packs rows [m, m + M) of A for the current block of K. */
 static void pack_rows(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
-    for (size_t i = 0; i < w->M;
-         i += w->tile_rows) { /* packing may write words after the end of a tile; the next tile overwrites them */
+    for (size_t i = 0; i < w->M; i += w->tile_rows) { /* packing can write a few words after the end of a tile; packing of the
+                                                         next tile overwrites these words */
         const size_t rows = min_size(w->M - i, w->tile_rows);
         tier->pack_lines[tier->type](w->packed_a + i * words(tier, w->K), rows,
                                      element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col,
@@ -71,14 +76,15 @@ static void pack_rows(const work *w) {
     }
 }
 
-/* Returns 1 if B is read without packing: its elements have the format of words, and A has so few rows that packing B costs
- * more than it saves. */
+/* Returns 1 if the tile kernels read B without packing. This requires that B has the format of packed words and that A has so
+ * few rows that packing B would take more time than it saves. */
 static int reads_in_place(const work *w) {
     return !w->g->packed && w->g->b_col == 1 && w->M <= 2 * w->tier->rows && w->tier->type == AOEI_F32;
 }
 
-/* Sets the location of `columns` columns of B, starting at column n: in the packed form, in B itself, or in the scratch buffer,
- * into which they are packed. */
+/* Sets the location of `columns` columns of B, starting at column n, in *t. If the caller packed B, this is a place in the
+ * packed B. If B is read without packing, it is a place in B. Otherwise the function packs the columns into the scratch
+ * buffer. */
 static void set_panels(const work *w, aoei_gemm_tile *t, size_t n, size_t columns) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
@@ -107,14 +113,14 @@ static int keeps_sums_in_c(const aoei_gemm_args *g) {
     return g->c_type == AOEI_F32 && !g->gate && !g->residual;
 }
 
-/* Computes the tile of C that starts at row m and column n; its operands are set in *t. */
+/* Computes the tile of C that starts at row m and column n. The operands have been set in *t. */
 static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
     const aoei_gemm_args *g = w->g;
     const int in_c = keeps_sums_in_c(g), complete = w->k + w->K == g->K;
     if (in_c) {
         t->sums = (float *)g->c + m * g->c_row + n;
         t->sums_row = g->c_row;
-    } else { /* the sums of each panel are consecutive; if there is only one block of K, all tiles use the first part */
+    } else { /* the sums of a panel are contiguous; if there is only one block of K, all tiles use the start of the buffer */
         t->sums = w->partial_sums + (w->K == g->K ? 0 : (n - w->n) * w->M + (m - w->m) * w->tier->panel);
         t->sums_row = w->tier->panel;
     }
@@ -124,7 +130,7 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
         w->tier->epilogue(g, t->sums, t->sums_row, m, n, t->rows, t->columns);
 }
 
-/* Computes one block of C: packs the rows of A, then computes tile by tile. */
+/* Computes one block of C: packs the rows of A, then computes all tiles of the block. */
 static void multiply_block(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
@@ -141,8 +147,8 @@ static void multiply_block(const work *w) {
     }
 }
 
-/* Returns the number of columns of a block. These are all columns of C, unless running sums must be stored in the scratch
- * buffer; then they are as many columns as `capacity` floats of running sums allow. */
+/* Returns the number of columns of a block of C. If running sums must be stored in the scratch buffer, this is the number of
+ * columns whose running sums fit `capacity` floats. Otherwise it is the number of columns of C. */
 static size_t block_columns(const aoei_gemm_tier *tier, const aoei_gemm_args *g, size_t capacity, size_t k_block) {
     const size_t columns = capacity / tier->m_block / tier->panel * tier->panel;
     assert(columns >= AOEI_GEMM_WIDE * tier->panel);
@@ -153,7 +159,7 @@ void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, floa
     const size_t k_block = tier->k_block * tier->word;
     const size_t a_words = tier->m_block * tier->k_block + tier->lanes, b_words = AOEI_GEMM_WIDE * tier->panel * tier->k_block;
     const size_t n_block = block_columns(tier, g, AOEI_GEMM_SCRATCH - a_words - b_words, k_block);
-    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* about equal numbers of rows */
+    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* blocks of about equal numbers of rows */
     work w = {
         .tier = tier, .g = g, .packed_a = scratch, .packed_b = scratch + a_words, .partial_sums = scratch + a_words + b_words};
     assert(a_words + b_words < AOEI_GEMM_SCRATCH);

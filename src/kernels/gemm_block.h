@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels (groups of adjacent
- * columns) and tiles (a few rows of one panel). The code for an instruction set provides tile kernels, whose sums stay in
- * registers during a block of K, the packing and the epilogue. Operands are packed as 32-bit words. A word is a float32, or
- * two bf16 that are adjacent along k if there is an instruction that multiplies bf16. Between blocks of K, the running sums
- * are stored exactly as float32, so block sizes do not change results.
+ * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels and tiles. A panel is a group
+ * of adjacent columns; a tile is a few rows of one panel. The code for an instruction set provides the packing of operands, the
+ * tile kernels and the epilogue. A tile kernel keeps the sums of its tile in registers during a block of K. Operands are packed
+ * as 32-bit words. A word is a float32, or a pair of bf16 that are adjacent along k. Pairs are used if the instruction set can
+ * multiply bf16. Between blocks of K, the running sums are stored exactly as float32, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
 
 #include "kernels/kernels.h"
 
-/* One tile of C and one block of K. */
+/* One tile of C and one block of K: the arguments of a tile kernel. */
 typedef struct aoei_gemm_tile {
     const float *a;  /* [K][rows] packed words of A */
-    const float *b;  /* [K] rows of a panel of B, in words; row k starts at b + k * b_row */
+    const float *b;  /* [K] rows of a panel of B as packed words; row k starts at b + k * b_row */
     size_t b_row;    /* distance between rows of a panel of B in words */
-    size_t b_panel;  /* distance between panels of B in words; used by wide tiles only */
-    size_t K;        /* words along k */
+    size_t b_panel;  /* distance between panels of B in words; only wide tiles use it */
+    size_t K;        /* length of the block of K in words */
     float *sums;     /* [rows][columns] running sums, float32 */
     size_t sums_row; /* distance between rows of running sums in floats */
     size_t rows;     /* number of rows, at most aoei_gemm_tier.rows */
@@ -24,15 +24,15 @@ typedef struct aoei_gemm_tile {
     int first;       /* 1: the sums start from 0 instead of the stored values */
 } aoei_gemm_tile;
 
-/* Number of panels of a wide tile. A wide tile is used if A has a single row; it processes several panels at a time, so that
- * the CPU can overlap enough independent sums. */
+/* Number of panels of a wide tile. If A has a single row, the kernel computes several panels at a time, so that the CPU can
+ * execute enough independent sums in parallel. Such a tile is called wide. */
 #define AOEI_GEMM_WIDE ((size_t)4)
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
-/* Transposes lines (rows of A or columns of B) into columns of words: dst[w * stride + i] = word w of line i. Element k of line
- * i is src[i * row + k * col], for i < lines and k < K, where lines <= lanes. An incomplete last word is padded with zero. For
- * each w in ascending order, `lanes` words are written; the words after the first `lines` are undefined, and the words of the
- * next w may overwrite them. */
+/* Packs lines into columns of words: dst[w * stride + i] = word w of line i. A line is a row of A or a column of B; there are
+ * at most `lanes` lines. Element k of line i is src[i * row + k * col], for i < lines and k < K. An incomplete last word of a
+ * line is padded with zero. For each w in ascending order, the function writes `lanes` words. The words after the first `lines`
+ * words are undefined, and the words of w + 1 may overwrite them. */
 typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
 /* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]. Applies
@@ -41,32 +41,34 @@ typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src,
 typedef void aoei_gemm_epilogue_fn(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                    size_t columns);
 
-/* The matmul code of one instruction set for one type. */
+/* The matmul code of one instruction set for one element type. */
 typedef struct aoei_gemm_tier {
     aoei_dtype type; /* type of A and B */
     size_t word;     /* elements along k per word */
     size_t rows;     /* rows of a full tile */
-    size_t panel;    /* columns of a tile; a multiple of lanes and a divisor of AOEI_GEMM_PANEL */
-    size_t lanes;    /* maximum number of lines that one call of pack_lines transposes; at least rows */
-    size_t k_block;  /* length of a block of K in words */
-    size_t m_block;  /* rows of a block of A; the packed block has m_block * k_block words, which fit the L2 cache */
+    size_t panel;   /* columns of a tile, which is the width of a panel; a multiple of lanes and a divisor of AOEI_GEMM_PANEL */
+    size_t lanes;   /* maximum number of lines that one call of a pack_lines function packs; at least `rows` */
+    size_t k_block; /* length of a block of K in words */
+    size_t m_block; /* maximum number of rows of a block of A; a packed block has m_block * k_block words, which fit the L2
+                       cache */
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
-    aoei_gemm_pack_lines_fn *pack_lines[2]; /* packing functions indexed by the source's aoei_dtype */
-    aoei_gemm_epilogue_fn *epilogue;        /* applies the epilogue to complete sums */
+    aoei_gemm_pack_lines_fn
+        *pack_lines[2];              /* packing functions, indexed by the element type of the source (AOEI_F32 or AOEI_BF16) */
+    aoei_gemm_epilogue_fn *epilogue; /* epilogue of this instruction set */
 } aoei_gemm_tier;
 
-/* The three kernels of a matmul op. aoei_gemm_blocked computes the matmul, aoei_gemm_packed_bytes returns the size of the
- * packed form of B in bytes, and aoei_gemm_pack_columns packs columns of B. */
+/* The three functions that the kernels of a matmul op call. aoei_gemm_blocked computes the matmul, aoei_gemm_packed_bytes
+ * returns the size of the packed form of B in bytes, and aoei_gemm_pack_columns packs columns of B. */
 void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, float *scratch);
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1);
 
-/* The epilogues. The tiers avx512bf16 and amx also use the avx512 epilogue. */
+/* The epilogues. The AVX512-BF16 and AMX kernels also use aoei_gemm_epilogue_avx512. */
 aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512;
 
-/* AOEI_ROWS_R(X) expands to X(0) X(1) ... X(R - 1), for tile kernels with one set of variables per row. */
+/* AOEI_ROWS_R(X) expands to X(0) X(1) ... X(R - 1). Tile kernels use it to declare and update one set of variables per row. */
 #define AOEI_ROWS_1(X)  X(0)
 #define AOEI_ROWS_2(X)  AOEI_ROWS_1(X) X(1)
 #define AOEI_ROWS_3(X)  AOEI_ROWS_2(X) X(2)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels in portable C. bf16 is emulated in float32. Tests compare the other kernels with these kernels. An element of
- * C is computed as sum = sum + a * b for ascending k, where the product and the sum are rounded separately. Loops over a panel
- * have a fixed length, so any compiler can vectorize them.
+ * Matmul kernels in portable C. The bf16 matmul is emulated in float32. The tests compare the kernels for other instruction
+ * sets with these kernels. An element of C is computed as sum = sum + a * b for ascending k, where the product and the sum are
+ * rounded separately. Loops over the columns of a panel have a constant length, so any compiler can vectorize them.
  */
 #include "kernels/gemm_block.h"
 
 enum { ROWS = 4, PANEL = 8 };
 
-/* Adds a block of K to the running sums of one row of a tile. */
+/* Adds the terms of a block of K to the running sums of one row of a tile. */
 static void add_row(float sum[PANEL], const aoei_gemm_tile *t, size_t row) {
     const float *a = t->a + row, *b = t->b;
     float c[PANEL];
@@ -35,7 +35,8 @@ static void tile(const aoei_gemm_tile *t) {
     }
 }
 
-/* Packs `lines` float32 lines of an operand; line 0 fills the rest of the panel. */
+/* Packs `lines` float32 lines (rows of A or columns of B). If there are fewer lines than the panel has columns, the remaining
+ * columns are copies of line 0. */
 static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
     const float *from = src;
     for (size_t k = 0; k < K; k++)
@@ -43,7 +44,7 @@ static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t ro
             dst[k * stride + i] = from[(i < lines ? i : 0) * row + k * col];
 }
 
-/* Packs float32 lines for matmuls with bf16 operands: each element is rounded to bf16. */
+/* Packs float32 lines for the bf16 matmul: rounds each element to bf16 and stores the result as float32. */
 static void pack_lines_rounded(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
     const float *from = src;
     for (size_t k = 0; k < K; k++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The epilogue of the matmul kernels (aoei_gemm_args in kernels.h), vectorized for AVX2 and AVX-512: the operations between
- * a complete sum and its store. Include simd_avx2.h or simd_avx512.h first.
+ * The epilogue of the matmul kernels, vectorized for AVX2 and AVX-512. The epilogue consists of the operations on a complete
+ * sum before it is stored in C; aoei_gemm_args in kernels.h defines them. Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
 #define AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
@@ -8,7 +8,7 @@
 #include "kernels/gemm_block.h"
 #include "kernels/simd_math.h"
 
-/* Loads n lanes. If n is the compile-time constant VF_LANES, this compiles to an unmasked load. */
+/* Loads n floats into the first n lanes. If n is the compile-time constant VF_LANES, this compiles to an unmasked load. */
 static inline vf load_f32(const float *p, size_t n) {
     return n == VF_LANES ? vf_load(p) : vf_load_part(p, n);
 }
@@ -41,8 +41,8 @@ static inline vf activation_derivative(aoei_activation activation, vf x) {
                                           : vf_set1(1.0f);
 }
 
-/* Applies the epilogue to the sums x of n elements of row i, starting at column j, and stores them. `type` is a compile-time
- * constant. */
+/* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C.
+ * `type` is the type of C as a compile-time constant. */
 static inline void finish_part(const aoei_gemm_args *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
     x = vf_mul(x, vf_set1(g->scale));
     if (g->bias)

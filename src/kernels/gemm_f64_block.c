@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The loops of the float64 matmul kernels. The outer loop visits the blocks of K, the next loop the slices of the panels of B,
- * and the inner loop the tiles of rows. A slice of B stays in the L1 cache while all tiles use it.
+ * The loops of the float64 matmul kernels. The outer loop iterates over blocks of K, the next loop over slices of B (some
+ * columns of one panel), and the inner loop over tiles. A slice of B stays in the L1 cache while all tiles use it.
  */
 #include "kernels/gemm_f64_block.h"
 
@@ -15,7 +15,7 @@ static const double *a_at(const aoei_gemm_f64 *g, size_t m, size_t k) {
     return g->transposed ? g->a + m / P * g->a_panel + k * P + m % P : g->a + k / P * g->a_panel + m * P;
 }
 
-/* Adds terms [k, k + K) to the sums of all rows of C in one slice, columns [n, n + tier->columns). */
+/* Adds terms [k, k + K) of each sum to columns [n, n + tier->columns) of C, for all rows. */
 static void multiply_slice(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g, size_t n, size_t k, size_t K) {
     aoei_tile_f64_fn *const *tiles = g->transposed ? tier->transposed : tier->plain;
     const double *b = g->b + n / P * g->b_panel + k * P + n % P;
@@ -24,7 +24,7 @@ static void multiply_slice(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *
     t.first = k == 0 && !g->accumulate;
     for (size_t m = 0; m < g->M; m += tier->rows) {
         t.a = a_at(g, m, k);
-        /* the tile kernel prefetches A, because the rows of a transposed A are too far apart for hardware prefetchers */
+        /* the tile kernel prefetches A itself, because the rows of a transposed A are too far apart for hardware prefetchers */
         t.next = m + tier->rows < g->M ? a_at(g, m + tier->rows, k) : a_at(g, 0, k + K < g->K ? k + K : k);
         t.c = c + m * P;
         tiles[min_size(g->M - m, tier->rows)](&t);

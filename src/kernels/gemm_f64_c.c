@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * float64 matmul kernel in portable C. Tests compare the other kernels with it. An element of C is computed as sum = sum + a *
- * b for ascending k, where the product and the sum are rounded separately.
+ * float64 matmul kernel in portable C. The tests compare the kernels for other instruction sets with this kernel. An element of
+ * C is computed as sum = sum + a * b for ascending k, where the product and the sum are rounded separately.
  */
 #include "kernels/gemm_f64_block.h"
 
 enum { P = AOEI_PANEL_F64, ROWS = 4, SLICE = 4 };
 
-/* Computes four rows by four columns. The sixteen sums are separate variables, because compilers keep variables in registers,
- * but not an array. row and col are the distances between adjacent rows of A and adjacent k. */
+/* Computes a tile of four rows and four columns. The sixteen sums are separate variables, because compilers keep variables in
+ * registers, but not the elements of an array. row is the distance between adjacent rows of A, and col is the distance between
+ * adjacent k. */
 static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     double *c = t->c;
     const double *group = t->a, *b = t->b;
@@ -34,7 +35,8 @@ static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     c[3 * P] = s30, c[3 * P + 1] = s31, c[3 * P + 2] = s32, c[3 * P + 3] = s33;
 }
 
-/* Computes a tile with fewer than P rows; row and col are the strides of A in its panel. */
+/* Computes a tile with fewer than P rows. row is the distance between adjacent rows of A, and col is the distance between
+ * adjacent k. */
 static void part_tile(const aoei_tile_f64 *t, size_t rows, size_t row, size_t col) {
     for (size_t i = 0; i < rows; i++) {
         double *c = t->c + i * P, s[SLICE] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The float64 matmul, vectorized for AVX2 and AVX-512: tiles of up to GEMM_ROWS rows by three vectors of columns. Include
- * simd_f64_avx2.h or simd_f64_avx512.h and define GEMM_ROWS first. A tile of fewer rows runs the same instructions with fewer
- * registers.
+ * The tile kernels of the float64 matmul, vectorized for AVX2 and AVX-512. A tile has up to GEMM_ROWS rows and three vectors of
+ * columns. Include simd_f64_avx2.h or simd_f64_avx512.h and define GEMM_ROWS first. Each row is computed with the same
+ * instructions in tiles of any number of rows.
  */
 #ifndef AOEI_KERNELS_GEMM_F64_SIMD_H
 #define AOEI_KERNELS_GEMM_F64_SIMD_H
@@ -27,8 +27,8 @@ enum { P = AOEI_PANEL_F64, LINE = 8 /* doubles in a cache line */ };
     dv_store(t->c + i * P + 2 * DV_LANES, r##i);
 
 /* Defines the tile kernel for R rows. The running sums of row i are in the vectors l##i, m##i and r##i (left, middle and right
- * columns). Each iteration of the outer loop reads one panel of A. ROW and COL are the distances between adjacent rows of A and
- * adjacent k. */
+ * columns). Each iteration of the outer loop reads one panel of A. ROW is the distance between adjacent rows of A, and COL is
+ * the distance between adjacent k. */
 #define TILE(R, NAME, ROW, COL)                                                                                                \
     static void NAME##_##R(const aoei_tile_f64 *t) {                                                                           \
         enum { row = ROW, col = COL };                                                                                         \

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Defines the three kernels of a matmul op (matmul, packed size, packing) for a vector instruction set. Include this file once
- * per op, after gemm_simd.h. Define first: GEMM_OP (gemm_f32 or gemm_bf16), GEMM_TYPE (type of A and B), GEMM_WORD (elements
- * along k per word), GEMM_KIND (word_kind of operands of this type) and GEMM_KIND_OF_F32 (word_kind of float32 sources).
+ * per op, after gemm_simd.h. Define these macros first:
+ * - GEMM_OP: gemm_f32 or gemm_bf16
+ * - GEMM_TYPE: element type of A and B
+ * - GEMM_WORD: number of elements along k per packed word
+ * - GEMM_KIND: word_kind for operands of type GEMM_TYPE
+ * - GEMM_KIND_OF_F32: word_kind for float32 operands
  */
 #define GEMM_PASTE2(a, b) a##b
 #define GEMM_PASTE(a, b)  GEMM_PASTE2(a, b)

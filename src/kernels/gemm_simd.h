@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The matmul kernels, vectorized for AVX2 and AVX-512: tiles of up to GEMM_ROWS rows by two vectors of columns, for all
- * types. Include simd_avx2.h or simd_avx512.h first, and define GEMM_ROWS, GEMM_STEP (adds the product of two words to a
- * running sum) and transpose_lines. A tile of fewer rows runs the same instructions with fewer registers. A tile of fewer
- * columns differs only in how C is loaded and stored. Results therefore do not depend on the tile size.
+ * The matmul kernels, vectorized for AVX2 and AVX-512, for all element types. A tile has up to GEMM_ROWS rows and two vectors
+ * of columns. Include simd_avx2.h or simd_avx512.h first. Define GEMM_ROWS, GEMM_STEP (adds the product of two words to a
+ * running sum) and transpose_lines before including this file. Each row is computed with the same instructions in tiles of any
+ * number of rows. Tiles with fewer columns differ only in how C is loaded and stored. Results therefore do not depend on the
+ * tile size.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
 #define AOEI_KERNELS_GEMM_SIMD_H
@@ -78,7 +79,7 @@ TILE(14)
     vf_store(t->sums + p * PANEL, l##p);                                                                                       \
     vf_store(t->sums + p * PANEL + VF_LANES, r##p);
 
-/* The tile kernel for wide tiles, which have one row and AOEI_GEMM_WIDE whole panels. */
+/* The kernel for wide tiles, which have one row and AOEI_GEMM_WIDE whole panels. */
 static void tile_wide(const aoei_gemm_tile *t) {
     const float *b = t->b;
     const size_t b_row = t->b_row, b_panel = t->b_panel;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Packing for the matmul kernels. A line is a row of A or a column of B: K elements along k. Packing converts lines of
- * elements to columns of 32-bit words. A word is a float32 (unchanged, converted from bf16, or rounded to bf16 and converted
- * back) or a pair of bf16 that are adjacent along k. Include simd_avx2.h or simd_avx512.h and define transpose_lines first.
- * Callers pass source type and word kind as compile-time constants.
+ * Packing of operands for the matmul kernels. A line is a row of A or a column of B: K elements along k. Packing converts
+ * several lines to columns of 32-bit words; word_kind lists the possible words. Include simd_avx2.h or simd_avx512.h and define
+ * transpose_lines before including this file. Callers pass the element type of the source and the word kind as compile-time
+ * constants.
  */
 #ifndef AOEI_KERNELS_GEMM_WORDS_H
 #define AOEI_KERNELS_GEMM_WORDS_H
@@ -12,9 +12,9 @@
 #include "kernels/kernels.h"
 
 typedef enum word_kind {
-    WORD_F32,     /* a float32 unchanged, or a bf16 converted to float32 */
-    WORD_ROUNDED, /* a float32 rounded to bf16 and converted back */
-    WORD_PAIR     /* two bf16, the one with the smaller k in the lower half */
+    WORD_F32,     /* a float32: an unchanged float32 element, or a bf16 element converted to float32 */
+    WORD_ROUNDED, /* a float32: a float32 element rounded to bf16 and converted back */
+    WORD_PAIR /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the smaller k */
 } word_kind;
 
 enum { STAGE = 64 }; /* number of words of a line that are converted at a time before they are transposed */
@@ -27,7 +27,8 @@ static inline size_t words_of(word_kind kind, size_t K) {
     return kind == WORD_PAIR ? (K + 1) / 2 : K;
 }
 
-/* Returns n elements as float32, converted or rounded as for a word of this kind. */
+/* Loads n elements of src and returns them as float32. If kind is WORD_ROUNDED, float32 elements are rounded to bf16 and
+ * converted back. */
 static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind, size_t n) {
     if (type == AOEI_BF16)
         return n == VF_LANES ? vf_load_bf16(src) : vf_load_bf16_part(src, n);
@@ -35,8 +36,8 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
     return kind == WORD_F32 ? x : vf_round_bf16(x);
 }
 
-/* Packs lines that are adjacent in memory: for each k, the elements of all lines are contiguous. A vector of words contains the
- * elements of one k or, if words are pairs, of two adjacent k. */
+/* Packs lines whose elements with equal k are contiguous in memory. A vector of words contains the elements of one k or, if
+ * kind is WORD_PAIR, of two adjacent k. */
 static inline void pack_adjacent_lines(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
                                        size_t lines, size_t K) {
     const size_t step = kind == WORD_PAIR ? 2 : 1,
@@ -54,7 +55,7 @@ static inline void pack_adjacent_lines(float *dst, size_t stride, const void *sr
     }
 }
 
-/* Writes words [w, w + n) of a contiguous line of K elements to dst. */
+/* Converts elements of one line, which is contiguous and has K elements, to words [w, w + n) and writes them to dst. */
 static inline void copy_words(float *dst, const void *line, aoei_dtype type, word_kind kind, size_t w, size_t n, size_t K) {
     if (kind != WORD_PAIR) {
         const void *src = element_at(line, type, w);
@@ -87,8 +88,8 @@ static inline void transpose_words(float *dst, size_t stride, const float *const
             memcpy(dst + k * stride + i, line[i] + k, sizeof *dst);
 }
 
-/* Packs lines that are contiguous along k. If the elements already have the format of words, the lines are transposed directly.
- * Otherwise they are first converted into a buffer, which is then transposed. */
+/* Packs lines whose elements are contiguous in memory. If the elements already are packed words, transposes the lines directly.
+ * Otherwise first converts the elements into a buffer, then transposes the buffer. */
 static inline void pack_contiguous(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                                    size_t lines, size_t K) {
     const size_t words = words_of(kind, K);
@@ -122,7 +123,7 @@ static inline float scattered_element(const void *src, aoei_dtype type, word_kin
     return kind == WORD_F32 ? x : aoei_bf16_to_f32(aoei_bf16_from_f32(x));
 }
 
-/* Packs lines whose elements are not adjacent in memory. */
+/* Packs lines whose elements are adjacent neither along k nor across lines. */
 static inline void pack_scattered(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                                   size_t col, size_t lines, size_t K) {
     for (size_t w = 0; w < words_of(kind, K); w++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit and its gradient for AVX2: compiles glu_simd.h with the vectors of simd_avx2.h.
+ * The gated linear unit and its gradient for AVX2. This file compiles glu_simd.h with the vector types and operations of
+ * simd_avx2.h.
  */
 #include "kernels/simd_avx2.h"
 #include "kernels/glu_simd.h"

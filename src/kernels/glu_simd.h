@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit (Dauphin et al. 2017) of two rows, vectorized for AVX2 and AVX-512. Include simd_avx2.h or
- * simd_avx512.h first.
+ * The gated linear unit (Dauphin et al. 2017), vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GLU_SIMD_H
 #define AOEI_KERNELS_GLU_SIMD_H
@@ -23,8 +22,9 @@ static inline vf vf_glu(vf t, vf g) {
 static inline void vf_glu_grad(vf *dt, vf *dg, vf dy, vf t, vf g) {
     vf e;
     const vf s = vf_logistic(g, &e);
-    const vf rest = vf_min(
-        vf_mul(e, s), vf_set1(1.0f)); /* 1 - s without cancellation; for infinity times 0, min returns its second operand */
+    /* 1 - s is computed as e^-g s to avoid cancellation. If e^-g is infinity and s is 0, the product is NaN, and min returns 1.
+     */
+    const vf rest = vf_min(vf_mul(e, s), vf_set1(1.0f));
     *dt = vf_mul(dy, s);
     *dg = vf_mul(vf_mul(dy, t), vf_mul(s, rest));
 }

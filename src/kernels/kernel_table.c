@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Builds the kernel tables from kernels.def at compile time. Within an op, kernels.def lists the tiers in
- * ascending order, and a later initializer of a field overrides an earlier one. A table for tier T is therefore initialized
- * with all kernels of tiers up to T, and each field keeps the one of the highest tier.
+ * Builds the kernel tables from kernels.def at compile time. The table of tier T is initialized with the kernels of all tiers
+ * up to T. kernels.def lists the kernels of an op in ascending order of tiers, and a later initializer of a field overrides an
+ * earlier one. Each field therefore contains the kernel of the highest tier up to T that has one.
  */
 #include "kernels/kernel_table.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The kernel tables: one constant table per CPU tier, with one function pointer per op (kernels.h). If
- * a tier has no kernel for an op, its table contains the kernel of the next lower tier that has one.
+ * The kernel tables: one constant table per CPU tier (the set of instruction set extensions that the CPU supports), with one
+ * function pointer per op (kernels.h). If a tier has no kernel for an op, its table contains the kernel of the next lower tier
+ * that has one.
  */
 #ifndef AOEI_KERNELS_KERNEL_TABLE_H
 #define AOEI_KERNELS_KERNEL_TABLE_H
@@ -8,7 +9,7 @@
 #include "base/context.h"
 #include "kernels/kernels.h"
 
-/* The kernels of a tier. For each op, the struct has a function pointer with the name of the op. */
+/* The kernels of a tier. For each op, the struct has a function pointer field with the name of the op. */
 typedef struct aoei_kernels {
     aoei_tier tier;
 #define AOEI_OP(op, tolerance) aoei_##op##_fn *op;
@@ -18,10 +19,10 @@ typedef struct aoei_kernels {
 #undef AOEI_KERNEL
 } aoei_kernels;
 
-/* Tables indexed by tier. On CPUs other than x86-64, every table contains the portable C kernels. */
+/* The kernel tables, indexed by tier. On CPUs other than x86-64, every table contains the portable C kernels. */
 extern const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT];
 
-/* Returns the kernels of the CPU tier that a context uses. */
+/* Returns the kernel table of the tier that ctx uses. */
 static inline const aoei_kernels *aoei_kernels_of(const aoe_context *ctx) {
     return aoei_kernel_tables[ctx->tier];
 }

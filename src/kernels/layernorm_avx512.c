@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm of float32 and bf16 for AVX-512: compiles layernorm_simd.h with the vectors of simd_avx512.h.
+ * LayerNorm of float32 and bf16 for AVX-512. This file compiles layernorm_simd.h with the vector types and operations of
+ * simd_avx512.h.
  */
 #include "kernels/simd_avx512.h"
 

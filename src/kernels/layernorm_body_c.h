@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, portable C, for one type of x and y. The including file defines NORM_X (the type), NORM_GET and NORM_PUT
- * (conversions from and to this type) and NORM(op) (the function name). Row sums are computed in double in ascending order.
- * Parameter gradients are summed in float32, row by row.
+ * LayerNorm in portable C, for one type of x and y. The including file defines these macros:
+ * - NORM_X: type of x and y
+ * - NORM_GET and NORM_PUT: conversions from NORM_X to float32 and back
+ * - NORM(op): name of the function for op
+ * Row sums are computed in double, in ascending order of columns. Parameter gradients are summed in float32, row by row.
  */
 #include <math.h>
 
@@ -28,7 +30,7 @@ void NORM(layernorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, siz
     }
 }
 
-/* Computes dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma. */
+/* Computes dx = rstd (g - mean(g) - xhat mean(g xhat)), where g = dy gamma and xhat = (x - mean) rstd. */
 void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                           const float *stats, const float *gamma, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm of float32 and bf16, portable C.
+ * LayerNorm of float32 and bf16 in portable C.
  */
 #define NORM(op)    aoei_##op##_f32_c
 #define NORM_X      float

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * LayerNorm, vectorized for AVX2 and AVX-512, for one type of x and y. norm_types.h includes this file once per type and
- * defines NORM_X (the type), NORM_LOAD, NORM_LOAD_PART, NORM_STORE and NORM_STORE_PART (loads and stores of this type) and
- * NORM(op) (the function name). Row sums are computed in double. The forward pass uses two accumulators per sum: of each pair
- * of vectors, one vector is added to each accumulator. A remaining vector is added to the second accumulator, and an incomplete
- * vector to the first. At the end, the accumulators are added, and then the lanes of the result. The backward pass uses one
- * accumulator per sum. Parameter gradients are summed in float32, row by row.
+ * defines these macros:
+ * - NORM_X: type of x and y
+ * - NORM_LOAD and NORM_STORE: load and store of a vector
+ * - NORM_LOAD_PART and NORM_STORE_PART: load and store of an incomplete vector
+ * - NORM(op): name of the function for op
+ * Row sums are computed in double. The forward pass uses two accumulators per sum. Of each pair of vectors, the first vector is
+ * added to the first accumulator and the second to the second accumulator. If one vector is left, it is added to the second
+ * accumulator. An incomplete vector is added to the first accumulator. At the end, the two accumulators are added, and then the
+ * lanes of the result. The backward pass uses one accumulator per sum. Parameter gradients are summed in float32, row by row.
  */
 #include <math.h>
 
@@ -26,7 +30,7 @@ static double NORM(row_sum)(const NORM_X *x, size_t n) {
     return vd_hsum(vd_add(s0, s1));
 }
 
-/* Returns the sum of (x - mean)^2. */
+/* Returns the sum of (x - mean)^2 over a row. */
 static double NORM(row_squares)(const NORM_X *x, size_t n, double mean) {
     const vd m = vd_set1(mean);
     vd s0 = vd_zero(), s1 = vd_zero();
@@ -74,7 +78,7 @@ void NORM(layernorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, siz
     }
 }
 
-/* Computes dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma. */
+/* Computes dx = rstd (g - mean(g) - xhat mean(g xhat)), where g = dy gamma and xhat = (x - mean) rstd. */
 void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                           const float *stats, const float *gamma, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {
@@ -90,7 +94,9 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
             sum = vd_add(sum, g);
             dot = vd_fma(g, vd_from(xhat), dot);
         }
-        const size_t n = cols - i; /* length of the incomplete vector, 0 to VF_LANES - 1; its other lanes of g are 0 */
+        const size_t n =
+            cols -
+            i; /* number of elements in the incomplete vector, less than VF_LANES; the remaining lanes of g and xhat are 0 */
         if (n) {
             const vd g = vd_from(vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n)));
             const vf xhat = vf_first(vf_mul(vf_sub(NORM_LOAD_PART(xr + i, n), m), s), n, vf_zero());
@@ -118,7 +124,7 @@ static inline void NORM(param_grad_row)(vf *dgamma, vf *dbeta, vf g, vf x, vf me
     *dbeta = vf_add(*dbeta, g);
 }
 
-/* Adds all rows to the parameter gradients of n <= VF_LANES columns, which stay in registers. */
+/* Adds the terms of all rows to the parameter gradients of n <= VF_LANES columns. The gradients stay in registers. */
 static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                                   const float *stats, size_t rows, size_t n) {
     vf dg = vf_load_part(dgamma, n), db = vf_load_part(dbeta, n);
@@ -134,7 +140,7 @@ void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, si
                                 const float *stats, size_t rows, size_t cols) {
     enum { L = VF_LANES };
     size_t c = 0;
-    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors are whole cache lines and have independent sums */
+    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors fill whole cache lines, and their sums are independent */
         float *g = dgamma + c, *b = dbeta + c;
         vf g0 = vf_load(g), g1 = vf_load(g + L), g2 = vf_load(g + 2 * L), g3 = vf_load(g + 3 * L);
         vf b0 = vf_load(b), b1 = vf_load(b + L), b2 = vf_load(b + 2 * L), b3 = vf_load(b + 3 * L);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm of float32 and bf16 for AVX-512: compiles rmsnorm_simd.h with the vectors of simd_avx512.h.
+ * RMSNorm of float32 and bf16 for AVX-512. This file compiles rmsnorm_simd.h with the vector types and operations of
+ * simd_avx512.h.
  */
 #include "kernels/simd_avx512.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, portable C, for one type of x and y. layernorm_body_c.h describes the NORM macros. Row sums are computed in
- * double in ascending order.
+ * RMSNorm in portable C, for one type of x and y. The including file defines NORM_X, NORM_GET, NORM_PUT and NORM(op);
+ * layernorm_body_c.h describes them. Row sums are computed in double, in ascending order of columns.
  */
 #include <math.h>
 
@@ -21,7 +21,7 @@ void NORM(rmsnorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, size_
     }
 }
 
-/* Computes dx = rstd (g - xhat mean(g xhat)) with g = dy gamma. */
+/* Computes dx = rstd (g - xhat mean(g xhat)), where g = dy gamma and xhat = x rstd. */
 void NORM(rmsnorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                         const float *stats, const float *gamma, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {

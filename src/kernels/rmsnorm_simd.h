@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, vectorized for AVX2 and AVX-512, for one type of x and y. layernorm_simd.h describes the NORM macros. Row sums are
- * computed in double. A sum of squares uses two accumulators: of each pair of vectors, one vector is added to each accumulator.
- * Remaining vectors are added to the first accumulator.
+ * RMSNorm, vectorized for AVX2 and AVX-512, for one type of x and y. norm_types.h includes this file once per type and defines
+ * the macros NORM...; layernorm_simd.h describes them. Row sums are computed in double. The sum of squares uses two
+ * accumulators. Of each pair of vectors, the first vector is added to the first accumulator and the second to the second
+ * accumulator. Remaining vectors are added to the first accumulator.
  */
 #include <math.h>
 
@@ -37,7 +38,7 @@ void NORM(rmsnorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, size_
     }
 }
 
-/* Computes dx = rstd (g - xhat mean(g xhat)) with g = dy gamma. */
+/* Computes dx = rstd (g - xhat mean(g xhat)), where g = dy gamma and xhat = x rstd. */
 void NORM(rmsnorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                         const float *stats, const float *gamma, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {

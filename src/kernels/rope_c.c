@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions, portable C. Every operation is rounded separately, so all instruction sets give identical bits.
+ * Rotary position embeddings (RoPE) in portable C. Every operation is rounded separately, so results are bit-identical on all
+ * instruction sets.
  */
 #include "kernels/kernels.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Softmax sums of blocks of scores, and weights computed from them, vectorized for AVX2 and AVX-512. Include simd_f64_avx2.h or
- * simd_f64_avx512.h first. Accumulation order of a row's sum: lane l adds columns l, l + DV_LANES, ... in ascending order, then
- * the lanes are added. Columns after the last one add 0.
+ * Softmax sums over the rows and columns of a block of scores, and the softmax weights that are computed from these sums,
+ * vectorized for AVX2 and AVX-512. Include simd_f64_avx2.h or simd_f64_avx512.h first. In the sum of a row, lane l adds columns
+ * l, l + DV_LANES, ... in ascending order; then the lanes are added. Lanes after the last column add 0.
  */
 #ifndef AOEI_KERNELS_SCORE_SIMD_H
 #define AOEI_KERNELS_SCORE_SIMD_H
@@ -12,11 +12,12 @@
 
 enum { P = AOEI_PANEL_F64 };
 
-/* Returns e^x for every double, with gradual underflow to 0 and overflow to infinity. NaN gives NaN. exp(x) = 2^n exp(r) with n
- * = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) = 1 + (r + r^2 Q(r)), where Q is a minimax polynomial of degree 9, computed for
- * this file, which gives exp(r) a relative error of 1.1e-17. */
+/* Returns e^x for every double. The result underflows gradually to 0 and overflows to infinity. NaN gives NaN. The formula is
+ * exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is computed as 1 + (r + r^2 Q(r)), where Q is a
+ * minimax polynomial of degree 9 that was computed for this file. The relative error of this approximation of exp(r) is
+ * 1.1e-17. */
 static inline dv dv_exp(dv x) {
-    /* outside this range the result is 0 or infinity; max and min return a NaN in their second operand */
+    /* for x outside this range, the result is 0 or infinity; dv_max and dv_min return their second operand if it is NaN */
     x = dv_min(dv_set1(710.0), dv_max(dv_set1(-746.0), x));
     const dv n = dv_round(dv_mul(x, dv_set1(1.4426950408889634)));
     dv r = dv_fnma(n, dv_set1(0.6931471803691238), x);
@@ -34,12 +35,13 @@ static inline dv dv_exp(dv x) {
     return dv_scale2(dv_add(q, dv_set1(1.0)), n);
 }
 
-/* Returns the number of columns of the block in the vector that starts at column c: 1 to DV_LANES. */
+/* Returns the number of columns of b in the vector that starts at column c: 1 to DV_LANES. */
 static inline size_t lanes_at(const aoei_scores_f64 *b, size_t c) {
     return b->cols - c < DV_LANES ? b->cols - c : DV_LANES;
 }
 
-/* Loads row r of x from column c, a multiple of DV_LANES. Lanes after the last column are -infinity. */
+/* Loads DV_LANES elements of row r, starting at column c. c is a multiple of DV_LANES. Lanes after the last column are
+ * -infinity. */
 static inline dv x_at(const aoei_scores_f64 *b, size_t r, size_t c) {
     const double *x = b->x + c / P * b->panel + r * P + c % P;
     const size_t n = lanes_at(b, c);

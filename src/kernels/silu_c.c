@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * SiLU (Elfwing et al. 2017), x times the logistic function of x, portable C. Results are computed in double with the C library
- * and rounded once.
+ * SiLU (Elfwing et al. 2017) in portable C: x times the logistic function of x. Results are computed in double with functions
+ * of the C library and rounded once to float32.
  */
 #include <math.h>
 

@@ -7,18 +7,18 @@
 #include "kernels/kernels.h"
 #include "kernels/simd_math.h"
 
-/* x / (1 + e^-x) */
+/* Returns x / (1 + e^-x). */
 static inline vf silu(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), x)), one = vf_set1(1.0f);
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* Returns the derivative of SiLU, s + x s (1 - s) with s = 1 / (1 + e^-x). 1 - s is computed as e^-x s, to avoid cancellation.
- */
+/* Returns the derivative of SiLU, s + x s (1 - s) with s = 1 / (1 + e^-x). 1 - s is computed as e^-x s to avoid
+ * cancellation. */
 static inline vf silu_derivative(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), x)), one = vf_set1(1.0f);
     const vf s = vf_div(one, vf_add(one, e));
-    const vf rest = vf_min(vf_mul(e, s), one); /* for infinity times 0, min returns its second operand */
+    const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns 1 */
     return vf_fma(x, vf_mul(s, rest), s);
 }
 

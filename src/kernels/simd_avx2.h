@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines the same names
- * with 16 lanes, so the code of a kernel (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c.
- * simd_math.h adds exp and Phi.
- * A vf holds VF_LANES floats, a vu VF_LANES uint32, and a vd VF_LANES doubles. Functions with `part` in their names access only
- * the first n lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some
- * CPUs. Horizontal reductions have a fixed order.
+ * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines types and operations
+ * with these names for 16 lanes. The code of a kernel is therefore written once, in NAME_simd.h, and compiled by NAME_avx2.c
+ * and NAME_avx512.c. simd_math.h defines exp, Phi and GELU.
+ * A vf contains VF_LANES floats, a vu contains VF_LANES uint32, and a vd contains VF_LANES doubles. Functions with `part` in
+ * their names access only the first n lanes in memory, where n is at most VF_LANES. Whole vectors are loaded and stored without
+ * masks, because masked instructions are slow on some CPUs. The sum of the lanes of a vector is computed in a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX2_H
 #define AOEI_KERNELS_SIMD_AVX2_H
@@ -23,7 +23,7 @@
 typedef __m256 vf;
 typedef __m256i vu;
 typedef struct vd {
-    __m256d lo, hi; /* lanes 0-3, 4-7 */
+    __m256d lo, hi; /* lo: lanes 0 to 3; hi: lanes 4 to 7 */
 } vd;
 
 static inline vf vf_set1(float x) {
@@ -68,8 +68,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
 }
 
-/* Rounds to bf16 as defined in base/bf16.h. The function uses integer operations, so that all instruction sets give identical
- * bits. The result is in the upper half of each lane; the lower half is undefined. */
+/* Rounds x to bf16 as base/bf16.h defines. The function uses integer operations, so results are bit-identical on all
+ * instruction sets. The bf16 is in the upper half of each lane; the lower half is undefined. */
 static inline __m256i vf_bf16_bits(vf x) {
     const __m256i bits = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -83,7 +83,8 @@ static inline vf vf_round_bf16(vf x) {
     return _mm256_castsi256_ps(_mm256_and_si256(vf_bf16_bits(x), _mm256_set1_epi32((int)0xffff0000)));
 }
 
-/* Combines two vectors of 8 floats that are rounded to bf16 into 8 pairs of bf16, with `low` in the lower halves. */
+/* Rounds two vectors of 8 floats to bf16 and combines them into 8 pairs of bf16. The elements of `low` are in the lower halves
+ * of the lanes. */
 static inline vf vf_pair_bf16(vf low, vf high) {
     return _mm256_castsi256_ps(_mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16), _mm256_castps_si256(high)));
 }
@@ -162,7 +163,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm256_fmsub_ps(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if one of them is NaN. vf_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is NaN. */
 static inline vf vf_max(vf a, vf b) {
     return _mm256_max_ps(a, b);
 }
@@ -175,18 +176,18 @@ static inline vf vf_abs(vf a) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
-/* Returns a in lanes in which the sign bit of x is set, and b in the other lanes. */
+/* Returns a in the lanes in which the sign bit of x is set, and b in the other lanes. */
 static inline vf vf_if_negative(vf x, vf a, vf b) {
     return _mm256_blendv_ps(b, a, x);
 }
 
-/* Rounds to the nearest integer, ties to even. */
+/* Rounds each lane to the nearest integer, ties to even. */
 static inline vf vf_round(vf a) {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* Returns x 2^n for integral n in [-252, 256] and x in [0.5, 2]. x is multiplied by two powers of 2, and a subnormal result is
- * rounded only once. */
+/* Returns x 2^n for an integral n in [-252, 256] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a subnormal
+ * result is rounded only once. */
 static inline vf vf_scale2(vf x, vf n) {
     const __m256i e = _mm256_cvtps_epi32(n);
     const __m256i half = _mm256_srai_epi32(e, 1);
@@ -196,7 +197,7 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm256_mul_ps(_mm256_mul_ps(x, _mm256_castsi256_ps(f)), _mm256_castsi256_ps(g));
 }
 
-/* Returns the sum of the lanes, added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
+/* Returns the sum of the lanes. The lanes are added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline float vf_hsum(vf a) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
@@ -244,7 +245,7 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm256_and_pd(a.lo, _mm256_castsi256_pd(lo)), _mm256_and_pd(a.hi, _mm256_castsi256_pd(hi))};
 }
 
-/* Returns the sum of the lanes, added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
+/* Returns the sum of the lanes. The lanes are added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline double vd_hsum(vd a) {
     const __m256d s = _mm256_add_pd(a.lo, a.hi);
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
@@ -255,7 +256,7 @@ static inline vu vu_set1(uint32_t x) {
     return _mm256_set1_epi32((int)x);
 }
 
-/* Returns the vector first, first + 1, ... */
+/* Returns a vector with the lanes first, first + 1, first + 2, ... */
 static inline vu vu_iota(uint32_t first) {
     return _mm256_add_epi32(vu_set1(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
@@ -264,7 +265,7 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm256_xor_si256(a, b);
 }
 
-/* Returns the 64-bit products of the even lanes. Each product occupies an even lane and the following odd lane. */
+/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm256_mul_epu32(a, b);
 }
@@ -274,12 +275,12 @@ static inline vu vu_odd_to_even(vu a) {
     return _mm256_srli_epi64(a, 32);
 }
 
-/* Returns the even lanes of a, each followed by the corresponding even lane of b. */
+/* Returns the even lanes of a and b in the order a[0], b[0], a[2], b[2], ... */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa);
 }
 
-/* Returns x in lanes in which word >= threshold (unsigned), and +0 in the other lanes. */
+/* Returns x in the lanes in which word >= threshold (compared as unsigned integers), and +0 in the other lanes. */
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(word, threshold), word)));
 }

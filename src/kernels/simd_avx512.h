@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float32 kernels for AVX-512 (F, BW, DQ, VL), with 16 lanes. simd_avx2.h defines the
- * same names with 8 lanes, so the code of a kernel (NAME_simd.h) is written once and compiled by NAME_avx2.c and
- * NAME_avx512.c. simd_math.h adds exp and Phi.
- * A vf holds VF_LANES floats, a vu VF_LANES uint32, and a vd VF_LANES doubles. Functions with `part` in their names access
- * only the first n lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow
- * on some CPUs. Horizontal reductions have a fixed order.
+ * Vector types and operations of the float32 kernels for AVX-512 (F, BW, DQ, VL), with 16 lanes. simd_avx2.h defines types and
+ * operations with these names for 8 lanes. The code of a kernel is therefore written once, in NAME_simd.h, and compiled by
+ * NAME_avx2.c and NAME_avx512.c. simd_math.h defines exp, Phi and GELU.
+ * A vf contains VF_LANES floats, a vu contains VF_LANES uint32, and a vd contains VF_LANES doubles. Functions with `part` in
+ * their names access only the first n lanes in memory, where n is at most VF_LANES. Whole vectors are loaded and stored without
+ * masks, because masked instructions are slow on some CPUs. The sum of the lanes of a vector is computed in a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX512_H
 #define AOEI_KERNELS_SIMD_AVX512_H
@@ -22,7 +22,7 @@
 typedef __m512 vf;
 typedef __m512i vu;
 typedef struct vd {
-    __m512d lo, hi; /* lanes 0-7, 8-15 */
+    __m512d lo, hi; /* lo: lanes 0 to 7; hi: lanes 8 to 15 */
 } vd;
 
 static inline vf vf_set1(float x) {
@@ -66,8 +66,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
 }
 
-/* Rounds to bf16 as defined in base/bf16.h. The function uses integer operations, so that all instruction sets give identical
- * bits. The result is in the upper half of each lane; the lower half is undefined. */
+/* Rounds x to bf16 as base/bf16.h defines. The function uses integer operations, so results are bit-identical on all
+ * instruction sets. The bf16 is in the upper half of each lane; the lower half is undefined. */
 static inline __m512i vf_bf16_bits(vf x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -80,7 +80,8 @@ static inline vf vf_round_bf16(vf x) {
     return _mm512_castsi512_ps(_mm512_and_si512(vf_bf16_bits(x), _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* Combines two vectors of 16 floats that are rounded to bf16 into 16 pairs of bf16, with `low` in the lower halves. */
+/* Rounds two vectors of 16 floats to bf16 and combines them into 16 pairs of bf16. The elements of `low` are in the lower
+ * halves of the lanes. */
 static inline vf vf_pair_bf16(vf low, vf high) {
     return _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high)));
 }
@@ -156,7 +157,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm512_fmsub_ps(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if one of them is NaN. vf_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is NaN. */
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 }
@@ -169,12 +170,12 @@ static inline vf vf_abs(vf a) {
     return _mm512_abs_ps(a);
 }
 
-/* Returns a in lanes in which the sign bit of x is set, and b in the other lanes. */
+/* Returns a in the lanes in which the sign bit of x is set, and b in the other lanes. */
 static inline vf vf_if_negative(vf x, vf a, vf b) {
     return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), b, a);
 }
 
-/* Rounds to the nearest integer, ties to even. */
+/* Rounds each lane to the nearest integer, ties to even. */
 static inline vf vf_round(vf a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -184,7 +185,8 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm512_scalef_ps(x, n);
 }
 
-/* Returns the sum of the lanes. Adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
+/* Returns the sum of the lanes. First lane i + 8 is added to lane i for all i < 8, then lane i + 4 to lane i for i < 4, then
+ * lane i + 2 for i < 2, then lane 1 to lane 0. */
 static inline float vf_hsum(vf a) {
     const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
@@ -232,7 +234,8 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm512_maskz_mov_pd((__mmask8)m, a.lo), _mm512_maskz_mov_pd((__mmask8)(m >> 8), a.hi)};
 }
 
-/* Returns the sum of the lanes. Adds lane i + 8 to lane i, then lane i + 4, then lane i + 2, then lane i + 1. */
+/* Returns the sum of the lanes. First lane i + 8 is added to lane i for all i < 8, then lane i + 4 to lane i for i < 4, then
+ * lane i + 2 for i < 2, then lane 1 to lane 0. */
 static inline double vd_hsum(vd a) {
     const __m512d h = _mm512_add_pd(a.lo, a.hi);
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(h), _mm512_extractf64x4_pd(h, 1));
@@ -244,7 +247,7 @@ static inline vu vu_set1(uint32_t x) {
     return _mm512_set1_epi32((int)x);
 }
 
-/* Returns the vector first, first + 1, ... */
+/* Returns a vector with the lanes first, first + 1, first + 2, ... */
 static inline vu vu_iota(uint32_t first) {
     return _mm512_add_epi32(vu_set1(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
@@ -253,7 +256,7 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm512_xor_si512(a, b);
 }
 
-/* Returns the 64-bit products of the even lanes. Each product occupies an even lane and the following odd lane. */
+/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm512_mul_epu32(a, b);
 }
@@ -263,12 +266,12 @@ static inline vu vu_odd_to_even(vu a) {
     return _mm512_srli_epi64(a, 32);
 }
 
-/* Returns the even lanes of a, each followed by the corresponding even lane of b. */
+/* Returns the even lanes of a and b in the order a[0], b[0], a[2], b[2], ... */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm512_mask_blend_epi32(0xaaaa, a, _mm512_slli_epi64(b, 32));
 }
 
-/* Returns x in lanes in which word >= threshold (unsigned), and +0 in the other lanes. */
+/* Returns x in the lanes in which word >= threshold (compared as unsigned integers), and +0 in the other lanes. */
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(word, threshold), x);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float64 kernels for AVX2 and FMA, with 4 lanes. simd_f64_avx512.h defines the same
- * names with 8 lanes, so the code of a kernel (NAME_simd.h) is written once. Functions with `part` in their names access
- * only the first n lanes in memory, 0 <= n <= DV_LANES.
+ * Vector types and operations of the float64 kernels for AVX2 and FMA, with 4 lanes. simd_f64_avx512.h defines types and
+ * operations with these names for 8 lanes, so the code of a kernel is written only once, in NAME_simd.h. Functions with `part`
+ * in their names access only the first n lanes in memory, where n is at most DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX2_H
 #define AOEI_KERNELS_SIMD_F64_AVX2_H
@@ -71,7 +71,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm256_fnmadd_pd(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if one of them is NaN. dv_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is NaN. */
 static inline dv dv_max(dv a, dv b) {
     return _mm256_max_pd(a, b);
 }
@@ -80,13 +80,13 @@ static inline dv dv_min(dv a, dv b) {
     return _mm256_min_pd(a, b);
 }
 
-/* Rounds to the nearest integer, ties to even. */
+/* Rounds each lane to the nearest integer, ties to even. */
 static inline dv dv_round(dv a) {
     return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* Returns x 2^n for integral n in [-2044, 2046] and x in [0.5, 2]. x is multiplied by two powers of 2, and a subnormal result
- * is rounded only once. */
+/* Returns x 2^n for an integral n in [-2044, 2046] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a subnormal
+ * result is rounded only once. */
 static inline dv dv_scale2(dv x, dv n) {
     const __m128i e = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(e, 1), bias = _mm_set1_epi32(1023);
     const __m256i f = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(half, bias)), 52);
@@ -94,7 +94,7 @@ static inline dv dv_scale2(dv x, dv n) {
     return _mm256_mul_pd(_mm256_mul_pd(x, _mm256_castsi256_pd(f)), _mm256_castsi256_pd(g));
 }
 
-/* Returns the sum of the lanes, added in the order (0 + 2) + (1 + 3). */
+/* Returns the sum of the lanes. The lanes are added in the order (0 + 2) + (1 + 3). */
 static inline double dv_hsum(dv a) {
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
     return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));

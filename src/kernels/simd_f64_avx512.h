@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float64 kernels for AVX-512, with 8 lanes. simd_f64_avx2.h defines the same names with
- * 4 lanes, so the code of a kernel (NAME_simd.h) is written once. Functions with `part` in their names access only the first
- * n lanes in memory, 0 <= n <= DV_LANES.
+ * Vector types and operations of the float64 kernels for AVX-512, with 8 lanes. simd_f64_avx2.h defines types and operations
+ * with these names for 4 lanes, so the code of a kernel is written only once, in NAME_simd.h. Functions with `part` in their
+ * names access only the first n lanes in memory, where n is at most DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX512_H
 #define AOEI_KERNELS_SIMD_F64_AVX512_H
@@ -70,7 +70,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm512_fnmadd_pd(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if one of them is NaN. dv_min treats NaN in the same way. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is NaN. */
 static inline dv dv_max(dv a, dv b) {
     return _mm512_max_pd(a, b);
 }
@@ -79,7 +79,7 @@ static inline dv dv_min(dv a, dv b) {
     return _mm512_min_pd(a, b);
 }
 
-/* Rounds to the nearest integer, ties to even. */
+/* Rounds each lane to the nearest integer, ties to even. */
 static inline dv dv_round(dv a) {
     return _mm512_roundscale_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -89,7 +89,7 @@ static inline dv dv_scale2(dv x, dv n) {
     return _mm512_scalef_pd(x, n);
 }
 
-/* Returns the sum of the lanes, added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
+/* Returns the sum of the lanes. The lanes are added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 static inline double dv_hsum(dv a) {
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * exp, the normal distribution function Phi and GELU on vectors. Include simd_avx2.h or simd_avx512.h first. The coefficients
- * are minimax fits that were computed for this file. docs/numerics.md lists the measured accuracy, which
- * tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every function. No approximate reciprocal
- * instruction is used, so results depend on the tier but not on the CPU model.
+ * of the polynomials were computed for this file by minimax approximation. docs/numerics.md lists the measured accuracy, which
+ * tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every function. No instruction for approximate
+ * reciprocals is used, so results do not depend on the CPU model.
  */
 #ifndef AOEI_KERNELS_SIMD_MATH_H
 #define AOEI_KERNELS_SIMD_MATH_H
 
-/* Returns e^x for every float, with gradual underflow to 0 and overflow to infinity. exp(x) = 2^n exp(r) with n = round(x / ln
- * 2) and |r| <= ln 2 / 2. exp(r) = 1 + (r + r^2 Q(r)), where Q is a polynomial of degree 4 that gives exp(r) a relative error
- * of 1e-8. */
+/* Returns e^x for every float. The result underflows gradually to 0 and overflows to infinity. The formula is exp(x) = 2^n
+ * exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is computed as 1 + (r + r^2 Q(r)), where Q is a polynomial of
+ * degree 4. The relative error of this approximation of exp(r) is 1e-8. */
 static inline vf vf_exp(vf x) {
-    /* outside this range the result is 0 or infinity; max and min return a NaN in their second operand */
+    /* for x outside this range, the result is 0 or infinity; vf_max and vf_min return their second operand if it is NaN */
     x = vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x));
     const vf n = vf_round(vf_mul(x, vf_set1(1.442695022e+00f)));
     vf r = vf_fnma(n, vf_set1(6.931471825e-01f), x);
@@ -24,10 +24,10 @@ static inline vf vf_exp(vf x) {
     return vf_scale2(vf_add(q, vf_set1(1.0f)), n);
 }
 
-/* Returns the upper tail of the standard normal distribution, 1 - Phi(|x|), with a relative error of a few eps unless it is
- * subnormal. Sets *density to e^(-x^2 / 2), which is not normalized. With a = |x|, r = 1 / (a + 4) and t = a r: 1 - Phi(a) =
- * e^(-a^2 / 2) r P(t), where P has degree 9, P(0) = 2 and relative error 1e-8 for a in [0, 14.5]. For larger a the tail is 0.
- */
+/* Returns the upper tail of the standard normal distribution, 1 - Phi(|x|). The relative error is a few eps, except for
+ * subnormal results. Sets *density to e^(-x^2 / 2), the normal density without its constant factor. With a = |x|, r = 1 / (a +
+ * 4) and t = a r, the formula is 1 - Phi(a) = e^(-a^2 / 2) r P(t). P is a polynomial of degree 9 with P(0) = 2 and relative
+ * error 1e-8 for a in [0, 14.5]. For larger a, the result is 0. */
 static inline vf vf_normal_tail(vf x, vf *density) {
     const vf a = vf_min(vf_set1(14.5f), vf_abs(x));
     const vf r = vf_div(vf_set1(1.0f), vf_add(a, vf_set1(4.0f)));
@@ -41,7 +41,7 @@ static inline vf vf_normal_tail(vf x, vf *density) {
     p = vf_fma(p, t, vf_set1(5.233970642e+00f));
     p = vf_fma(p, t, vf_set1(-4.383079052e+00f));
     p = vf_fma(p, t, vf_set1(2.0f));
-    /* corrects the rounding error l of a^2: e^-(h + l)/2 = e^(-h/2) (1 - l/2) */
+    /* a^2 = h + l, where l is the rounding error of h; e^(-(h + l) / 2) is about e^(-h / 2) (1 - l / 2) */
     const vf half = vf_set1(0.5f);
     const vf h = vf_mul(a, a);
     const vf l = vf_fms(a, a, h);
@@ -54,7 +54,8 @@ static inline vf vf_normal_tail(vf x, vf *density) {
 static inline vf vf_gelu(vf x) {
     vf density;
     const vf tail = vf_normal_tail(x, &density);
-    const vf above = vf_fnma(vf_min(vf_set1(14.5f), x), tail, x); /* min avoids infinity times 0, so infinity gives infinity */
+    /* without min, infinity times 0 would be NaN for x = infinity; with min, the result is infinity */
+    const vf above = vf_fnma(vf_min(vf_set1(14.5f), x), tail, x);
     return vf_if_negative(x, vf_mul(x, tail), above);
 }
 
@@ -66,8 +67,8 @@ static inline vf vf_gelu_derivative(vf x) {
     return vf_fma(x, vf_mul(density, vf_set1(3.989422917e-01f)), phi);
 }
 
-/* Returns 2 sqrt(2 / pi) (x + 0.044715 x^3). The tanh approximation of GELU is x times the logistic function of this value,
- * because 0.5 (1 + tanh u) = 1 / (1 + e^(-2 u)). */
+/* Returns z = 2 sqrt(2 / pi) (x + 0.044715 x^3). The tanh approximation of GELU is x / (1 + e^-z), because 0.5 (1 + tanh u) = 1
+ * / (1 + e^(-2 u)). */
 static inline vf vf_gelu_tanh_argument(vf x) {
     return vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(7.135481283e-02f), vf_set1(1.595769122e+00f)));
 }
@@ -78,14 +79,13 @@ static inline vf vf_gelu_tanh(vf x) {
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* Returns the derivative of vf_gelu_tanh, s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s, without
- * cancellation. For |x| >= 16, s (1 - s) is 0. x^2 is limited to 256, so that z' is finite and its product with this 0 is not
- * NaN.
- */
+/* Returns the derivative of vf_gelu_tanh, s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s to avoid
+ * cancellation. For |x| >= 16, s (1 - s) is 0. x^2 is limited to 256, so that z' is finite and its product with 0 is not
+ * NaN. */
 static inline vf vf_gelu_tanh_derivative(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);
     const vf s = vf_div(one, vf_add(one, e));
-    const vf rest = vf_min(vf_mul(e, s), one); /* for infinity times 0, min returns its second operand */
+    const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns 1 */
     const vf derivative = vf_fma(vf_min(vf_set1(256.0f), vf_mul(x, x)), vf_set1(2.140644385e-01f), vf_set1(1.595769122e+00f));
     return vf_fma(x, vf_mul(derivative, vf_mul(s, rest)), s);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Transposes 16 rows of 32-bit words, for the packing of matmul operands. Include simd_avx512.h first.
+ * Defines transpose_lines for AVX-512, which transposes 16 lines of 32-bit words. The matmul kernels use it to pack operands.
+ * Include simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_TRANSPOSE_AVX512_H
 #define AOEI_KERNELS_TRANSPOSE_AVX512_H
@@ -8,7 +9,8 @@ typedef struct quad {
     vf v0, v1, v2, v3;
 } quad;
 
-/* Transposes 4 x 4 floats in every 128-bit lane: a lane of result vector i has element i of this lane of v0, v1, v2 and v3. */
+/* Transposes one 4 x 4 matrix of floats in every 128-bit lane. The four vectors of q contain the four rows of the matrix; the
+ * four vectors of the result contain its columns. */
 static inline quad transpose_lanes(quad q) {
     vf a = _mm512_unpacklo_ps(q.v0, q.v1), b = _mm512_unpackhi_ps(q.v0, q.v1);
     vf c = _mm512_unpacklo_ps(q.v2, q.v3), d = _mm512_unpackhi_ps(q.v2, q.v3);
@@ -16,13 +18,13 @@ static inline quad transpose_lanes(quad q) {
                   _mm512_shuffle_ps(b, d, 0xee)};
 }
 
-/* Returns 8 floats at x, followed by 8 floats at y. */
+/* Returns a vector of the 8 floats at x followed by the 8 floats at y. */
 static inline vf load_pair(const float *x, const float *y) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(x)), _mm256_loadu_ps(y), 1);
 }
 
-/* Writes dst[k * stride + i] = row[i][k] for i < VF_LANES and groups of 8 values of k, until fewer than 8 values of k are left.
- * Returns the first k that is not transposed. */
+/* Sets dst[k * stride + i] = row[i][k] for all i < VF_LANES and all k < n, where n is K rounded down to a multiple of 8.
+ * Returns n. The caller transposes the remaining K - n words of each row. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const row[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 8 <= K; k += 8) {
