@@ -2,13 +2,15 @@
  *
  * aoe: angle-optimized embeddings. A library that computes, trains and evaluates text embeddings on CPUs.
  *
- * An embedding model turns a text into a vector of a few hundred float32 values, so that texts of similar meaning have vectors
- * of high cosine. This header declares what every program needs: contexts, models, embedders and search. The options of these,
- * the tokenizer and the sizes of encoders follow. The other headers include it: aoe_train.h (loss functions, training, new
- * models), aoe_eval.h (evaluation, statistics, benchmarks), aoe_data.h (tables and data tools) and aoe_annotate.h (training
- * data from chat models; experimental).
+ * An embedding model turns a text into a vector of a few hundred float32 values. If two texts have similar meanings, the cosine
+ * of their vectors is high. This header declares contexts, models, embedders and search first. Their options, the sizes of
+ * encoders and tokenizers follow. Each of the other headers includes aoe.h:
+ *   aoe_train.h     loss functions, training, new models
+ *   aoe_eval.h      evaluation, statistics, benchmarks
+ *   aoe_data.h      tables and data tools
+ *   aoe_annotate.h  training data from chat models (experimental)
  *
- * A search program prints the text that is most similar to a question (examples/ contains complete programs):
+ * This example prints the text that is most similar to a question (examples/ contains complete programs):
  *
  *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err; aoe_neighbor best;
  *     const aoe_text text[3] = {aoe_text_of("She cooks rice."), aoe_text_of("An aircraft departs."), aoe_text_of("It rains.")};
@@ -24,21 +26,25 @@
  *
  * Rules for all headers
  * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says what
- *   happened, where (file and line, byte, tensor or key) and what to do. If the function creates an object, its first parameter
- *   receives NULL. Every function that returns a code can return AOE_EARG for invalid arguments and AOE_ENOMEM.
- * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. If another pointer is NULL, a function that returns a
- *   code returns AOE_EARG, and the message names the function and the argument. A function that returns a value returns 0, NULL
- *   or NaN. Functions that free accept NULL.
- * - Options. Call aoe_x_options_defaults, which sets every field, then change fields. NULL options mean the defaults. AOE_AUTO
- *   lets the library choose a value from the model, the data or the machine. 0 and NULL switch an optional limit or feature
- *   off. struct_size, which the defaults function sets, lets later versions append fields; a nested options struct has a
- *   struct_size of its own.
- * - Texts have a pointer and a length. They are valid UTF-8; NUL is an ordinary character.
- * - Ownership. Strings and arrays in options are borrowed for the call. An object created from another one borrows it: destroy
- *   it first (embedder, then model, then context).
+ *   happened, where (file and line, byte, tensor or key) and what to do. If a function that creates an object fails, it sets
+ *   the pointer to the object to NULL. Every function that returns a code can return AOE_EARG for invalid arguments and
+ *   AOE_ENOMEM.
+ * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. If any other pointer is NULL, a function that returns
+ *   an error code returns AOE_EARG, and the message names the function and the argument. A function that returns a number or a
+ *   pointer then returns 0, NaN or NULL. Functions that free an object accept NULL.
+ * - Options. Call aoe_NAME_options_defaults, which sets every field, then change some fields. If the pointer to the options is
+ *   NULL, the function uses the defaults. The value AOE_AUTO lets the library choose a value from the model, the data or the
+ *   machine. The values 0 and NULL switch off an optional limit or feature. The defaults function also sets struct_size, which
+ *   lets later versions append fields. A nested options struct has its own struct_size.
+ * - Texts. A text has a pointer and a length. It must be valid UTF-8. NUL is an ordinary character.
+ * - Ownership. "Borrowed" means that the library keeps or returns a pointer to memory that another object or the caller owns.
+ *   Strings and arrays in options are borrowed for the duration of the call. A model borrows its context, and an embedder
+ *   borrows its model. Destroy the embedder first, then the model, then the context.
  * - Output. The library never prints, exits or aborts. Its messages are passed to the log callback of the context.
- * - Threads. Contexts, tokenizers and models can be shared between threads; an embedder is used by one thread at a time.
- * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B: examples, T: tokens of a text, D: components of a vector.
+ * - Threads. Several threads may use one context, tokenizer or model at the same time. Only one thread at a time may use an
+ *   embedder.
+ * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B is the number of examples, T the number of tokens of a text,
+ *   and D the number of components of a vector.
  * - Stability. Sections whose heading says "experimental" may change in any release. Everything else changes only with a new
  *   major version.
  */
@@ -66,13 +72,13 @@ extern "C" {
 #define AOE_NULLABLE
 #endif
 
-/* Value of an integer or floating-point option that makes the library choose the value. The comment of the field says how it
- * chooses. */
+/* If an integer or floating-point option is AOE_AUTO, the library chooses its value. The comment of the option describes the
+ * choice. */
 #define AOE_AUTO 0x7fffffff
 
 /* -------------------------------------------------------------------- errors */
 
-/* Name, value and text of every error code. */
+/* Calls X(name, value, text) for every error code. */
 #define AOE_ERROR_LIST(X)                                                                                                      \
     X(OK, 0, "no error")                                                                                                       \
     X(EARG, -1, "an argument is out of range")                                                                                 \
@@ -98,9 +104,9 @@ typedef struct aoe_error {
     char message[1024]; /* one line, NUL-terminated */
 } aoe_error;
 
-AOE_API int aoe_version_number(void);        /* AOE_VERSION_NUMBER of the library */
-AOE_API const char *aoe_version(void);       /* AOE_VERSION of the library; static string */
-AOE_API const char *aoe_code_text(int code); /* text of a code from the list above; static string */
+AOE_API int aoe_version_number(void);        /* AOE_VERSION_NUMBER at the time when the library was compiled */
+AOE_API const char *aoe_version(void);       /* AOE_VERSION at the time when the library was compiled; static string */
+AOE_API const char *aoe_code_text(int code); /* text of the code in AOE_ERROR_LIST; static string */
 
 /* --------------------------------------------------------------------- texts */
 
@@ -109,12 +115,12 @@ typedef struct aoe_text {
     size_t len;       /* bytes */
 } aoe_text;
 
-AOE_API aoe_text aoe_text_of(const char *s); /* text of a C string, borrowed */
+AOE_API aoe_text aoe_text_of(const char *s); /* an aoe_text that points to the C string s */
 
 /* ------------------------------------------------------------------- context */
 
-/* A context has a thread pool, a CPU tier (the instruction set that the kernels use) and a log callback. Threads may share it.
- */
+/* A context has a thread pool, a CPU tier (the instruction set that the kernels use) and a log callback. Several threads may
+ * use it at the same time. */
 typedef struct aoe_context aoe_context;
 typedef struct aoe_context_options aoe_context_options; /* defined below */
 
@@ -126,29 +132,32 @@ AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use
 
 /* -------------------------------------------------------------------- models */
 
-/* An open model. Immutable; threads may share it. */
+/* An open model. It never changes, and several threads may use it at the same time. */
 typedef struct aoe_model aoe_model;
 typedef struct aoe_model_options aoe_model_options; /* defined below */
 
-/* Opens a Hugging Face or sentence-transformers model directory; dir NULL: the default model. Weights are memory-mapped. A
- * directory of adapters in PEFT's format (adapter_config.json, adapter_model.safetensors) opens as its base model with the
- * adapters merged; its own tokenizer and settings take precedence over those of the base model.
+/* Opens the model directory `dir`, in the format of Hugging Face transformers or sentence-transformers. If dir is NULL, opens
+ * the default model (see aoe_default_model). Weights are memory-mapped. If `dir` contains adapters in PEFT's format
+ * (adapter_config.json and adapter_model.safetensors), the function opens the base model and merges the adapters into its
+ * weights. The tokenizer and settings in `dir` take precedence over the tokenizer and settings of the base model.
  * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or infinite
  * weights; names the tensor), AOE_EUNSUPPORTED (names the architecture or module). */
 AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULLABLE dir,
                            const aoe_model_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
-AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the components of an embedding */
+AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of components of an embedding */
 
-/* Writes the directory of the default model to dir[size], NUL-terminated. This is the value of the environment variable
- * AOE_MODEL; if it is not set, the model installed with the program or the library ("default" in PREFIX/share/aoe/models, or
- * the only model there); and if there is none, the model in the source tree of the program. Errors: AOE_ENOENT (no default
- * model), AOE_EARG (size is too small). */
+/* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that exists:
+ *   1. the value of the environment variable AOE_MODEL
+ *   2. the model installed with the program or the library: PREFIX/share/aoe/models/default, or the only model in
+ *      PREFIX/share/aoe/models
+ *   3. the model in the source tree that contains the program
+ * Errors: AOE_ENOENT (no default model), AOE_EARG (size is too small). */
 AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
 
 /* ----------------------------------------------------------------- embedding */
 
-/* An inference session with its own memory for activations. Only one thread may use it at a time. */
+/* An embedder computes the embeddings of texts and owns the memory for activations. Only one thread may use it at a time. */
 typedef struct aoe_embedder aoe_embedder;
 typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 
@@ -162,16 +171,17 @@ typedef struct aoe_text_info {
 AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
                                 aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
-/* Computes the embeddings of n texts. vectors: [n, D], owned by the caller. info: [n]. The function sorts the texts by length
- * and batches them. The vector of a text is bit-identical whether the text is embedded alone or in a batch, and for any number
- * of threads. The vector of a text without tokens is the zero vector in a static model; any other model rejects the text.
- * Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite). The message does not
- * contain the index of the text that failed; aoe_embed_failed_text returns it. */
+/* Computes the embeddings of n texts. vectors: [n, D], one row per text, owned by the caller. info: [n], owned by the caller.
+ * The function sorts the texts by length and divides them into batches; the rows of `vectors` have the order of `texts`. The
+ * vector of a text is bit-identical whether the text is embedded alone or in a batch, and for any number of threads. The vector
+ * of a text without tokens is the zero vector in a static model; any other model rejects the text. Errors: AOE_EFORMAT (invalid
+ * UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite). The message does not contain the index of the text
+ * that failed; aoe_embed_failed_text returns it. */
 AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
                       aoe_error *AOE_NULLABLE err);
 /* Returns the index of the text that caused the last call of aoe_embed to fail, or SIZE_MAX if no text was the cause. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
-AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */
+AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of the embedder; borrowed */
 
 /* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
 AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
@@ -179,38 +189,40 @@ AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
 /* -------------------------------------------------------------------- search */
 
 typedef struct aoe_neighbor {
-    size_t index; /* row of the vector; SIZE_MAX if there are fewer than k vectors */
-    double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if there are fewer than k vectors */
+    size_t index; /* row of the neighbor in `vectors`; SIZE_MAX in the last k - n elements if k > n */
+    double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if index is SIZE_MAX */
 } aoe_neighbor;
 
-/* Exact search: finds, for each query, the k vectors with the largest cosine, in descending order of the cosine. If cosines are
- * equal, the lower index comes first. queries: [n_queries, dims], vectors: [n, dims], neighbors: [n_queries, k], all owned by
- * the caller. The cosine with a zero vector is 0. Results do not depend on the number of threads. The function copies the
- * vectors: it needs 4 n dims bytes of memory and a few MB.
- * Errors: AOE_EARG (dims is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is not finite). */
+/* Finds the k vectors with the largest cosine for each query, by exact search. The neighbors of a query are in descending order
+ * of the cosine. If two cosines are equal, the lower index comes first. queries: [n_queries, dims], vectors: [n, dims],
+ * neighbors: [n_queries, k], all owned by the caller. The cosine with a zero vector is 0. Results do not depend on the number
+ * of threads. The function allocates 4 n dims bytes for a copy of the vectors, and a few MB for buffers. Errors: AOE_EARG (dims
+ * is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is not finite). */
 AOE_API int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
                         size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------- options of the above */
 
 typedef enum aoe_log_level { AOE_LOG_INFO, AOE_LOG_WARNING } aoe_log_level;
-/* Receives one message without a line end, borrowed for the call, on the thread that calls the library. */
+/* Receives one message without a line end. The message is borrowed for the call. The function is called on the thread that
+ * called the library. */
 typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message);
 
 struct aoe_context_options {
     size_t struct_size; /* set by aoe_context_options_defaults */
     size_t threads;     /* threads, including the calling one, 1 to 1024; default: one per CPU that the process may use */
-    aoe_log_fn log;     /* receives messages; NULL (default): messages are discarded */
+    aoe_log_fn log;     /* receives each message; NULL (default): messages are discarded */
     void *log_user;     /* first argument of log */
 };
 
 AOE_API void aoe_context_options_defaults(aoe_context_options *o);
 
-/* Data type of activations and matrix products. AUTO: bf16 if the CPU has instructions for it, else f32. */
+/* Data type of activations and matrix products. AUTO chooses bf16 if the CPU has bf16 instructions, otherwise f32. */
 typedef enum aoe_dtype { AOE_DTYPE_AUTO, AOE_DTYPE_F32, AOE_DTYPE_BF16 } aoe_dtype;
 
-/* Pooling: how the last hidden states h[T, D] of a text become one vector (section 4.1 of the AnglE paper). "avg" in a name is
- * the mean over tokens. The CELL modes exist for RAN models only (docs/ran.md), where a cell is the state after a window. */
+/* Pooling: how the last hidden states h[T, D] of a text become one vector (section 4.1 of the AnglE paper). "AVG" in a name
+ * means the mean over tokens. The CELL modes exist only for RAN models (Recurrent Attention Network, docs/ran.md). A RAN
+ * divides a text into windows; the cell of a window is the state vector that it passes to the next window. */
 typedef enum aoe_pooling {
     AOE_POOLING_AUTO,           /* from the model directory, else the default of the architecture */
     AOE_POOLING_CLS,            /* h[0] */
@@ -225,24 +237,25 @@ typedef enum aoe_pooling {
     AOE_POOLING_COUNT
 } aoe_pooling;
 
-/* Name of a pooling mode, for example "cls" or "last-avg"; static string, NULL for an unknown value. */
+/* Returns the name of a pooling mode, for example "cls" or "last-avg", as a static string. Returns NULL for an unknown value.
+ * */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
-/* Parses the name of a pooling mode; also accepts "mean" and "max", the names of sentence-transformers. Errors: AOE_EARG lists
- * the names. */
+/* Sets *p to the pooling mode with this name. The names "mean" and "max" of sentence-transformers are also accepted. Errors:
+ * AOE_EARG (unknown name; the message lists the valid names). */
 AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *AOE_NULLABLE err);
 
 struct aoe_model_options {
-    size_t struct_size;        /* set by aoe_model_options_defaults */
-    aoe_dtype dtype;           /* data type of activations; default AOE_DTYPE_AUTO */
-    aoe_pooling pooling;       /* default AOE_POOLING_AUTO: from aoe.json, else from 1_Pooling, else from config.json, else the
-                                  architecture's default */
-    const char *prompt;        /* template that contains {text}; "": no prompt; NULL (default): from the model directory */
-    size_t max_length;         /* tokens per text, special tokens included; AOE_AUTO (default): from aoe.json, else from
-                                  sentence_bert_config.json or tokenizer_config.json, else the default of the architecture */
-    int normalize;             /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
+    size_t struct_size;  /* set by aoe_model_options_defaults */
+    aoe_dtype dtype;     /* data type of activations; default AOE_DTYPE_AUTO */
+    aoe_pooling pooling; /* default AOE_POOLING_AUTO: the first value found in aoe.json, 1_Pooling/config.json and config.json,
+                            else the default of the architecture */
+    const char *prompt;  /* template that contains {text}; "": no prompt; NULL (default): from the model directory */
+    size_t max_length;   /* maximum tokens per text, special tokens included; AOE_AUTO (default): the first value found in
+                            aoe.json, sentence_bert_config.json and tokenizer_config.json, or the architecture's default */
+    int normalize;       /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
     size_t bidirectional_from; /* causal models: first layer, counted from 0, in which attention is bidirectional; AOE_AUTO
                                   (default): from the model directory, else no layer */
-    const char *base;          /* base model of a directory of adapters; NULL (default): named by adapter_config.json */
+    const char *base;          /* adapters: directory of the base model; NULL (default): from adapter_config.json */
 };
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);
@@ -250,15 +263,16 @@ AOE_API void aoe_model_options_defaults(aoe_model_options *o);
 /* Treatment of texts longer than max_length. */
 typedef enum aoe_chunk {
     AOE_CHUNK_FIRST, /* truncate the text to its first tokens */
-    AOE_CHUNK_MEAN   /* divide the text into chunks of max_length tokens, each with the prompt and special tokens; the vector of
-                        the text is the mean of the vectors of its chunks */
+    AOE_CHUNK_MEAN   /* divide the text into chunks of at most max_length tokens and add the prompt and special tokens to each
+                        chunk; the vector of the text is the mean of the vectors of its chunks */
 } aoe_chunk;
 
 struct aoe_embedder_options {
     size_t struct_size;   /* set by aoe_embedder_options_defaults */
-    size_t batch_tokens;  /* tokens per batch; default 4096; a longer text forms a batch of its own */
+    size_t batch_tokens;  /* maximum tokens per batch; default 4096; a text with more tokens forms a batch of its own */
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
-    size_t chunk_overlap; /* tokens that adjacent chunks share; AOE_AUTO (default): an eighth of a chunk */
+    size_t chunk_overlap; /* number of tokens that adjacent chunks share; AOE_AUTO (default): an eighth of the tokens of a
+                             chunk, without prompt and special tokens */
 };
 
 AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
@@ -267,60 +281,63 @@ AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
 
 typedef struct aoe_model_info {
     const char *architecture; /* "bert", "llama", "static" ...; static string */
-    size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* as in config.json; 0: not applicable */
-    size_t parameters;           /* parameters of the encoder, without pooler and heads */
-    size_t dims;                 /* components of a vector */
+    size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* sizes in config.json; 0: not applicable */
+    size_t parameters;           /* number of parameters of the encoder, without pooler and heads */
+    size_t dims;                 /* components of an embedding */
     const char *dense;           /* dense layer after the pooling: "linear" or "tanh"; static string; NULL: no dense layer */
     aoe_pooling pooling;         /* pooling in use, never AUTO */
     const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
     size_t max_length;           /* tokens per text after truncation, special tokens included */
     const char *max_length_from; /* source of max_length; static string */
     const char *prompt;          /* prompt template, owned by the model; "": no prompt */
-    int normalize;               /* 1 if vectors are scaled to unit L2 norm */
+    int normalize;               /* 1: embeddings are scaled to unit L2 norm */
     aoe_dtype dtype;             /* data type in use, never AUTO */
-    const char *storage; /* stored type: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), "mixed"; static string */
-    const char *tokenizer;           /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
-    double dropout;                  /* hidden_dropout_prob of config.json */
-    size_t kv_heads;                 /* heads of keys and values; fewer than `heads` with grouped-query attention */
-    int causal;                      /* 1 if attention is causal in the layers before bidirectional_from */
+    const char *storage;   /* stored type of the weights: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), "mixed";
+                              static string */
+    const char *tokenizer; /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
+    double dropout;        /* hidden_dropout_prob of config.json */
+    size_t kv_heads;       /* number of heads of keys and values; less than `heads` in grouped-query attention */
+    int causal;            /* 1: attention is causal in the layers before bidirectional_from */
     size_t bidirectional_from;       /* causal models: first layer with bidirectional attention; `layers` if there is none */
     size_t head_size;                /* RAN: components of a head; otherwise 0 */
-    size_t window, min_window;       /* RAN: tokens of a window, and the minimum for a last window of its own; otherwise 0 */
+    size_t window, min_window;       /* RAN: tokens per window, minimum tokens of the last of several windows; otherwise 0 */
     const char *base;                /* adapters: directory of the base model, owned by the model; NULL: no adapters */
     size_t lora_r;                   /* adapters: rank; otherwise 0 */
-    double lora_alpha, lora_dropout; /* adapters: scaling and dropout; otherwise 0 */
+    double lora_alpha, lora_dropout; /* adapters: alpha (see aoe_lora) and dropout probability; otherwise 0 */
     const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
 } aoe_model_info;
 
+/* Sets *info. Its strings remain valid until the model is closed. */
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
-/* Writes one line about how the model computes vectors: pooling, data type and CPU tier, each with the reason for the choice.
+/* Writes one line that names the pooling, the data type and the CPU tier of the model, each with the reason for the choice.
  * text: [size] bytes, NUL-terminated, truncated if size is too small. */
 AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
 
 /* Sizes of an encoder. */
 typedef struct aoe_shape {
     size_t hidden, layers, heads, intermediate, vocab;
-    size_t positions; /* maximum tokens of a text; for RAN models, which have no position embeddings, the length to which longer
+    size_t positions; /* maximum tokens of a text. A RAN has no position embeddings; for a RAN, this is only the length to which
                          texts are truncated */
-    size_t kv_heads;  /* heads of keys and values; 0: as many as `heads` */
+    size_t kv_heads;  /* number of heads of keys and values; 0: equal to `heads` */
     const char *architecture; /* name as in aoe_model_info, borrowed; NULL: "bert" */
-    size_t head_size, window; /* RAN: components of a head, tokens of a window; otherwise 0 */
+    size_t head_size, window; /* RAN: components per head, tokens per window; otherwise 0 */
 } aoe_shape;
 /* Sets *s to the sizes of the encoder with the given name: bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6,
- * minilm-l12, aoe-mini, roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG lists the
- * names. */
+ * minilm-l12, aoe-mini, roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG (unknown
+ * name; the message lists the valid names). */
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
 AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static string */
 
 /* ----------------------------------------------------------------- tokenizers */
 
-/* A tokenizer. Immutable; threads may share it. */
+/* A tokenizer. It never changes, and several threads may use it at the same time. */
 typedef struct aoe_tokenizer aoe_tokenizer;
 
 typedef struct aoe_encode_options {
     size_t struct_size;    /* set by aoe_encode_options_defaults */
-    size_t max_length;     /* tokens per text after truncation, special tokens included; 0 (default): no truncation */
-    const char *prompt;    /* template that contains {text}; NULL (default): no prompt. Only the text is truncated */
+    size_t max_length;     /* maximum tokens per text, special tokens included; 0 (default): no truncation */
+    const char *prompt;    /* template that contains {text}; NULL (default): no prompt. Truncation shortens the text, never the
+                              prompt */
     int no_special_tokens; /* 1: do not add special tokens; default 0 */
     int drop_unknown;      /* 1: drop unknown tokens, so that the result may be empty; default 0 */
 } aoe_encode_options;
@@ -328,30 +345,32 @@ typedef struct aoe_encode_options {
 AOE_API void aoe_encode_options_defaults(aoe_encode_options *o);
 
 typedef struct aoe_ids {
-    int32_t *id;     /* [n] token ids, owned; freed by aoe_ids_free */
+    int32_t *id;     /* [n] token ids, owned by this struct; aoe_ids_free frees them */
     size_t n;        /* number of tokens */
     size_t capacity; /* allocated elements of id */
-    int truncated;   /* 1 if the last text was truncated to max_length */
+    int truncated;   /* 1: the text was truncated to max_length */
 } aoe_ids;
 
-/* Opens the tokenizer of a model directory: tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with
- * merges.txt. dir NULL: the default model. Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (names the feature). */
+/* Opens the tokenizer of the model directory `dir`, or of the default model if dir is NULL. The directory must contain
+ * tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt. Errors: AOE_ENOENT, AOE_EFORMAT,
+ * AOE_EUNSUPPORTED (names the feature). */
 AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
-/* Replaces the contents of *ids with the token ids of one text. Zero *ids before the first call. The ids equal those of the
- * Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG (max_length is too small
- * for the template and the special tokens; the prompt does not contain {text}). */
+/* Replaces the contents of *ids with the token ids of one text. Set all bytes of *ids to 0 before the first call. The ids equal
+ * those of the Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG (max_length
+ * is too small for the template and the special tokens; the prompt does not contain {text}). */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                  aoe_error *AOE_NULLABLE err);
-/* Sets *o to the options with which the model in `dir` tokenizes texts. A static model adds no special tokens and drops unknown
- * tokens. For any other model, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
+/* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, this is the default model. A static
+ * model adds no special tokens and drops unknown tokens. For any other model, and if `dir` contains no known model, *o is set
+ * to the defaults. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
-AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
+AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest token id + 1 */
 /* Returns the text of a token, which is borrowed and not NUL-terminated. For an unknown id, data is NULL and len is 0. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
 AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t);       /* "WordPiece", "BPE" or "Unigram"; static string */
-AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL: the model has no tokenizer */
+AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL if the model has no tokenizer */
 
 #ifdef __cplusplus
 }

@@ -14,31 +14,32 @@ extern "C" {
 
 /* ---------------------------------------------------------------- evaluation */
 
-/* Pearson correlation of x[n] and y[n]. NaN if n < 2, if x or y is constant, or if a value is NaN. */
+/* Pearson correlation of x[n] and y[n]. Returns NaN if n < 2, if x or y is constant, or if a value is NaN. */
 AOE_API double aoe_pearson(const double *x, const double *y, size_t n);
-/* Spearman correlation of x[n] and y[n], with average ranks for ties. NaN in the cases in which aoe_pearson returns NaN, and if
- * memory allocation fails. */
+/* Spearman correlation of x[n] and y[n], with average ranks for ties. Returns NaN if aoe_pearson returns NaN, or if memory
+ * allocation fails. */
 AOE_API double aoe_spearman(const double *x, const double *y, size_t n);
 
 typedef enum aoe_sts_row { AOE_STS_FILE, AOE_STS_SUBSET, AOE_STS_FOLDER, AOE_STS_ALL } aoe_sts_row;
 
 typedef struct aoe_sts_result {
-    aoe_sts_row row; /* FILE: a table; SUBSET: a subset of a SentEval folder; FOLDER: all subsets of a SentEval folder; ALL: all
-                        inputs */
-    const char *name;            /* borrowed for the call */
+    aoe_sts_row row; /* AOE_STS_FILE: a table. AOE_STS_SUBSET: one subset of a SentEval folder. AOE_STS_FOLDER: all subsets of a
+                        SentEval folder. AOE_STS_ALL: all inputs */
+    const char *name;            /* name of the file, subset or folder; borrowed for the call */
     size_t pairs;                /* scored pairs */
-    size_t skipped;              /* lines without a gold score, gold files without texts, bad rows */
+    size_t skipped;              /* number of lines without a gold score, of gold files without texts, and of bad rows */
     size_t empty;                /* empty texts */
     size_t truncated;            /* texts truncated to the maximum length */
     double spearman, pearson;    /* correlation of cosine and gold score, in [-1, 1] */
-    const double *cosine, *gold; /* [pairs] borrowed for the call of an aoe_sts_fn; NULL in the result of aoe_eval_pairs */
+    const double *cosine, *gold; /* [pairs] one value per pair; borrowed for the call of an aoe_sts_fn; NULL in aoe_eval_pairs
+                                  */
 } aoe_sts_result;
 
-/* Receives the results of one row. */
+/* Receives the result for one table, subset, folder, or for all inputs. */
 typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
 
-/* Receives the number of pairs, triplets or texts that are embedded so far, and their total number. Returns 0 to continue;
- * otherwise the evaluation returns AOE_ECANCELLED. */
+/* Receives the progress. done: number of pairs, triplets or texts whose embeddings are computed; total: number of all pairs,
+ * triplets or texts. Returns 0 to continue; otherwise the evaluation returns AOE_ECANCELLED. */
 typedef int (*aoe_eval_progress_fn)(void *user, size_t done, size_t total);
 
 typedef struct aoe_sts_options {
@@ -50,22 +51,21 @@ typedef struct aoe_sts_options {
 
 AOE_API void aoe_sts_options_defaults(aoe_sts_options *o);
 
-/* Semantic textual similarity on tables of pairs and SentEval folders (STSxx-en-test): the correlation of cosine and gold
- * score. Calls report for each table, in input order. For a folder, report is called for each subset and then for the whole
- * folder (the `all` setting). If there are several inputs, the last call is for all inputs together. Errors: AOE_EFORMAT (file,
- * line and column), AOE_ENOENT, AOE_ECANCELLED.
- */
+/* Computes the correlation of cosine and gold score (semantic textual similarity) on tables of pairs and on SentEval folders
+ * (STSxx-en-test). Calls report for each table, in input order. For a folder, report is called for each subset and then for the
+ * whole folder (the `all` setting). If there are several inputs, the last call is for all inputs together. Errors: AOE_EFORMAT
+ * (file, line and column), AOE_ENOENT, AOE_ECANCELLED. */
 AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *AOE_NULLABLE o,
                          aoe_sts_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
-/* Reads and checks the inputs of aoe_eval_sts without a model. Errors: as aoe_eval_sts; AOE_EFORMAT also if all gold scores of
- * a table or folder are equal, so that a correlation is undefined. */
+/* Reads and checks the inputs of aoe_eval_sts without a model. Errors: those of aoe_eval_sts; AOE_EFORMAT (all gold scores of a
+ * table or folder are equal, so the correlation is undefined). */
 AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *AOE_NULLABLE o,
                           aoe_error *AOE_NULLABLE err);
-/* Evaluates pairs in memory in the same way as aoe_eval_sts evaluates a table. */
+/* Evaluates pairs in memory, as aoe_eval_sts evaluates a table. Sets *result. */
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *AOE_NULLABLE err);
 
-/* The dev set of a training run: labeled pairs on which models are compared during training, by the Spearman correlation of
- * cosine and label. Four fields of aoe_train_options refer to it:
+/* The dev set of a training run: labeled pairs that are evaluated during training. The model with the highest Spearman
+ * correlation of cosine and label is kept. Set four fields of aoe_train_options to use a dev set:
  *     o.evaluate = aoe_dev_set_evaluate;
  *     o.evaluate_user = dev_set;
  *     o.dev_name = path;
@@ -73,22 +73,25 @@ AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *
  */
 typedef struct aoe_dev_set aoe_dev_set;
 
-/* Loads a table of labeled pairs. options.allow_empty is ignored: empty texts are valid. Skipped rows and the warnings of
- * aoe_dev_set_evaluate go to the log of the context. Errors: as aoe_pairs_load; AOE_EFORMAT if all labels are equal, so that
- * the correlation is undefined. */
+/* Loads a table of labeled pairs. options.allow_empty is ignored: empty texts are valid. The log of `ctx` receives the number
+ * of skipped rows and the warnings of aoe_dev_set_evaluate. Errors: those of aoe_pairs_load; AOE_EFORMAT (all labels are equal,
+ * so the correlation is undefined). */
 AOE_API int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const aoe_table_options *AOE_NULLABLE o,
                              aoe_error *AOE_NULLABLE err);
-/* Evaluates the model of the embedder; the type of this function is aoe_dev_fn. `dev_set` must point to an aoe_dev_set. Sets
- * *score to the Spearman correlation. If all cosines are equal, the correlation is undefined; *score is then -1, and a warning
- * is logged. The first evaluation also warns if texts are truncated. Errors: as aoe_eval_pairs. */
+/* Evaluates the model of the embedder `e` on the dev set. `dev_set` must point to an aoe_dev_set; it is a void pointer so that
+ * the function has the type aoe_dev_fn. Sets *score to the Spearman correlation. If all cosines are equal, the correlation is
+ * undefined; *score is then -1, and a warning is logged. The first evaluation also logs a warning if texts are truncated.
+ * Errors: those of aoe_eval_pairs. */
 AOE_API int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *AOE_NULLABLE err);
 AOE_API double
-aoe_dev_set_pearson(const aoe_dev_set *d); /* Pearson correlation of the latest evaluation; NaN before the first */
-AOE_API uint64_t aoe_dev_set_fingerprint(const aoe_dev_set *d); /* for aoe_train_options.dev_fingerprint */
+aoe_dev_set_pearson(const aoe_dev_set *d); /* Pearson correlation of the latest evaluation; NaN before the first one */
+AOE_API uint64_t aoe_dev_set_fingerprint(const aoe_dev_set *d); /* value for aoe_train_options.dev_fingerprint */
 AOE_API void aoe_dev_set_free(aoe_dev_set *AOE_NULLABLE d);
 
-/* How SentEval aggregates the subsets of a year of STS (docs/evaluation.md). ALL: one correlation over all pairs. MEAN: the
- * mean of the correlations of the subsets. WMEAN: the mean of these correlations, weighted by the numbers of pairs. */
+/* How SentEval aggregates the subsets of one year of STS (docs/evaluation.md).
+ *   AOE_SETTING_ALL    one correlation over the pairs of all subsets
+ *   AOE_SETTING_MEAN   the mean of the correlations of the subsets
+ *   AOE_SETTING_WMEAN  the mean of the correlations of the subsets, weighted by their numbers of pairs */
 typedef enum aoe_setting { AOE_SETTING_ALL, AOE_SETTING_MEAN, AOE_SETTING_WMEAN, AOE_SETTING_COUNT } aoe_setting;
 AOE_API const char *aoe_setting_name(aoe_setting s); /* "all", "mean" or "wmean"; static string, NULL for an unknown value */
 
@@ -97,14 +100,16 @@ typedef enum aoe_suite_row { AOE_SUITE_SUBSET, AOE_SUITE_SET, AOE_SUITE_AVERAGE 
 typedef struct aoe_suite_result {
     aoe_suite_row row;
     const char *name; /* "STS12/MSRpar", "STS12", "STS-B", "SICK-R" or "average"; borrowed for the call */
-    const char *path; /* SET: location of the set, borrowed for the call; NULL: the set was not found and has no results */
-    size_t parts;     /* SET: number of subsets, 1 for STS-B and SICK-R; AVERAGE: number of sets */
+    const char *path; /* AOE_SUITE_SET: file or folder of the set, borrowed for the call; NULL: the set was not found and has no
+                         results */
+    size_t parts;     /* AOE_SUITE_SET: number of subsets (1 for STS-B and SICK-R); AOE_SUITE_AVERAGE: number of sets */
     size_t pairs;     /* scored pairs */
-    size_t published_pairs; /* SET, SUBSET: number of pairs in the published data set */
-    size_t skipped;         /* lines without a gold score, subsets and gold files that are not used, bad rows */
+    size_t published_pairs; /* AOE_SUITE_SET, AOE_SUITE_SUBSET: number of pairs in the published data set */
+    size_t skipped;         /* number of lines without a gold score, of unused subsets and gold files, and of bad rows */
     size_t empty;           /* empty texts */
     size_t truncated;       /* texts truncated to the maximum length */
-    double spearman[AOE_SETTING_COUNT], pearson[AOE_SETTING_COUNT]; /* in [-1, 1]; with one part, all three values are equal */
+    double spearman[AOE_SETTING_COUNT],
+        pearson[AOE_SETTING_COUNT]; /* in [-1, 1], indexed by aoe_setting; equal if `parts` is 1 */
 } aoe_suite_result;
 
 typedef void (*aoe_suite_fn)(void *user, const aoe_suite_result *result);
@@ -120,9 +125,9 @@ AOE_API void aoe_suite_options_defaults(aoe_suite_options *o);
 
 /* Evaluates the seven sets of table 2 of the AnglE paper: STS12 to STS16, STS-B (test) and SICK-R (test). dirs: [n_dirs]
  * folders in SentEval's layout; each set is read from the first folder that contains it (docs/evaluation.md). Calls report for
- * all seven sets in this order, even for sets that were not found. The subsets of a set are reported before the set. The last
+ * each of the seven sets in this order, even if a set was not found. The subsets of a set are reported before the set. The last
  * call reports the average over the sets that were found. Errors: AOE_ENOENT (no set was found), AOE_EFORMAT (a subset of a
- * year is missing), and as aoe_eval_sts. */
+ * year is missing), and the errors of aoe_eval_sts. */
 AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *AOE_NULLABLE o,
                            aoe_suite_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
@@ -131,13 +136,13 @@ AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_di
  * the F1 fields and average_precision are NaN. */
 typedef struct aoe_binary_metrics {
     size_t positives;                                 /* number of positive pairs */
-    double accuracy, accuracy_threshold;              /* highest accuracy and its threshold */
-    double f1, f1_threshold, f1_precision, f1_recall; /* highest F1, its threshold, precision and recall */
+    double accuracy, accuracy_threshold;              /* highest accuracy; threshold at which it is reached */
+    double f1, f1_threshold, f1_precision, f1_recall; /* highest F1; threshold, precision and recall at the highest F1 */
     double average_precision; /* sum over descending thresholds of (recall - previous recall) * precision */
 } aoe_binary_metrics;
 
-/* Computes the metrics of score[n] with classes positive[n] (0 or 1). Equal scores are on the same side of every threshold.
- * Errors: AOE_EARG (n is 0), AOE_ENUMERIC (a score is NaN). */
+/* Computes the metrics of score[n] with classes positive[n] (0 or 1). Pairs with equal scores get the same prediction at every
+ * threshold. Errors: AOE_EARG (n is 0), AOE_ENUMERIC (a score is NaN). */
 AOE_API int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n,
                        aoe_error *AOE_NULLABLE err);
 
@@ -159,8 +164,8 @@ typedef struct aoe_binary_result {
 typedef void (*aoe_binary_fn)(void *user, const aoe_binary_result *result);
 
 AOE_API void aoe_binary_options_defaults(aoe_binary_options *o);
-/* Binary classification of pairs (paraphrases, duplicates, answers) by cosine. paths: tables of pairs whose labels have two
- * classes. Calls report for each table in order. Errors: as aoe_eval_sts. */
+/* Evaluates binary classification of pairs (for example paraphrases or duplicates) by cosine. paths: tables of pairs whose
+ * labels have two classes. Calls report for each table in order. Errors: as aoe_eval_sts. */
 AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *AOE_NULLABLE o,
                             aoe_binary_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
@@ -179,7 +184,7 @@ typedef struct aoe_triplet_result {
     size_t skipped, empty, truncated;      /* as in aoe_sts_result */
     double accuracy;                       /* fraction of triplets with cos(query, positive) > cos(query, negative) */
     double ties;                           /* fraction of triplets with equal cosines */
-    double positive_score, negative_score; /* mean cosines with the query */
+    double positive_score, negative_score; /* mean cosine of query and positive; mean cosine of query and negative */
 } aoe_triplet_result;
 
 typedef void (*aoe_triplet_fn)(void *user, const aoe_triplet_result *result);
@@ -189,7 +194,8 @@ AOE_API int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t 
                               const aoe_triplet_options *AOE_NULLABLE o, aoe_triplet_fn report, void *AOE_NULLABLE user,
                               aoe_error *AOE_NULLABLE err);
 
-/* Which texts of a group are queries. RANDOM: one random text. FIRST: the first text. ALL: each text in turn. */
+/* Which texts of a group are queries. AOE_QUERY_RANDOM: one random text. AOE_QUERY_FIRST: the first text. AOE_QUERY_ALL: every
+ * text. */
 typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL } aoe_query_choice;
 
 enum { AOE_RECALL_MAX = 8 };
@@ -198,13 +204,16 @@ typedef struct aoe_retrieval_options {
     size_t struct_size;               /* set by aoe_retrieval_options_defaults */
     aoe_table_options table;          /* groups: columns, for example "group=image,text=caption" */
     const char *split;                /* BEIR folders: name of the relevance file qrels/SPLIT.tsv; default "test" */
-    size_t recall_at[AOE_RECALL_MAX]; /* [n_recall] ranks k of recall@k; default 1, 5, 10 */
+    size_t recall_at[AOE_RECALL_MAX]; /* [n_recall] values of k for recall@k; default 1, 5, 10 */
     size_t n_recall;
-    size_t top;                    /* rank k of MRR@k and nDCG@k; default 10 */
-    aoe_query_choice query;        /* groups: default AOE_QUERY_RANDOM, drawn with the seed */
-    uint64_t seed;                 /* default 42 */
-    int count_query;               /* groups: 1: the query is also one of the texts to be retrieved; default 0 */
-    aoe_embedder *doc_embedder;    /* embedder of the corpus, for example with another prompt; NULL (default): e */
+    size_t top;             /* value of k for MRR@k and nDCG@k; default 10 */
+    aoe_query_choice query; /* groups: which texts are queries; default AOE_QUERY_RANDOM */
+    uint64_t seed;          /* seed of AOE_QUERY_RANDOM; default 42 */
+    int count_query;        /* groups: 1: the search can also
+                               find the query itself; default 0
+                               */
+    aoe_embedder *
+        doc_embedder; /* embedder of the corpus, for example with another prompt; NULL (default): the embedder of the queries */
     aoe_eval_progress_fn progress; /* counts texts; NULL (default): none */
     void *user;                    /* first argument of progress */
 } aoe_retrieval_options;
@@ -217,37 +226,38 @@ typedef struct aoe_retrieval_result {
     size_t skipped;   /* bad rows; BEIR folders: also relevance judgments of missing texts */
     size_t empty;     /* empty texts */
     size_t truncated; /* texts and queries truncated to the maximum length */
-    double strict; /* groups: fraction of queries for which the g nearest texts, including the query itself, are the g texts of
-                      the group; BEIR folders: NaN */
-    double recall[AOE_RECALL_MAX]; /* mean over queries of the fraction of relevant texts among the nearest recall_at[i] */
-    double mrr, ndcg;              /* mean over queries of MRR and nDCG at rank `top`, in [0, 1] */
+    double strict;    /* groups: fraction of queries for which the g nearest texts, including the query itself, are exactly the
+                         texts of the query's group, where g is the size of the group; BEIR folders: NaN */
+    double recall[AOE_RECALL_MAX]; /* [i]: mean over queries of recall@k for k = recall_at[i] */
+    double mrr, ndcg;              /* MRR@k and nDCG@k for k = options.top, means over queries, in [0, 1] */
 } aoe_retrieval_result;
 
 typedef void (*aoe_retrieval_fn)(void *user, const aoe_retrieval_result *result);
 
 AOE_API void aoe_retrieval_options_defaults(aoe_retrieval_options *o);
-/* Evaluates exact search by cosine on tables of groups (for example the captions of an image) and BEIR folders (corpus.jsonl,
- * queries.jsonl, qrels). If cosines are equal, the earlier text ranks higher. All vectors of an input are in memory. Calls
- * report for each input in order. docs/evaluation.md contains the formulas. Errors: as aoe_eval_sts. */
+/* Evaluates exact search by cosine on tables of groups and on BEIR folders (corpus.jsonl, queries.jsonl, qrels). A group is,
+ * for example, the captions of one image. If cosines are equal, the earlier text ranks higher. The vectors of all texts of an
+ * input are in memory at the same time. Calls report for each input in order. docs/evaluation.md contains the formulas. Errors:
+ * as aoe_eval_sts. */
 AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths,
                                const aoe_retrieval_options *AOE_NULLABLE o, aoe_retrieval_fn report, void *AOE_NULLABLE user,
                                aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------- distributions */
 
-/* Gaussian kernel density estimate: density[j] = 1/(n h) sum over i of phi((at[j] - x[i]) / h), where h is the bandwidth, in
- * double. x: [n]; at, density: [m]. low and high bound the possible values of x (-INFINITY, INFINITY: no bound). The part of a
- * kernel outside the bounds is reflected at them (Silverman 1986, section 2.10), so that the density integrates to 1 between
- * the bounds. Outside the bounds, the density is 0. Errors: AOE_EARG (n is 0; the bandwidth is not above 0; a value of x is not
- * finite or outside the bounds). */
+/* Gaussian kernel density estimate: density[j] = 1/(n h) sum over i of phi((at[j] - x[i]) / h), where h is the bandwidth and
+ * phi the standard normal density. All arithmetic is in double. x: [n]; at, density: [m]. low, high: bounds of the possible
+ * values of x; -INFINITY and INFINITY mean no bound. The part of a kernel outside the bounds is reflected at them (Silverman
+ * 1986, section 2.10), so that the density integrates to 1 between the bounds. Outside the bounds, the density is 0. Errors:
+ * AOE_EARG (n is 0; the bandwidth is not above 0; a value of x is not finite or outside the bounds). */
 AOE_API int aoe_density(const double *x, size_t n, double bandwidth, double low, double high, const double *at, size_t m,
                         double *density, aoe_error *AOE_NULLABLE err);
-/* Bandwidth by Silverman's rule of thumb (1986, equation 3.31): 0.9 min(sd, interquartile range / 1.34) n^(-1/5); only sd is
- * used if the quartiles are equal. NaN if n < 2, if all values are equal, if a value is not finite, or if memory allocation
- * fails. */
+/* Bandwidth by Silverman's rule of thumb (1986, equation 3.31): 0.9 min(sd, interquartile range / 1.34) n^(-1/5), where sd is
+ * the standard deviation of x. If the quartiles are equal, the minimum is replaced by sd. Returns NaN if n < 2, if all values
+ * are equal, if a value is not finite, or if memory allocation fails. */
 AOE_API double aoe_bandwidth(const double *x, size_t n);
 /* The q-quantile of x[n], 0 <= q <= 1, by linear interpolation between the order statistics around (n - 1) q (type 7 of Hyndman
- * and Fan 1996). NaN if n is 0, a value is NaN, q is out of range, or memory allocation fails. */
+ * and Fan 1996). Returns NaN if n is 0, a value is NaN, q is out of range, or memory allocation fails. */
 AOE_API double aoe_quantile(const double *x, size_t n, double q);
 
 /* -------------------------------------------------------------- significance */
@@ -255,8 +265,9 @@ AOE_API double aoe_quantile(const double *x, size_t n, double q);
 typedef struct aoe_t_test_result {
     size_t n;    /* number of values */
     double mean; /* mean of x, or of the differences x[i] - y[i]; NaN if n is 0 */
-    double sd;   /* sample standard deviation (divisor n - 1); sd, t, df and p are NaN if n < 2 */
-    double t;    /* mean / (sd / sqrt(n)); 0 if all differences are 0, infinite if they are equal and not 0 */
+    double sd;   /* sample standard deviation (divisor n - 1). If n < 2, sd, t, df and p are NaN */
+    double t;    /* t statistic, mean / (sd / sqrt(n)); 0 if all differences are 0; infinite if all differences have one other
+                    value */
     double df;   /* degrees of freedom, n - 1 */
     double p;    /* two-sided p-value; 1 if all differences are 0 */
 } aoe_t_test_result;
@@ -264,28 +275,29 @@ typedef struct aoe_t_test_result {
 /* Student's t test for paired values, for example scores of two methods with the same seeds: tests whether the mean of x[i] -
  * y[i] is 0. If y is NULL, tests whether the mean of x[i] is 0. Assumes that the differences are approximately normal. */
 AOE_API void aoe_t_test(const double *x, const double *AOE_NULLABLE y, size_t n, aoe_t_test_result *result);
-/* P(|T| >= |t|) of Student's t distribution with df > 0 degrees of freedom, computed with the incomplete beta function; NaN if
- * t or df is NaN. */
+/* Returns P(|T| >= |t|) for a variable T that has Student's t distribution with df > 0 degrees of freedom. Computed with the
+ * incomplete beta function. Returns NaN if t or df is NaN. */
 AOE_API double aoe_student_t_p(double t, double df);
 
 typedef struct aoe_bootstrap_options {
     size_t struct_size; /* set by aoe_bootstrap_options_defaults */
-    size_t replicates;  /* default 2000 */
+    size_t replicates;  /* number of bootstrap replicates; default 2000 */
     double confidence;  /* coverage of the interval, in (0, 1); default 0.95 */
     uint64_t seed;      /* default 42 */
 } aoe_bootstrap_options;
 
 typedef struct aoe_interval {
-    double low, high; /* NaN if every replicate is undefined */
+    double low, high; /* ends of the interval; NaN if every replicate is undefined */
     size_t undefined; /* replicates that were left out because x, y or gold was constant in the sample */
 } aoe_interval;
 
 AOE_API void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o);
-/* Percentile bootstrap interval of a mean over runs. If y is NULL, this is the mean of the Spearman correlations of x and gold.
- * Otherwise it is the mean difference between the correlations of x and of y with gold, where run i of x is paired with run i
- * of y. gold: [n_pairs]; x, y: [n_runs, n_pairs] scores of the pairs in each run. A replicate draws n_pairs pairs, the same for
- * all runs and for x and y, and n_runs runs, both with replacement. Quantiles are interpolated linearly. Errors: AOE_EARG
- * (fewer than 2 pairs; no run; options out of range), AOE_ENUMERIC (a value is NaN). */
+/* Computes a percentile bootstrap interval of a mean over training runs. gold: [n_pairs]; x, y: [n_runs, n_pairs] scores of the
+ * pairs in each run. If y is NULL, the interval is for the mean Spearman correlation of x and gold. Otherwise, the difference
+ * between the correlation of x and gold and the correlation of y and gold is computed for each run i, and the interval is for
+ * the mean of the differences. A replicate draws n_pairs pairs and n_runs runs with replacement. All runs of x and y use the
+ * pairs of this draw. Quantiles are interpolated linearly. Errors: AOE_EARG (fewer than 2 pairs; no run; options out of range),
+ * AOE_ENUMERIC (a value is NaN). */
 AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, const double *AOE_NULLABLE y,
                                    size_t n_runs, const aoe_bootstrap_options *AOE_NULLABLE o, aoe_interval *interval,
                                    aoe_error *AOE_NULLABLE err);
@@ -294,16 +306,16 @@ AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const dou
 
 typedef struct aoe_verify_result {
     const char *name; /* "bert/hidden", "objectives/cosine" ...; borrowed for the call */
-    double error;     /* largest error; the golden case defines whether it is relative or absolute */
-    double tolerance; /* largest error that passes */
+    double error;     /* largest error, relative or absolute as the golden case defines */
+    double tolerance; /* the check passes if `error` is at most this value */
     size_t checks;    /* number of compared values or tensors */
-    int passed;       /* 1 if error <= tolerance; NaN fails */
+    int passed;       /* 1: error <= tolerance; 0: error is larger or NaN */
 } aoe_verify_result;
 typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
 
 /* Compares models and loss functions with golden cases: recorded outputs of the reference implementation. dir: a folder with
- * the cases of one architecture, or the folder that contains several such folders and objectives.json. Errors: AOE_EMISMATCH (a
- * check failed), AOE_ENOENT (no golden case), and as aoe_model_open. */
+ * the cases of one architecture, or a folder that contains objectives.json and one folder per architecture. Errors:
+ * AOE_EMISMATCH (a check failed), AOE_ENOENT (no golden case), and the errors of aoe_model_open. */
 AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn AOE_NULLABLE report,
                        void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
@@ -326,13 +338,13 @@ typedef struct aoe_bench_options {
 } aoe_bench_options;
 
 typedef struct aoe_bench_result {
-    size_t tokens;            /* tokens per run */
-    size_t layers_timed;      /* number of timed layers. If the weights are too large, one layer is timed, and the times are
-                                 those of the layer, without the vocabulary, multiplied by the number of layers */
-    double ms, ms_min;        /* median and minimum time of a run, milliseconds */
-    double tokens_per_second; /* at the median time */
-    double tflops; /* speed of the matrix products at the median time, in 1e12 operations per second; other operations are not
-                      counted */
+    size_t tokens;       /* tokens per run */
+    size_t layers_timed; /* number of timed layers. If the weights do not fit in memory, only one layer is timed. Its time is
+                            multiplied by the number of layers, and the time of the token embeddings is left out */
+    double ms, ms_min;   /* median and minimum time of a run, milliseconds */
+    double tokens_per_second; /* tokens / median time */
+    double tflops; /* floating-point operations of the matrix products / median time, in 1e12 per second; other operations are
+                      not counted */
     double peak_rss_mb; /* peak resident memory of the process, MB (1e6 bytes) */
     aoe_dtype dtype;    /* data type in use, never AUTO */
 } aoe_bench_result;
