@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_data.h: reading tables, labeled pairs and texts, and tools for training data: conversion, splits, deduplication,
- * statistics, checks, hard-negative mining and collection of GitHub issues. docs/data-tools.md is the manual.
+ * aoe_data.h: reads tables, labeled pairs and texts, and prepares training data. The tools convert, split, deduplicate and
+ * check tables, compute statistics, mine hard negatives and collect GitHub issues. docs/data-tools.md is the manual.
  *
  * Tables are .tsv, .csv, .jsonl and .txt files, optionally compressed (.gz, .zst); the extension of the name determines the
- * format. The texts of a row are in the columns of its kind (pairs, triplets, positives), or in every column with a recognized
- * name. The field `columns` of aoe_table_options selects other columns: "text1=a,text2=b,label=c" assigns columns, "a,b" names
- * columns of texts. In .jsonl files a text may be a list of alternatives; each alternative is then a text of the row.
+ * format. The kind of the examples (pairs, positives, triplets) determines the columns that contain texts. A function that
+ * needs no kind reads every column with a recognized name. The field `columns` of aoe_table_options selects other columns:
+ * "text1=a,text2=b,label=c" assigns columns to text1, text2 and label, and "a,b" names two columns of texts. In .jsonl files, a
+ * value may be a list of alternative texts; each of them is then a text of the row.
  */
 #ifndef AOE_DATA_H
 #define AOE_DATA_H
@@ -21,39 +22,41 @@ extern "C" {
 
 /* File format of a table. */
 typedef enum aoe_table_format {
-    AOE_TABLE_AUTO,  /* by the extension of the file's name; standard input ("-"): AOE_TABLE_TXT */
+    AOE_TABLE_AUTO,  /* determined by the extension of the file name; AOE_TABLE_TXT for standard input ("-") */
     AOE_TABLE_TSV,   /* a header line, one row per line, fields separated by TAB; quotes are literal */
     AOE_TABLE_CSV,   /* RFC 4180 with a header line; fields separated by `delimiter` */
     AOE_TABLE_JSONL, /* one JSON object per line */
-    AOE_TABLE_TXT    /* one text per line, no header; if `delimiter` is set, a table with a header line */
+    AOE_TABLE_TXT    /* one text per line, no header line; a table with a header line if `delimiter` is set */
 } aoe_table_format;
 
 typedef struct aoe_table_options {
     size_t struct_size;    /* set by aoe_table_options_defaults */
-    const char *columns;   /* "text1=a,text2=b,label=c"; NULL (default): recognized names */
-    const char *label_map; /* values of label names, "entailment=1,neutral=drop"; NULL (default): only the predefined names */
+    const char *columns;   /* columns to read, for example "text1=a,text2=b,label=c"; NULL (default): columns with recognized
+                              names */
+    const char *label_map; /* values of label names, for example "entailment=1,neutral=drop", where "drop" leaves out the rows;
+                              NULL (default): only the predefined names have values */
     int skip_bad_rows;     /* 1: skip and count bad rows; 0 (default): functions fail at the first bad row */
     int allow_empty;       /* 1: empty texts are valid (evaluation); 0 (default): a row with an empty text is bad (training) */
     /* File format; default AOE_TABLE_AUTO. An explicit format is required for tables from pipes and standard input. */
     aoe_table_format input_format;
     /* Character between the fields of a row: ',', ';', '\t', '|' or another ASCII character that is neither a letter, a digit,
-     * a quote nor a line end. 0: detected in the header line (',', ';', '\t' or '|'), or given by a first line "sep=;" as Excel
-     * writes it. Ignored for AOE_TABLE_JSONL. */
+     * a quote nor a line end. 0 (default): if the first line is "sep=;" (as Excel writes it), that line gives the delimiter;
+     * otherwise it is detected in the header line (',', ';', '\t' or '|'). Ignored for AOE_TABLE_JSONL. */
     char delimiter;
 } aoe_table_options;
 
 AOE_API void aoe_table_options_defaults(aoe_table_options *o);
 
-/* The kind of examples in a file. In .jsonl a text may be a list of alternatives: one alternative is drawn in each epoch. The
- * alternative of a positive is drawn from those that differ from the query. Functions that take training data accept the first
- * four values. */
+/* The kind of examples in a file. In .jsonl files, a text may be a list of alternatives. Training draws one alternative in each
+ * epoch; a positive is drawn from the alternatives that differ from the query. Functions that read training data accept only
+ * AUTO, PAIRS, POSITIVES and TRIPLETS. */
 typedef enum aoe_example_kind {
     AOE_EXAMPLES_AUTO,  /* the first of the kinds pairs, triplets and positives (in this order) whose columns the file has */
     AOE_EXAMPLES_PAIRS, /* columns text1, text2, label */
     AOE_EXAMPLES_POSITIVES, /* columns query, positive */
     AOE_EXAMPLES_TRIPLETS,  /* columns query, positive, negative */
     AOE_EXAMPLES_TEXTS,     /* column text */
-    AOE_EXAMPLES_GROUPS     /* columns group, text: texts of one group belong together */
+    AOE_EXAMPLES_GROUPS     /* columns group, text: texts with the same group value belong together */
 } aoe_example_kind;
 
 typedef struct aoe_pairs aoe_pairs; /* labeled pairs in memory, immutable */
@@ -63,10 +66,10 @@ AOE_API int aoe_pairs_load(aoe_pairs **p, const char *path, const aoe_table_opti
                            aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_pairs_free(aoe_pairs *AOE_NULLABLE p);
 AOE_API size_t aoe_pairs_count(const aoe_pairs *p);
-AOE_API aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i); /* borrowed */
-AOE_API aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i);
+AOE_API aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i); /* text1 of pair i, borrowed from p */
+AOE_API aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i); /* text2 of pair i, borrowed from p */
 AOE_API double aoe_pairs_label(const aoe_pairs *p, size_t i);
-AOE_API size_t aoe_pairs_line(const aoe_pairs *p, size_t i); /* line in the file, counted from 1 */
+AOE_API size_t aoe_pairs_line(const aoe_pairs *p, size_t i); /* line of pair i in the file, counted from 1 */
 AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* number of bad rows that were skipped (skip_bad_rows) */
 AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* number of rows whose label the label map drops */
 AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* hash of all texts and labels, in order */
@@ -74,17 +77,19 @@ AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* hash of all text
 /* Receives one text, borrowed for the call. Returns 0 to continue. Otherwise it sets *err and returns an error code; reading
  * then stops and returns this code. */
 typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
-/* Calls fn with the texts of a file in file order: the lines of a .txt file, or the texts of a table, row by row. For a table,
- * o->columns names the columns of the texts ("a,b" or "text=a"; NULL: every column with a recognized name; "": the column text
- * or sentence). Each text of a list of alternatives is passed separately. Only the options columns, input_format and
- * delimiter are used. Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn, with the location
- * added. */
+/* Calls fn with the texts of a file in file order. The texts of a .txt file are its lines. The texts of a table are read row by
+ * row from the columns that o->columns names:
+ *   "a,b" or "text=a"  these columns
+ *   NULL               every column with a recognized name
+ *   ""                 the column text or sentence
+ * A list of alternatives is passed one text at a time. Only the options columns, input_format and delimiter are used. Errors:
+ * AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn, with the location in the file added. */
 AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
                            aoe_error *AOE_NULLABLE err);
 
 /* -------------------------------------------------------------- common types */
 
-/* When two texts are equal. Each mode ignores more differences than the previous one. */
+/* When two texts are equal. Each mode also ignores the differences that the modes above it ignore. */
 typedef enum aoe_text_equality {
     AOE_TEXT_EQUAL_EXACT,  /* the bytes are equal */
     AOE_TEXT_EQUAL_SPACE,  /* ignores white space at both ends, and treats a run of white space as one space */
@@ -93,13 +98,13 @@ typedef enum aoe_text_equality {
                               compared as AOE_TEXT_EQUAL_CASE */
 } aoe_text_equality;
 
-/* Receives the output in order. part: index of the output, 0 except in aoe_data_split and aoe_github_issues; data: [len] bytes,
- * borrowed for the call. Returns 0 to continue; otherwise the calling function returns AOE_ECANCELLED. */
+/* Receives the next bytes of an output. part: index of the output; it is 0 except in aoe_data_split and aoe_github_issues.
+ * data: [len] bytes, borrowed for the call. Returns 0 to continue; otherwise the calling function returns AOE_ECANCELLED. */
 typedef int (*aoe_write_fn)(void *user, size_t part, const char *data, size_t len);
 
 /* ------------------------------------------------------------------- convert */
 
-/* How positives and negatives of a text are combined into triplets when pairs are converted. */
+/* How the positives and negatives of a text are combined into triplets when pairs are converted to triplets. */
 typedef enum aoe_pairing {
     AOE_PAIRING_ZIP,    /* the i-th positive with the i-th negative; surplus positives or negatives are unused */
     AOE_PAIRING_SAMPLE, /* each positive with a random negative */
@@ -113,7 +118,7 @@ typedef struct aoe_data_convert_options {
     aoe_example_kind from;      /* kind of the input; AUTO (default): detected from the columns; ignored if `to` is AUTO */
     aoe_table_options table;    /* allow_empty is ignored: empty texts are valid */
     const char *keep;           /* "a,b": write only these columns, in this order; NULL (default): all columns */
-    const char *rename;         /* "old=new,...": rename columns of the output; NULL (default): none */
+    const char *rename;         /* "old=new,...": rename these columns in the output; NULL (default): rename none */
     double threshold;           /* lowest label of a positive pair; AOE_AUTO (default): lowest + 0.8 (highest - lowest) label */
     aoe_pairing pairing;        /* default AOE_PAIRING_ZIP */
     size_t negatives;           /* random negatives per row when positives are converted to pairs or triplets; default 1 */
@@ -125,29 +130,31 @@ typedef struct aoe_data_convert_options {
 } aoe_data_convert_options;
 
 typedef struct aoe_data_convert_result {
-    size_t rows;    /* rows that were read, without skipped and dropped ones */
+    size_t rows;    /* number of rows that were read, except skipped and dropped rows */
     size_t skipped; /* bad rows that were skipped */
     size_t dropped; /* rows whose label the label map drops */
     size_t written; /* rows that were written */
     size_t below;   /* pairs to positives: rows below the threshold, which were left out */
     size_t texts;   /* pairs to triplets: distinct values of text1 */
-    size_t without; /* pairs to triplets: values of text1 without a positive or a negative, which were left out; positives to
-                       pairs or triplets: rows for which no random negative was found */
+    size_t without; /* pairs to triplets: distinct values of text1 that were left out because they have no positive or no
+                       negative. Positives to pairs or triplets: rows for which no random negative was found */
     size_t unused;  /* pairs to triplets: rows that are in no triplet */
 } aoe_data_convert_result;
 
 AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
 /* Converts a table to another format or another kind of examples:
  *   pairs to positives    rows with a label of at least the threshold
- *   pairs to triplets     for each text1, the text2 of rows with a label of at least the threshold are positives and the others
- *                         are negatives; this turns labeled NLI pairs into the triplets of supervised SimCSE
+ *   pairs to triplets     each distinct text1 is a query. If a row has a label of at least the threshold, its text2 is a
+ *                         positive of the query, otherwise a negative. Labeled NLI pairs become the triplets of supervised
+ *                         SimCSE.
  *   triplets to pairs     two rows per triplet, with labels 1 and 0
- *   triplets to positives without the negative
- *   positives to pairs    a row with label 1, and `negatives` rows with random positives of other rows and label 0
- *   positives to triplets a row for each random negative
+ *   triplets to positives query and positive, without the negative
+ *   positives to pairs    one row with label 1, and `negatives` rows with label 0, whose text2 is a random positive of
+ *                         another row
+ *   positives to triplets `negatives` rows, one for each random negative
  * Random negatives of a query are never equal to the query or to a text that occurs with this query in any row. If the kind
- * changes, other columns are left out. Errors: AOE_EFORMAT (file, line and column; a text that the output format cannot
- * represent). */
+ * changes, columns that do not belong to the new kind are left out. Errors: AOE_EFORMAT (file, line and column; a text that the
+ * output format cannot represent). */
 AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *AOE_NULLABLE o,
                              aoe_data_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -156,25 +163,27 @@ AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *A
 typedef struct aoe_data_split_options {
     size_t struct_size;         /* set by aoe_data_split_options_defaults */
     aoe_table_options table;    /* allow_empty and label_map are ignored */
-    aoe_text_equality equality; /* rows with equal texts stay together; default AOE_TEXT_EQUAL_CASE */
-    double near_duplicates;     /* texts whose sets of words have at least this Jaccard index stay together; 0 (default): off */
-    const char *group;          /* rows with the same value in this column stay together; NULL (default): off */
-    const double *ratios;       /* [parts] relative sizes of the parts; default 0.8, 0.1, 0.1 */
-    size_t parts;               /* number of parts; default 3 */
-    uint64_t seed;              /* default 42 */
-    const char *name;           /* name of the outputs, whose extension (.gz, .zst) determines the compression; NULL (default):
-                                   not compressed */
-    aoe_write_fn write;         /* receives the output of each part */
-    void *user;                 /* first argument of write */
+    aoe_text_equality equality; /* defines which texts are equal; rows with equal texts go into the same part; default
+                                   AOE_TEXT_EQUAL_CASE */
+    double near_duplicates;     /* rows go into the same part if the Jaccard index of the word sets of two of their texts is at
+                                   least this value; 0 (default): off */
+    const char *group;    /* column name; rows with equal values in this column go into the same part; NULL (default): off */
+    const double *ratios; /* [parts] relative sizes of the parts; default 0.8, 0.1, 0.1 */
+    size_t parts;         /* number of parts; default 3 */
+    uint64_t seed;        /* default 42 */
+    const char *name;     /* name of the outputs, whose extension (.gz, .zst) determines the compression; NULL (default):
+                             not compressed */
+    aoe_write_fn write;   /* receives the output of each part */
+    void *user;           /* first argument of write */
 } aoe_data_split_options;
 
 typedef struct aoe_data_split_part {
-    size_t rows, clusters; /* rows and clusters in the part */
+    size_t rows, clusters; /* number of rows in the part; number of clusters in the part */
     size_t texts;          /* distinct texts in the part; none of them is in another part */
 } aoe_data_split_part;
 
 typedef struct aoe_data_split_result {
-    size_t rows, skipped, clusters, texts; /* number of rows read, of bad rows skipped, of clusters, and of distinct texts */
+    size_t rows, skipped, clusters, texts; /* numbers of rows read, bad rows skipped, clusters and distinct texts */
     size_t largest;                        /* rows of the largest cluster */
     size_t largest_line;                   /* line of the first row of the largest cluster */
     size_t near_pairs;                     /* near-duplicate pairs that joined two clusters */
@@ -183,8 +192,8 @@ typedef struct aoe_data_split_result {
 AOE_API void aoe_data_split_options_defaults(aoe_data_split_options *o);
 /* Splits the rows of a table into parts that have no text in common. Rows that share a text, directly or through other rows,
  * form a cluster, and all rows of a cluster go into the same part. The largest clusters are assigned first, to parts with
- * enough free space. If a cluster is larger than every part, the ratios cannot be met; the sizes in `part` then differ from the
- * ratios. Rows keep their bytes and order. part: [options.parts]. Errors: AOE_EFORMAT. */
+ * enough free space. If a cluster is larger than every part, the sizes in `part` do not have the requested ratios. The rows of
+ * a part are copied byte for byte, in input order. part: [options.parts]. Errors: AOE_EFORMAT. */
 AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *AOE_NULLABLE o, aoe_data_split_part *part,
                            aoe_data_split_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -193,15 +202,15 @@ AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *AOE_N
 /* Treatment of rows with equal texts and different labels. */
 typedef enum aoe_conflicts {
     AOE_CONFLICTS_FIRST, /* keep the first row */
-    AOE_CONFLICTS_DROP,  /* drop all these rows */
+    AOE_CONFLICTS_DROP,  /* drop all rows with these texts */
     AOE_CONFLICTS_KEEP   /* keep the first row of each label */
 } aoe_conflicts;
 
 /* A row whose texts equal those of an earlier row with a different label. */
 typedef struct aoe_data_conflict {
     size_t first, line;          /* line of the first row with these texts; line of the later row */
-    aoe_text first_label, label; /* labels of both rows; borrowed for the call, as `text` */
-    const aoe_text *text;        /* [n] texts of the later row */
+    aoe_text first_label, label; /* label of the first row; label of the later row; borrowed for the call */
+    const aoe_text *text;        /* [n] texts of the later row; borrowed for the call */
     size_t n;
 } aoe_data_conflict;
 
@@ -218,7 +227,7 @@ typedef struct aoe_data_dedup_options {
 } aoe_data_dedup_options;
 
 typedef struct aoe_data_dedup_result {
-    size_t rows, skipped, kept; /* number of rows read, of bad rows skipped, and of rows written */
+    size_t rows, skipped, kept; /* numbers of rows read, bad rows skipped and rows written */
     size_t duplicates;          /* rows that were left out because an earlier row has equal texts and label */
     size_t conflicts;           /* rows with equal texts but another label than the first row with these texts */
     size_t dropped;             /* rows that were left out because of a conflict */
@@ -226,14 +235,14 @@ typedef struct aoe_data_dedup_result {
 
 AOE_API void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o);
 /* Writes the rows of a table except those whose texts equal the texts of an earlier row. Only the texts and the label of a row
- * are compared. Labels are equal if they are the same number or the same name. Rows keep their bytes and order. Errors:
- * AOE_EFORMAT. */
+ * are compared. Labels are equal if they are equal numbers or equal names. The written rows are copied byte for byte, in input
+ * order. Errors: AOE_EFORMAT. */
 AOE_API int aoe_data_dedup(const char *path, const aoe_data_dedup_options *AOE_NULLABLE o,
                            aoe_data_dedup_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* ---------------------------------------------------------------- statistics */
 
-enum { AOE_QUANTILES = 7 }; /* quantiles of lengths: 0, 1/4, 1/2, 3/4, 0.9, 0.99, 1 */
+enum { AOE_QUANTILES = 7 }; /* aoe_data_lengths contains the quantiles 0, 0.25, 0.5, 0.75, 0.9, 0.99 and 1 */
 
 typedef struct aoe_data_lengths {
     double mean;
@@ -242,19 +251,19 @@ typedef struct aoe_data_lengths {
 } aoe_data_lengths;
 
 typedef struct aoe_data_label {
-    aoe_text label;   /* number or name, owned by the result; "" for a bin */
-    double low, high; /* a bin contains the labels of at least low and less than high, and the last bin also contains high; NaN
-                         for a label name */
+    aoe_text label;   /* label (a number or a name), owned by the result; "" for a bin of labels */
+    double low, high; /* bounds of a bin, which contains the labels that are at least low and less than high. The last bin also
+                         contains high. NaN for a label name */
     size_t rows;      /* rows with this label, or with a label in the bin */
 } aoe_data_label;
 
 typedef struct aoe_data_stats_options {
     size_t struct_size;         /* set by aoe_data_stats_options_defaults */
     aoe_table_options table;    /* allow_empty is ignored */
-    aoe_text_equality equality; /* for counting distinct texts; default AOE_TEXT_EQUAL_EXACT */
+    aoe_text_equality equality; /* defines which texts are distinct; default AOE_TEXT_EQUAL_EXACT */
     double threshold;           /* lowest label of a positive row; AOE_AUTO (default): lowest + 0.8 (highest - lowest) label */
     size_t bins;                /* number of bins if there are more than 20 distinct labels; default 10 */
-    size_t longer;              /* length for aoe_data_lengths.longer; 0 (default): not counted */
+    size_t longer; /* texts that are longer than this length are counted in aoe_data_lengths.longer; 0 (default): not counted */
     /* Sets *n to the number of tokens of a text; called once for each distinct text. Returns 0 to continue. Otherwise it sets
      * *err and returns an error code; aoe_data_stats then stops and returns this code. NULL (default): tokens are not counted.
      */
@@ -263,18 +272,19 @@ typedef struct aoe_data_stats_options {
 } aoe_data_stats_options;
 
 typedef struct aoe_data_stats_result {
-    size_t rows, skipped;               /* rows read, bad rows skipped */
+    size_t rows, skipped;               /* number of rows read; number of bad rows skipped */
     int has_labels;                     /* 1: the table has a label column */
     double threshold;                   /* threshold in use; NaN if no label is a number */
-    size_t positive, negative, dropped; /* number of rows with a label of at least the threshold, with a label below the
-                                           threshold, and with a label that the label map drops */
+    size_t positive, negative, dropped; /* numbers of rows whose label is at least the threshold, is below the threshold, and is
+                                           dropped by the label map */
     size_t unknown;                     /* rows whose label is a name without a value */
-    size_t texts, distinct;             /* number of texts, and of distinct texts */
+    size_t texts, distinct;             /* number of texts; number of distinct texts */
     aoe_data_lengths characters;        /* lengths of texts in Unicode code points */
     aoe_data_lengths words;             /* lengths in words separated by white space */
-    aoe_data_lengths tokens;            /* lengths in tokens, if has_tokens */
+    aoe_data_lengths tokens;            /* lengths in tokens; set only if has_tokens is 1 */
     int has_tokens;                     /* 1: options.tokens was given */
-    aoe_data_label *label;              /* [labels] owned; numbers in ascending order, then names in byte order */
+    aoe_data_label *label; /* [labels] labels with their numbers of rows; owned by the result. Numbers come first, in ascending
+                              order, then names in byte order */
     size_t labels;
     char *bytes; /* private */
 } aoe_data_stats_result;
@@ -288,7 +298,7 @@ AOE_API void aoe_data_stats_free(aoe_data_stats_result *AOE_NULLABLE result); /*
 
 /* --------------------------------------------------------------------- check */
 
-/* Problems in tables: constant, name, description. */
+/* Problems in tables: X(constant, name, description). */
 #define AOE_FINDING_LIST(X)                                                                                                    \
     X(INVALID, "invalid", "rows that cannot be read")                                                                          \
     X(LABEL, "label", "labels without a value")                                                                                \
@@ -313,12 +323,11 @@ AOE_API const char *aoe_finding_text(aoe_finding_kind kind); /* description from
 
 typedef struct aoe_finding {
     aoe_finding_kind kind;
-    const char *file;       /* borrowed for the call, as all pointers below */
+    const char *file;       /* file with the problem. All pointers in this struct are borrowed for the call */
     size_t line;            /* first line of the row; 0: the whole file */
     const char *other_file; /* file of the earlier row; NULL: no other row is involved */
     size_t other_line;      /* line of the earlier row */
-    aoe_text
-        text; /* INVALID: the reason; other kinds: the label or text that has the problem, or "" if the line numbers suffice */
+    aoe_text text; /* INVALID: the reason; other kinds: the label or text with the problem, or "" if the lines identify it */
     aoe_text other_label; /* CONFLICT: label of the earlier row; otherwise "" */
     size_t length;        /* LONG: length of the text in characters */
 } aoe_finding;
@@ -330,22 +339,22 @@ typedef struct aoe_data_check_options {
     int ordered;                /* 1: a pair and the pair with swapped texts are different; default 0 */
     double low, high;           /* range of valid labels; default -INFINITY, INFINITY */
     size_t longest;             /* longest valid text in characters; default 20000; 0: no limit */
-    unsigned ignore;            /* sum of 1 << kind: kinds of findings that are not reported; default 0 */
+    unsigned ignore;            /* bit mask of findings that are not reported: bit 1 << kind for each kind; default 0 */
     void (*report)(void *user, const aoe_finding *finding); /* receives findings file by file, in row order; NULL (default):
                                                                only counts */
     void *user;                                             /* first argument of report */
 } aoe_data_check_options;
 
 typedef struct aoe_data_check_result {
-    size_t rows;                     /* rows of all files, unreadable ones included */
+    size_t rows;                     /* number of rows of all files, including rows that cannot be read */
     size_t found[AOE_FINDING_COUNT]; /* number of findings of each kind */
     size_t total;                    /* sum of found */
 } aoe_data_check_result;
 
 AOE_API void aoe_data_check_options_defaults(aoe_data_check_options *o);
-/* Checks tables for problems. Each table is checked alone and is compared with the tables before it. For example, rows and
- * texts of test data should not occur in training data. Findings are not errors. Errors: AOE_EFORMAT (a whole file is
- * malformed). */
+/* Checks tables for problems. Each table is checked alone and is then compared with the earlier tables in `paths`. This finds,
+ * for example, rows and texts of test data that also occur in training data. The function returns 0 even if it finds problems.
+ * Errors: AOE_EFORMAT (a whole file is malformed). */
 AOE_API int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *AOE_NULLABLE o,
                            aoe_data_check_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -366,13 +375,14 @@ typedef struct aoe_mined {
                                               alternatives, the highest cosine */
 } aoe_mined;
 
-/* Receive a triplet or the progress. Return 0 to continue; otherwise aoe_mine returns AOE_ECANCELLED. */
+/* An aoe_mine_fn receives a triplet, and an aoe_mine_progress_fn receives the progress. Both return 0 to continue; otherwise
+ * aoe_mine returns AOE_ECANCELLED. */
 typedef int (*aoe_mine_fn)(void *user, const aoe_mined *mined);
 typedef int (*aoe_mine_progress_fn)(void *user, aoe_mine_stage stage, size_t done, size_t total);
 
 typedef struct aoe_mine_options {
     size_t struct_size;       /* set by aoe_mine_options_defaults */
-    const char *const *files; /* [n_files] training files, as for aoe_train */
+    const char *const *files; /* [n_files] training files of pairs, positives or triplets */
     size_t n_files;
     aoe_example_kind kind;     /* kind of the examples of all files; default AUTO */
     aoe_table_options table;   /* options of all files; allow_empty is ignored */
@@ -381,17 +391,17 @@ typedef struct aoe_mine_options {
     const char *const *corpus; /* [n_corpus] files of candidate texts, .txt or tables; without files, the candidates are
                                   texts of the training files */
     size_t n_corpus;
-    aoe_table_options corpus_table; /* columns: "text=NAME" */
-    int from_queries;               /* without corpus: 1: the candidates are the queries (text1); 0 (default): the positives and
-                                       negatives (text2) */
-    size_t negatives;               /* negatives per row, each in a triplet of its own; default 1 */
-    size_t range;                   /* number of nearest candidates that are considered; default 50 */
-    size_t skip;                    /* number of nearest candidates that are skipped; default 0 */
-    double margin;                  /* candidates with a cosine above (cosine of the positive - margin) are skipped; default
-                                       -INFINITY: none */
-    double min_score, max_score;    /* candidates with a cosine outside this range are skipped; default -INFINITY, INFINITY */
-    int sample;                     /* 1: choose at random among the remaining candidates; 0 (default): the nearest */
-    uint64_t seed;                  /* seed of sample; default 42 */
+    aoe_table_options corpus_table; /* options of the corpus files; columns: "text=NAME" */
+    int from_queries; /* used only if n_corpus is 0. 1: the candidates are the queries (text1) of the training files; 0
+                         (default): their positives and negatives (text2) */
+    size_t negatives; /* negatives per row, each in a triplet of its own; default 1 */
+    size_t range;     /* number of nearest candidates that are considered; default 50 */
+    size_t skip;      /* number of nearest candidates that are never chosen; default 0 */
+    double margin;    /* candidates with a cosine above (cosine of the positive - margin) are skipped; default
+                         -INFINITY: none */
+    double min_score, max_score; /* candidates with a cosine outside this range are skipped; default -INFINITY, INFINITY */
+    int sample;                  /* 1: choose at random among the remaining candidates; 0 (default): the nearest */
+    uint64_t seed;               /* seed of sample; default 42 */
     int for_tsv; /* 1: aoe_mine rejects lists of alternatives and texts with tabs or line ends, because a .tsv file cannot
                     contain them; default 0 */
     aoe_mine_fn report;            /* receives every triplet in row order, nearest negatives first; NULL (default): none */
@@ -406,7 +416,7 @@ typedef struct aoe_mine_result {
     size_t texts;          /* texts that were embedded; texts with equal tokens are embedded once */
     size_t truncated;      /* texts truncated to the maximum length */
     size_t candidates;     /* embedded texts that are candidates */
-    size_t below;          /* pairs with a label below the threshold; their text2 is used only as a candidate */
+    size_t below;          /* pairs with a label below the threshold. Their text2 is only a candidate */
     size_t skipped;        /* bad rows that were skipped */
     size_t dropped;        /* rows whose label the label map drops */
     double positive_score; /* mean cosine of query and positive over rows with a negative; NaN without such a row */
@@ -414,11 +424,11 @@ typedef struct aoe_mine_result {
 } aoe_mine_result;
 
 AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
-/* Mines hard negatives: for each row of the files, the candidates with the highest cosine to its query (exact search). A text
- * that is the query or a positive of a row is never a negative of this query, not even for another row with the same query.
- * Texts with equal tokens, prompt and truncation included, are one text. Needs memory for the vectors of all distinct texts and
- * a few MB. The result does not depend on the number of threads. In a static model, a query without known words has no
- * negative. Errors: AOE_EFORMAT (file, line and column; no positive), AOE_ECANCELLED, and as aoe_embed. */
+/* Mines hard negatives: for each row of the files, finds the candidates with the highest cosine to the query by exact search. A
+ * text that is the query or a positive of a row is never a negative of this query, not even for another row with the same
+ * query. Texts with equal tokens, prompt and truncation included, are one text. Needs memory for the vectors of all distinct
+ * texts and a few MB. The result does not depend on the number of threads. In a static model, a query without known words has
+ * no negative. Errors: AOE_EFORMAT (file, line and column; no positive), AOE_ECANCELLED, and the errors of aoe_embed. */
 AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *AOE_NULLABLE o, aoe_mine_result *result,
                      aoe_error *AOE_NULLABLE err);
 
@@ -434,18 +444,18 @@ typedef enum aoe_issue_negatives {
     AOE_ISSUE_NEGATIVES_NEAR    /* issues with the most similar titles (cosine of word vectors that weight rare words) */
 } aoe_issue_negatives;
 
-/* Parts that are removed from the bodies of issues, only outside of code. */
+/* Parts that are removed from the bodies of issues, except in code blocks. */
 enum {
     AOE_ISSUE_CLEAN_COMMENTS = 1, /* HTML comments */
     AOE_ISSUE_CLEAN_IMAGES = 2,   /* ![](...) and <img> */
     AOE_ISSUE_CLEAN_TEMPLATES = 4 /* text of issue templates: lines that occur in at least 5 issues and in at least 5% of the
-                                     chosen issues of a repository; also checkboxes, and headings without text */
+                                     chosen issues of a repository, checkboxes, and headings without text */
 };
 
 typedef struct aoe_github_progress {
     const char *repository; /* current repository; "" after the last one */
-    size_t done, total;     /* number of repositories that were read, and of all repositories */
-    size_t issues;          /* issues read so far, of all repositories */
+    size_t done, total;     /* number of repositories that were read; number of all repositories */
+    size_t issues;          /* number of issues that were read so far in all repositories */
     uint64_t requests;      /* requests sent */
     uint64_t stored;        /* requests answered by the cache */
     int64_t quota;          /* remaining requests (GraphQL: points) of GitHub's rate limit; -1: unknown */
@@ -461,11 +471,11 @@ typedef struct aoe_github_options {
     const char *api;   /* NULL (default): https://api.github.com; GitHub Enterprise: https://HOST/api/v3 */
     const char *token; /* NULL (default): none. Sent only to the origin of `api`; never stored or logged */
     int graphql;       /* 1: use GraphQL, which needs a token; 0 (default): REST */
-    int all_comments;  /* REST only. 1: read the comments of every issue; 0 (default): read only the comments of issues that are
-                          marked as duplicates */
-    int refresh;       /* 1: request cached responses again, conditionally where possible; default 0 */
-    int offline;       /* 1: send no requests; responses missing in the cache are counted; default 0 */
-    size_t limit;      /* read only this many of the oldest issues of a repository; 0 (default): all */
+    int all_comments; /* used only with REST. 1: read the comments of every issue; 0 (default): read only the comments of issues
+                         that are marked as duplicates */
+    int refresh;      /* 1: request cached responses again, conditionally where possible; default 0 */
+    int offline;      /* 1: send no requests; responses missing in the cache are counted; default 0 */
+    size_t limit;     /* read only this many of the oldest issues of a repository; 0 (default): all */
     const char *name[AOE_ISSUES_SPLITS]; /* names of the outputs, whose extensions determine format and compression; NULL
                                             (default): the split is not written */
     double ratio[AOE_ISSUES_SPLITS];     /* relative numbers of duplicates in the splits; default 12, 1, 1, as in the paper */
@@ -477,7 +487,8 @@ typedef struct aoe_github_options {
     size_t negatives;                 /* negatives per duplicate; default 1 */
     unsigned clean;                   /* sum of AOE_ISSUE_CLEAN_*; default 0 */
     uint64_t seed;                    /* seed of splits and negatives; default 42 */
-    aoe_write_fn write; /* receives one split after the other; `part` is the index of the split; NULL (default): no output */
+    aoe_write_fn write; /* receives the splits one after another. Its argument `part` is the index of the split. NULL (default):
+                           no output */
     int (*progress)(void *user, const aoe_github_progress *progress); /* returns 0 to continue, otherwise the function returns
                                                                          AOE_ECANCELLED; NULL (default): none */
     int (*stop)(void *user); /* called several times per second while waiting for the network; returns 0 to continue, otherwise
@@ -488,14 +499,14 @@ typedef struct aoe_github_options {
 } aoe_github_options;
 
 typedef struct aoe_github_result {
-    size_t positives[AOE_ISSUES_SPLITS], negatives[AOE_ISSUES_SPLITS]; /* rows written */
+    size_t positives[AOE_ISSUES_SPLITS], negatives[AOE_ISSUES_SPLITS]; /* number of rows written, by split */
     size_t repositories;                                               /* repositories that were read */
     size_t missing;                                                    /* repositories that could not be read */
     size_t issues;                                                     /* issues that were read */
     size_t pull_requests;                                              /* pull requests, which were left out */
     size_t gone;        /* referenced issues that are deleted, are pull requests, or are not accessible */
-    size_t unread;      /* incomplete lists of comments and events, and referenced issues that the server failed to return; they
-                           yield no pairs */
+    size_t unread;      /* number of incomplete lists of comments and events, and of referenced issues that the server failed to
+                           return. They yield no pairs */
     size_t transferred; /* referenced issues that were moved to another repository */
     size_t marked;      /* issues closed or labeled as duplicates */
     size_t unknown;     /* marked issues whose original is unknown */
@@ -503,7 +514,7 @@ typedef struct aoe_github_result {
     size_t clustered;   /* issues in clusters */
     size_t largest;     /* issues in the largest cluster */
     size_t equal;       /* duplicates that were left out because they are empty or their text equals the original's */
-    size_t easier;      /* negatives chosen at random because no harder one was available */
+    size_t easier;      /* negatives that were chosen at random because negatives_by found none */
     size_t without;     /* duplicates with fewer negatives than requested */
     uint64_t requests;  /* requests sent, repeated ones included */
     uint64_t stored;    /* requests answered by the cache */
@@ -514,10 +525,11 @@ typedef struct aoe_github_result {
 AOE_API void aoe_github_options_defaults(aoe_github_options *o);
 /* Collects issues that were closed as duplicates and their originals (section 4.1 of the AnglE paper; docs/github-issues.md),
  * and writes each duplicate with its original and with negatives. A text is the title, a line end and the body; in .tsv files
- * tabs and line ends become spaces. Each response is stored in the cache at once, so that an interrupted run continues where it
- * stopped and a complete run needs no requests. The same cache, options and seed give the same bytes. Needs memory for the
- * titles and numbers of all issues and for the texts that are written. Errors: AOE_EIO (network errors after several attempts;
- * a rejected token; a rate limit with a long wait), AOE_ECANCELLED, the errors of the cache file. */
+ * tabs and line ends become spaces. Each response is stored in the cache at once. An interrupted run can therefore be
+ * continued, and repeating a complete run sends no requests. Two runs with equal caches, options and seeds write identical
+ * bytes. Needs memory for the titles and numbers of all issues and for the texts that are written. Errors: AOE_EIO (network
+ * errors after several attempts; a rejected token; a rate limit with a long wait), AOE_ECANCELLED, the errors of the cache
+ * file. */
 AOE_API int aoe_github_issues(const aoe_github_options *AOE_NULLABLE o, aoe_github_result *result, aoe_error *AOE_NULLABLE err);
 /* Returns the repositories of a preset: [*n] static strings "owner/name". Returns NULL if the preset is unknown. The preset
  * "angle" contains the 55 repositories of the paper (appendix A.1). */

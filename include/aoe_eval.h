@@ -209,9 +209,7 @@ typedef struct aoe_retrieval_options {
     size_t top;             /* value of k for MRR@k and nDCG@k; default 10 */
     aoe_query_choice query; /* groups: which texts are queries; default AOE_QUERY_RANDOM */
     uint64_t seed;          /* seed of AOE_QUERY_RANDOM; default 42 */
-    int count_query;        /* groups: 1: the search can also
-                               find the query itself; default 0
-                               */
+    int count_query;        /* groups: 1: the query itself is also a relevant text that can be found; default 0 */
     aoe_embedder *
         doc_embedder; /* embedder of the corpus, for example with another prompt; NULL (default): the embedder of the queries */
     aoe_eval_progress_fn progress; /* counts texts; NULL (default): none */

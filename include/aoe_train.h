@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_train.h: training, pretraining, experiments, new models, memory plans, LoRA and loss functions. docs/objectives.md
- * defines the losses, docs/lora.md describes adapters, and docs/experiments.md describes experiments.
+ * aoe_train.h: trains and pretrains models, creates and converts models, plans memory, runs experiments, and computes loss
+ * functions. docs/objectives.md defines the losses, docs/lora.md describes adapters, and docs/experiments.md describes
+ * experiments.
  *
- * A training program sets a model, an output directory and a training file (examples/train.c):
+ * A training program sets a start model, an output directory and a training file (examples/train.c):
  *
  *     aoe_train_data data; aoe_train_options o;
  *     aoe_train_data_defaults(&data, "train.tsv");
@@ -24,52 +25,58 @@ extern "C" {
 
 /* ------------------------------------------------------------ loss functions */
 
-/* Score of the angle between complex vectors. docs/objectives.md contains both formulas and their gradients. */
+/* Formula of the angle score of two vectors x and y, read as complex vectors z and w. docs/objectives.md contains both formulas
+ * and their gradients. */
 typedef enum aoe_angle_form {
     AOE_ANGLE_REFERENCE, /* | sum_k Re + Im of z_k conj(w_k) | / (|x||y|), as in the reference implementation */
-    AOE_ANGLE_PHASE      /* -D, D = sum_k m_k |arg(z_k conj w_k)| / sum_k m_k, m_k = |z_k||w_k|, radians */
+    AOE_ANGLE_PHASE      /* -(sum_k m_k |arg(z_k conj(w_k))|) / (sum_k m_k) in radians, where m_k = |z_k||w_k| */
 } aoe_angle_form;
 
 typedef struct aoe_objective_options {
     size_t struct_size;                    /* set by aoe_objective_options_defaults */
-    double w_cosine, w_ibn, w_angle;       /* weights w1, w2, w3 of equation 8; default 1; 0 switches a term off */
-    double w_cln;                          /* triplets: weight of the contrastive term with negatives; default 1 */
-    double tau_cosine, tau_ibn, tau_angle; /* temperatures (divisors); default 0.05, 0.05, 1.0 */
+    double w_cosine, w_ibn, w_angle;       /* weights w1, w2 and w3 of equation 8 of the AnglE paper; default 1; 0 switches a
+                                              term off */
+    double w_cln;                          /* triplets: weight of C(p, n) in aoe_contrastive; default 1 */
+    double tau_cosine, tau_ibn, tau_angle; /* temperatures: scores are divided by them; default 0.05, 0.05, 1.0 */
     double hard_negative;      /* triplets: added to the score of a query with its own negative, as in SimCSE; default 0 */
-    int isp;                   /* 1: identical-sentence detection in in-batch negatives (default); 0: none */
+    int isp;                   /* 1 (default): detect identical sentence pairs (ISP) among in-batch negatives; 0: do not */
     aoe_angle_form angle_form; /* default AOE_ANGLE_REFERENCE */
-    double ibn_threshold;      /* lowest label of a positive pair for in-batch negatives; default 1.0. Only aoe_train_options:
-                                  AOE_AUTO      (default): lowest + 0.8 (highest - lowest) label of the file */
+    double ibn_threshold;      /* lowest label of a positive pair for in-batch negatives; default 1.0. In aoe_train_options, the
+                                  default is AOE_AUTO: lowest + 0.8 (highest - lowest) label of the file */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
     double total;              /* weighted sum of the terms: equation 8, or the total of aoe_contrastive */
-    double cosine, ibn, angle; /* terms before their weights; 0 if the weight is 0 */
-    double contrastive;        /* contrastive term (aoe_contrastive); otherwise 0 */
+    double cosine, ibn, angle; /* terms before they are multiplied by their weights; 0 if the weight is 0 */
+    double contrastive;        /* contrastive term of aoe_contrastive; otherwise 0 */
     double regression;         /* term of AOE_METHOD_SBERT_REGRESSION; otherwise 0 */
     double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION; otherwise 0 */
-    double teacher;        /* distillation term before its weight; `total` includes the weighted term; 0 without a teacher */
+    double teacher;        /* distillation term before it is multiplied by w_teacher; 0 without a teacher. `total` includes the
+                              weighted term */
     size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
     size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
-/* Computes the value and the gradient of equations 1 to 8 of the AnglE paper for B labeled pairs. x, y: [B, D] with rows
- * `stride` floats apart; label: [B]. group: [2B] identity class of each text in the order x0 y0 x1 y1 ...: equal numbers are
- * equal texts; NULL: all texts differ. grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x and d total
- * / d y. All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0; a temperature <= 0), AOE_ENUMERIC. */
+/* Computes the value and the gradient of equations 1 to 8 of the AnglE paper for B labeled pairs. x, y: [B, D] vectors of the
+ * first and second texts; row i starts at i * stride. label: [B]. group: [2B] one number per text, in the order x0 y0 x1 y1
+ * ...; texts with equal numbers are identical. If group is NULL, all texts differ. grad_x, grad_y: [B, D], also with `stride`;
+ * overwritten with the gradients of `total` with respect to x and y. All arithmetic is in double. Errors: AOE_EARG (odd D with
+ * w_angle > 0; a temperature <= 0), AOE_ENUMERIC. */
 AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const float *x, const float *y, size_t stride,
                           const double *label, const uint32_t *AOE_NULLABLE group, size_t B, size_t D,
                           float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *AOE_NULLABLE result,
                           aoe_error *AOE_NULLABLE err);
 /* Computes the value and the gradient of the contrastive loss for B examples. arity: texts per example, 2 (query, positive) or
  * 3 (query, positive, negative). v: [arity B, D] vectors in the order q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: [arity B,
- * D], overwritten with d total / d v. C(t) is the mean over queries of the cross entropy of q_i's positive among the candidates
- * t, with scores cos / tau_ibn, where hard_negative is added to the score of q_i and n_i:
+ * D], overwritten with the gradient of `total` with respect to v. C(p) is the mean cross entropy over the queries: the
+ * candidates of q_i are all positives, the correct one is p_i, and the scores are cosine / tau_ibn. C(p, n) has all positives
+ * and all negatives as candidates, and hard_negative is added to the score of q_i and n_i.
  *     arity 2: total = w_ibn contrastive, contrastive = C(p); the other weights are ignored
  *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2;
  *              cosine and angle are the terms of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
- * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: as aoe_objective; AOE_EARG for another arity. */
+ * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: those of aoe_objective; AOE_EARG (arity is neither 2
+ * nor 3). */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
                             float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Returns the angle score of one pair before it is divided by the temperature. x, y: [D]. Returns NaN if D is odd. */
@@ -77,16 +84,19 @@ AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_ang
 
 /* ---------------------------------------------------------------------- LoRA */
 
-/* Low-rank adapters (LoRA, Hu et al. 2021), which are trained while all other weights are frozen; docs/lora.md. If the model is
- * a directory of adapters, training continues with these adapters, and their r, alpha and targets cannot be changed. */
+/* Low-rank adapters (LoRA, Hu et al. 2021; docs/lora.md). Only the adapters are trained; all other weights are frozen. If the
+ * start model is a directory of adapters, these adapters are trained further, and r, alpha and targets cannot be changed. */
 typedef struct aoe_lora {
     size_t struct_size;  /* set by aoe_lora_defaults */
     size_t r;            /* rank of new adapters; 0 (default): no new adapters */
     double alpha;        /* the output of an adapter is scaled by alpha / r; AOE_AUTO (default): 32 for new adapters */
-    double dropout;      /* dropout on the input of an adapter; AOE_AUTO (default): 0.1, or the value saved with the adapters */
-    const char *targets; /* names of linear layers, or their last parts, for example "q_proj,v_proj"; NULL (default): all linear
-                            layers */
-    int load_8bit;       /* 1: keep the frozen weights in memory as int8 rows, as aoe_convert stores them; default 0 */
+    double dropout;      /* dropout probability of the input of an adapter; AOE_AUTO (default): the value saved with the
+                            adapters, 0.1 for new adapters */
+    const char *targets; /* comma-separated names of linear layers, or
+                            the last parts of their names, for example
+                            "q_proj,v_proj"; NULL (default): all
+                            linear layers */
+    int load_8bit;       /* 1: keep the frozen weights in memory as int8 (see AOE_STORAGE_INT8); default 0 */
 } aoe_lora;
 
 AOE_API void aoe_lora_defaults(aoe_lora *l);
@@ -97,49 +107,48 @@ AOE_API void aoe_lora_defaults(aoe_lora *l);
 typedef enum aoe_storage {
     AOE_STORAGE_F32,
     AOE_STORAGE_BF16, /* rounded to nearest; other programs can read it */
-    AOE_STORAGE_INT8  /* matrices as int8 with one float32 scale per row, max|row| / 127, and float32 vectors; only aoe reads it
-                       */
+    AOE_STORAGE_INT8 /* matrices are int8 with one float32 scale per row, max|row| / 127; vectors are float32. Only aoe can read
+                        this type */
 } aoe_storage;
 
-/* Bytes that the embedder and the trainer allocate for a batch of n_texts texts of `length` tokens. Training also needs memory
- * for the texts of the training files and the vectors of a teacher; an evaluation during training needs `evaluation` more
- * bytes. */
+/* Numbers of bytes that the embedder and the trainer allocate for a batch of n_texts texts with `length` tokens per text. The
+ * memory for the texts of the training files and for the vectors of a teacher is not included. */
 typedef struct aoe_memory_plan {
-    aoe_dtype dtype; /* data type of activations and packed copies: that of the open model */
+    aoe_dtype dtype; /* data type of activations and packed copies */
     /* inference */
     size_t weights;     /* memory-mapped weights */
     size_t packed;      /* copies of weights in the layout of the kernels */
     size_t activations; /* activations of one batch */
     /* training of n_texts / 2 pairs; with aoe_train_options.cache_chunk, plan for the texts of a chunk */
-    size_t frozen;             /* frozen weights, memory-mapped or converted (adapters); otherwise 0 */
+    size_t frozen;             /* adapters: frozen weights, memory-mapped or converted; otherwise 0 */
     size_t parameters;         /* float32 values of the trained parameters */
     size_t gradients;          /* float32 gradients */
     size_t moments;            /* the two float32 moments of AdamW */
     size_t training_packed;    /* bf16 copies of the linear weights, updated in each step; 0 in float32 */
     size_t kept;               /* activations kept from the forward to the backward pass */
-    size_t kept_recompute;     /* activations kept with aoe_training_args.recompute */
+    size_t kept_recompute;     /* activations kept from the forward to the backward pass if aoe_training_args.recompute is 1 */
     size_t working;            /* gradients of activations and buffers for one layer at a time */
     size_t objectives;         /* vectors of the batch in the loss functions, and scores of in-batch negatives */
     size_t training;           /* sum for training without recompute */
     size_t training_recompute; /* sum for training with recompute */
-    size_t evaluation;         /* additional memory with a dev set: the best parameters and an embedder */
+    size_t evaluation;         /* additional memory if there is a dev set: the best parameters and an embedder */
 } aoe_memory_plan;
 
 typedef struct aoe_plan_options {
-    size_t struct_size; /* set by aoe_plan_options_defaults */
-    size_t n_texts;     /* texts in a batch; default 64 */
-    size_t length;      /* tokens per text; AOE_AUTO (default): the maximum length of the model */
-    aoe_lora lora;   /* new adapters to train. If r is 0, the adapters of the model are trained, or all weights if the model has
-                        none */
-    aoe_dtype dtype; /* aoe_shape_plan: data type, as in aoe_model_options */
-    aoe_storage storage; /* aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
+    size_t struct_size;  /* set by aoe_plan_options_defaults */
+    size_t n_texts;      /* texts in a batch; default 64 */
+    size_t length;       /* tokens per text; AOE_AUTO (default): the maximum length of the model */
+    aoe_lora lora;       /* new adapters to train. If lora.r is 0, the adapters of the model are trained; if the model has no
+                            adapters, all weights are trained */
+    aoe_dtype dtype;     /* used only by aoe_shape_plan: data type of activations, as in aoe_model_options */
+    aoe_storage storage; /* used only by aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
 } aoe_plan_options;
 
 AOE_API void aoe_plan_options_defaults(aoe_plan_options *o);
-/* Plans the memory for an open model. */
+/* Plans the memory for an open model. Sets *plan. */
 AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
                            aoe_error *AOE_NULLABLE err);
-/* Plans the memory for a model of the given sizes, which need not exist. */
+/* Plans the memory for a model with the sizes in *s. No model needs to exist. */
 AOE_API int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
                            aoe_error *AOE_NULLABLE err);
 
@@ -155,16 +164,16 @@ typedef enum aoe_train_event_kind {
 
 typedef struct aoe_train_event {
     aoe_train_event_kind kind;
-    size_t step, steps; /* number of completed steps, and of all steps of the run, which is an estimate if max_minutes is set */
-    double epoch;       /* completed steps, in epochs */
-    aoe_objective_result loss; /* STEP: mean over the batches of the step; EVAL in pretraining: held-out loss */
+    size_t step, steps; /* number of completed steps; number of all steps of the run, an estimate if max_minutes is set */
+    double epoch;       /* number of completed epochs, with a fraction */
+    aoe_objective_result loss; /* STEP: mean loss over the batches of the step; EVAL in pretraining: loss on held-out texts */
     double accuracy;           /* STEP, EVAL in pretraining: accuracy on masked tokens; otherwise NaN */
-    double lr, grad_norm;      /* learning rate of the step; gradient norm before clipping */
+    double lr, grad_norm;      /* STEP: learning rate; gradient norm before clipping */
     double tokens_per_second,
-        pairs_per_second;         /* since the last event of the same kind; pretraining counts sequences as pairs */
+        pairs_per_second;         /* speed since the last event of this kind; in pretraining, a sequence is counted as a pair */
     double seconds, seconds_left; /* elapsed time; estimated remaining time */
-    double score, best_score;     /* EVAL, DONE: dev score; highest score so far (NaN without a dev set) */
-    size_t best_step;             /* step of best_score */
+    double score, best_score;     /* EVAL, DONE: score on the dev set; highest score so far; NaN without a dev set */
+    size_t best_step;             /* number of completed steps at best_score */
     size_t pairs;                 /* START: number of training examples */
     double ibn_threshold;         /* START: threshold in use */
     const char *path;             /* CHECKPOINT: directory, borrowed for the call; otherwise NULL */
@@ -172,34 +181,35 @@ typedef struct aoe_train_event {
 
 /* Returns 0 to continue. Otherwise training writes a checkpoint, and aoe_train returns AOE_ECANCELLED. */
 typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
-/* Sets *score to the score of the model in training; higher is better. Returns 0. If it fails, it sets *err and returns an
- * error code. */
+/* Sets *score to the score of the model that is being trained, which is the model of the embedder `e`. A higher score is
+ * better. Returns 0, or sets *err and returns an error code. */
 typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
 
-/* Options of fine-tuning and pretraining. */
+/* Options that fine-tuning and pretraining have in common. */
 typedef struct aoe_training_args {
     size_t struct_size;              /* set by aoe_training_args_defaults */
     const char *model;               /* directory of the start model; required */
     const char *output;              /* directory of the trained model; required */
     aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
     size_t epochs;                   /* default 1 */
-    size_t max_steps;                /* number of steps, replaces epochs; 0 (default): epochs determine it */
-    double max_minutes;      /* duration, replaces epochs and max_steps; such a run is not bit-reproducible; 0 (default):
-                                no limit */
-    int recompute;           /* 1: recompute activations in the backward pass to save memory; the result is the same */
+    size_t max_steps;                /* number of steps; if above 0, `epochs` is ignored; 0 (default): `epochs` determines it */
+    double max_minutes;              /* duration in minutes; if above 0, `epochs` and max_steps are ignored, and the run is not
+                                        bit-reproducible; 0 (default): no limit */
+    int recompute; /* 1: recompute activations in the backward pass to save memory; results are bit-identical; default 0 */
     size_t batch_tokens;     /* tokens per batch of evaluations, teachers and the encoder in pretraining; default 4096 */
     double lr;               /* highest learning rate; default 5e-5 */
-    double warmup;           /* below 1: fraction of the steps; otherwise number of steps; default 0.1 */
-    double weight_decay;     /* on matrices only; default 0.01 */
-    double max_grad_norm;    /* gradient clipping; default 1.0; 0: no clipping */
+    double warmup;           /* length of the warmup: a value below 1 is a fraction of all steps, other values are numbers of
+                                steps; default 0.1 */
+    double weight_decay;     /* weight decay of matrices; other parameters have none; default 0.01 */
+    double max_grad_norm;    /* gradients are clipped to this norm; default 1.0; 0: no clipping */
     double dropout;          /* dropout probability; AOE_AUTO (default): from config.json */
     uint64_t seed;           /* default 42 */
-    size_t save_every;       /* steps between checkpoints; 0 (default): at the end of each epoch */
+    size_t save_every;       /* steps between checkpoints; 0 (default): one checkpoint at the end of each epoch */
     size_t keep_checkpoints; /* number of checkpoints kept on disk; default 1 */
-    size_t eval_every;       /* steps between evaluations; 0 (default): at the end of each epoch */
-    size_t patience;         /* evaluations without improvement after which training stops; 0 (default): never */
-    int resume;              /* 1: continue from the newest complete checkpoint in output */
-    int force;               /* 1: replace a model in output */
+    size_t eval_every;       /* steps between evaluations; 0 (default): one evaluation at the end of each epoch */
+    size_t patience;         /* training stops after this many evaluations in a row without improvement; 0 (default): never */
+    int resume;              /* 1: continue from the newest complete checkpoint in `output`; default 0 */
+    int force;               /* 1: replace the model in `output`; default 0 */
     aoe_train_fn event;      /* receives events; NULL (default): none */
     void *event_user;        /* first argument of event */
 } aoe_training_args;
@@ -209,7 +219,7 @@ AOE_API void aoe_training_args_defaults(aoe_training_args *o);
 /* Loss of distillation from a teacher model; docs/objectives.md contains the formulas. */
 typedef enum aoe_distill {
     AOE_DISTILL_COSINE, /* squared difference of the cosines of student and teacher for each pair of texts of an example */
-    AOE_DISTILL_KL      /* KL divergence of the softmax over components; both models must have the same dimensions */
+    AOE_DISTILL_KL      /* KL divergence of the softmax over the components; student and teacher must have equal dimensions */
 } aoe_distill;
 
 /* A training file. The default method trains pairs with the cosine, in-batch negatives and angle losses, positives with the
@@ -218,18 +228,19 @@ typedef struct aoe_train_data {
     const char *path;
     aoe_example_kind kind;   /* kind of the examples; default AOE_EXAMPLES_AUTO */
     aoe_table_options table; /* columns, label_map and format of the file */
-    double weight; /* number of times that each example is used per epoch. 2: twice; 0.5: only a random half of the examples is
-                      used; default 1 */
-    const char *prompt; /* template for the texts (positives and triplets: for the query); "": no prompt; NULL (default): from
-                           the model */
-    const char *doc_prompt; /* template for positives and negatives; NULL (default): same as prompt */
-    double ibn_threshold;   /* pairs: lowest label of a positive pair; AOE_AUTO (default): options.objective.ibn_threshold */
+    double weight; /* number of times that each example is used per epoch; default 1. For example, 2 uses each example twice,
+                      and 0.5 uses a random half of the examples */
+    const char *prompt; /* prompt template. It applies to both texts of a pair, and to the query of positives and triplets. "":
+                           no prompt; NULL (default): from the model */
+    const char *doc_prompt; /* prompt template for positives and negatives; NULL (default): `prompt` */
+    double ibn_threshold;   /* pairs: lowest label of a positive pair; AOE_AUTO (default):
+                               aoe_train_options.objective.ibn_threshold */
 } aoe_train_data;
 
 AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
 
-/* Training methods; docs/objectives.md. A method uses only those fields of aoe_train_options.objective that its comment names.
- */
+/* Training methods (docs/objectives.md). The comment of a method names its kinds of examples, its loss, and the fields of
+ * aoe_train_options.objective that it uses. */
 typedef enum aoe_method {
     AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triplets: aoe_contrastive; all fields */
     AOE_METHOD_COSENT,               /* pairs, triplets: only the cosine loss; tau_cosine */
@@ -248,83 +259,89 @@ AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *AOE_NUL
 typedef struct aoe_train_options {
     size_t struct_size; /* set by aoe_train_options_defaults */
     aoe_training_args args;
-    const aoe_train_data *data; /* [n_data] training files; a batch has examples of one file, and batches are in random order */
+    const aoe_train_data *data; /* [n_data] training files. All examples of a batch are from one file. The batches of all files
+                                   are in random order */
     size_t n_data;
     aoe_method method;               /* default AOE_METHOD_ANGLE */
-    aoe_objective_options objective; /* weights and temperatures; its ibn_threshold is AOE_AUTO by default */
-    double label_max;     /* SBERT_REGRESSION: label for a cosine of 1; AOE_AUTO (default): highest label of a file */
+    aoe_objective_options objective; /* weights and temperatures of the losses; objective.ibn_threshold is AOE_AUTO by default
+                                      */
+    double label_max;     /* SBERT_REGRESSION: label that corresponds to a cosine of 1; AOE_AUTO (default): highest label of the
+                             file */
     size_t classes;       /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1 */
-    int no_projection;    /* 1: SIMCSE methods without the dense layer with tanh after the pooling */
-    int allow_duplicates; /* 1: a text may occur twice in a contrastive batch */
+    int no_projection;    /* SIMCSE methods: 1: train without the dense layer with tanh after the pooling; default 0 */
+    int allow_duplicates; /* 1: a text may occur several times in a contrastive batch; default 0 */
     size_t batch_size;    /* examples per batch; default 32 */
-    size_t accumulate;    /* batches per step; default 1 */
-    size_t cache_chunk; /* number of examples that the encoder processes at a time, while the losses are computed over the whole
-                           batch (GradCache); 0 (default): the whole batch */
-    const char *teacher;      /* model directory of a teacher; NULL (default): no distillation */
-    double w_teacher;         /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all
-                                 weights of `objective` may be 0 */
-    aoe_distill distill;      /* default AOE_DISTILL_COSINE */
-    aoe_lora lora;            /* adapters to train instead of all weights */
-    aoe_dev_fn evaluate;      /* scores the model on a dev set, and the best model is kept; NULL (default): the last model
-                                 is kept */
-    void *evaluate_user;      /* first argument of evaluate */
-    uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set; aoe_train rejects resuming a run with another value; 0
-                                 (default): not checked */
+    size_t accumulate;    /* batches per optimizer step, whose gradients are accumulated; default 1 */
+    size_t cache_chunk;   /* number of examples that the encoder processes at a time (GradCache); 0 (default): the whole batch.
+                             The losses are always computed over the whole batch */
+    const char *teacher;  /* model directory of a teacher; NULL (default): no distillation */
+    double w_teacher;     /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all
+                             weights of `objective` may be 0 */
+    aoe_distill distill;  /* default AOE_DISTILL_COSINE */
+    aoe_lora lora;        /* adapters to train instead of all weights */
+    aoe_dev_fn evaluate;  /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
+                             last model is kept */
+    void *evaluate_user;  /* first argument of evaluate */
+    uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set. A run cannot be resumed with another value. 0 (default):
+                                 not checked */
     const char *dev_name;     /* name of the dev set in aoe.json; NULL without a dev set */
 } aoe_train_options;
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
-/* Fine-tunes args.model on the training files and writes the model to args.output. The same seed gives the same bits for any
- * number of threads and after resuming. If args.model is a directory of adapters, or options.lora requests new adapters, only
- * the adapters are trained and saved, in PEFT's format; the base model is neither changed nor copied. The vectors of a teacher
- * are computed once, before the first step; a resumed run checks that they are unchanged. Errors: AOE_EFORMAT (training file:
- * file, line and column; labels without an ordered pair if the cosine or angle loss is on), AOE_EEXIST (args.output contains a
- * model or checkpoints, and neither force nor resume is set), AOE_ENUMERIC (the loss is not finite), AOE_ECANCELLED, AOE_EIO
- * and other errors of files. */
+/* Fine-tunes args.model on the training files and writes the model to args.output. With equal seeds, the trained weights are
+ * bit-identical for any number of threads and after resuming. If args.model is a directory of adapters, or options.lora
+ * requests new adapters, only the adapters are trained and saved, in PEFT's format; the base model is neither changed nor
+ * copied. The vectors of a teacher are computed once, before the first step; a resumed run checks that they are unchanged.
+ * Errors: AOE_EFORMAT (training file: file, line and column; labels without an ordered pair if the cosine or angle loss is on),
+ * AOE_EEXIST (args.output contains a model or checkpoints, and neither force nor resume is set), AOE_ENUMERIC (the loss is not
+ * finite), AOE_ECANCELLED, AOE_EIO and other errors of files. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------- pretraining */
 
 typedef struct aoe_pretrain_options {
-    size_t struct_size;       /* set by aoe_pretrain_options_defaults */
-    aoe_training_args args;   /* lr: default 5e-4; model_options.max_length: tokens per sequence, also stored in the output; the
-                                 score of an evaluation is the negative held-out loss */
+    size_t struct_size; /* set by aoe_pretrain_options_defaults */
+    aoe_training_args
+        args; /* shared options, with two differences: the default of lr is 5e-4, and model_options.max_length is the number of
+                 tokens per sequence. An evaluation is scored by the negative loss on held-out texts */
     const char *const *texts; /* [n_texts] .txt files with one text per line, or tables; also .gz and .zst */
     size_t n_texts;
-    aoe_table_options table; /* columns: "text=NAME" selects the column of the texts; default: column text or sentence */
-    size_t batch_size;       /* sequences per step; default 256. The encoder computes args.batch_tokens at a time */
+    aoe_table_options table; /* options of all files. columns: "text=NAME" selects the column of the texts; default: the column
+                                text or sentence */
+    size_t batch_size;       /* sequences per step; default 256. The encoder processes args.batch_tokens tokens at a time */
     int pack;                /* 1 (default): join texts up to the maximum length; 0: one sequence per text */
     double mask_rate;        /* fraction of tokens that are masked, in whole words; default 0.15 */
     size_t shuffle;          /* sequences in the shuffle buffer; default 131072 */
-    double held_out;         /* fraction of texts for evaluation, chosen by their content; default 0.005; 0: no evaluation, and
-                                the last model is kept */
+    double held_out; /* fraction of texts that are used only for evaluation, chosen by a hash of the text; default 0.005; 0: no
+                        evaluation, and the last model is kept */
 } aoe_pretrain_options;
 
 AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
 /* Pretrains args.model as a masked language model (Devlin et al. 2019, section 3.1; whole-word masking) and writes the result
  * to args.output. args.model may have random weights (aoe_init) or be a pretrained model. The output has the format of
  * transformers' BertForMaskedLM; aoe_train accepts it as a start model. In events, loss.total is the mean loss of masked tokens
- * in nats, `accuracy` is the fraction of masked tokens predicted correctly, and score is the negative loss on held-out texts.
- * The same seed gives the same bits for any number of threads and after resuming. Errors: as aoe_train; AOE_EFORMAT (no [MASK]
- * token; no text). */
+ * in nats, `accuracy` is the fraction of masked tokens that are predicted correctly, and `score` is the negative loss on
+ * held-out texts. With equal seeds, the weights are bit-identical for any number of threads and after resuming. Errors: those
+ * of aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
 AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* ---------------------------------------------------------------- new models */
 
 typedef struct aoe_init_options {
     size_t struct_size;       /* set by aoe_init_options_defaults */
-    aoe_shape shape;          /* sizes; default "bert-mini"; shape.vocab 0 (default): size of the tokenizer's vocabulary */
+    aoe_shape shape;          /* sizes of the encoder; default "bert-mini". If shape.vocab is 0 (default), it is the size of the
+                                 tokenizer's vocabulary */
     const char *const *texts; /* [n_texts] files to train a tokenizer on: .txt or tables, also .gz and .zst */
     size_t n_texts;
     const char *tokenizer_from; /* model directory to copy the tokenizer from; NULL (default): train one on `texts` */
     size_t vocab_size;          /* vocabulary of a trained tokenizer, special tokens included; default 8000 */
     int lowercase;              /* 1 (default): a trained tokenizer lowercases texts */
-    aoe_pooling pooling;        /* stored in the output; AUTO (default): last-token for causal models, cell-mean for RAN models,
-                                   otherwise last-avg */
-    double dropout;             /* written to config.json if the architecture has dropout; default 0.1 */
-    uint64_t seed;              /* seed of the weights, which are normal with standard deviation 0.02; default 42 */
-    aoe_storage storage;        /* stored type of the weights; default AOE_STORAGE_F32 */
-    int force;                  /* 1: replace a model in the output directory */
+    aoe_pooling pooling; /* pooling of the new model; AUTO (default): last-token for causal models, cell-mean for RAN models,
+                            last-avg for other models */
+    double dropout;      /* written to config.json if the architecture has dropout; default 0.1 */
+    uint64_t seed;       /* seed of the weights, which are normally distributed with standard deviation 0.02; default 42 */
+    aoe_storage storage; /* stored type of the weights; default AOE_STORAGE_F32 */
+    int force;           /* 1: replace a model in the output directory */
 } aoe_init_options;
 
 typedef struct aoe_init_result {
@@ -332,8 +349,8 @@ typedef struct aoe_init_result {
 } aoe_init_result;
 
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
-/* Writes a complete model directory with random weights. Only a part of the weights is in memory at a time. Errors: AOE_EEXIST
- * (dir contains a model, and force is 0), AOE_EIO and other errors of files. */
+/* Writes a complete model directory `dir` with random weights. The weights are written in parts, so that they need not fit in
+ * memory. Errors: AOE_EEXIST (dir contains a model, and force is 0), AOE_EIO and other errors of files. */
 AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *AOE_NULLABLE o,
                      aoe_init_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -348,20 +365,21 @@ typedef struct aoe_convert_options {
 typedef struct aoe_convert_result {
     const char *from, *to;           /* stored types of input and output, as aoe_model_info.storage; static strings */
     size_t parameters;               /* parameters of the encoder */
-    size_t bytes_from, bytes_stored; /* bytes of the weights in the input and output files, scales included */
+    size_t bytes_from, bytes_stored; /* bytes of the weights, including scales, in the input files and in the output files */
 } aoe_convert_result;
 
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
- * weights of their base model. Converting to f32 is exact; weights that were converted from bf16 or int8 to f32 get the same
- * bytes when they are converted back. Errors: AOE_EEXIST (`to` contains a model, and force is 0), AOE_EARG (`to` is `from`, and
- * force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of files. */
+ * weights of their base model. Converting to f32 is exact. If weights are converted from bf16 or int8 to f32 and back, the
+ * bytes do not change. Errors: AOE_EEXIST (`to` contains a model, and force is 0), AOE_EARG (`to` is `from`, and force is 0),
+ * AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of files. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,
                         aoe_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Writes a model to `to` whose weights are the mean of the weights of the n models in the directories `from` (model soups,
- * Wortsman et al. 2022); the models must have the same start model. Sums are in float64, in the order of `from`, and rounded
- * once. Settings, tokenizer and other files are copied from from[0]. options.merge and options.base are ignored.
- * Errors: as aoe_convert; AOE_EARG (configurations or vocabularies differ; a directory contains adapters). */
+ * Wortsman et al. 2022); the models must have the same start model. The weights are summed in float64 in the order of `from`,
+ * and the mean is rounded once. Settings, tokenizer and other files are copied from from[0]. options.merge and options.base are
+ * ignored.
+ * Errors: those of aoe_convert; AOE_EARG (configurations or vocabularies differ; a directory contains adapters). */
 AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to,
                         const aoe_convert_options *AOE_NULLABLE o, aoe_convert_result *AOE_NULLABLE result,
                         aoe_error *AOE_NULLABLE err);
@@ -376,14 +394,14 @@ typedef struct aoe_word_vectors_options {
 AOE_API void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o);
 
 typedef struct aoe_word_vectors_result {
-    size_t words;   /* words in the file, without the unknown token that is added */
+    size_t words;   /* number of words in the file; the unknown token, which is added to the vocabulary, is not counted */
     size_t dims;    /* components of a vector */
     size_t skipped; /* lines that were skipped: words that contain spaces, and repeated words */
 } aoe_word_vectors_result;
 
-/* Converts a text file of word vectors to a static model: the embedding of a text is the mean of the vectors of its words;
- * unknown words are ignored. Each line of the file has a word and its components, separated by spaces, as GloVe files do; a
- * first line with two counts, as in word2vec files, is skipped. Files may be compressed (.gz, .zst).
+/* Converts a text file of word vectors to a static model. In a static model, the embedding of a text is the mean of the vectors
+ * of its known words. Each line of the file contains a word and the components of its vector, separated by spaces (the GloVe
+ * format). A first line that contains two counts (the word2vec format) is skipped. Files may be compressed (.gz, .zst).
  * Errors: AOE_EFORMAT with file and line, AOE_EEXIST, AOE_EIO and other errors of files. */
 AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *AOE_NULLABLE o,
                              aoe_word_vectors_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
@@ -391,12 +409,13 @@ AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to,
 /* ----------------------------------------------------------------- whitening */
 
 typedef struct aoe_whiten_options {
-    size_t struct_size;       /* set by aoe_whiten_options_defaults */
-    const char *const *texts; /* [n_texts] files: the lines of .txt files, all texts of tables; labels are ignored */
+    size_t struct_size; /* set by aoe_whiten_options_defaults */
+    const char *const
+        *texts; /* [n_texts] .txt files, whose lines are texts, or tables, whose texts are all used; labels are ignored */
     size_t n_texts;
-    aoe_table_options table;         /* columns: "text=NAME"; label_map and allow_empty are ignored */
-    size_t dims;                     /* components to keep, those with the largest variance; AOE_AUTO (default): all components
-                                        with a variance above 0 */
+    aoe_table_options table; /* columns: "text=NAME"; label_map and allow_empty are ignored */
+    size_t dims; /* number of components to keep, which are those with the largest variance; AOE_AUTO (default): all components
+                    with a variance above 0 */
     size_t batch_tokens;             /* tokens per batch; default 4096 */
     aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
     int force;                       /* 1: replace a model in the output directory */
@@ -410,19 +429,21 @@ typedef struct aoe_whiten_result {
 } aoe_whiten_result;
 
 AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
-/* Writes the model in `from` to `to` with a linear layer after the pooling that gives the vectors of the texts mean 0 and
- * identity covariance (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x - mean), covariance = U S U^T. Adapters are merged.
- * Errors: as aoe_convert and aoe_embed; AOE_EARG (dims exceeds the rank; the model already has a dense layer). */
+/* Adds a linear layer after the pooling to the model in `from`, and writes the model to `to`. With this layer, the embeddings
+ * of the texts have mean 0 and identity covariance (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x - mean), where U S U^T
+ * is the covariance of x. Adapters are merged. Errors: those of aoe_convert and aoe_embed; AOE_EARG (dims exceeds the rank; the
+ * model already has a dense layer). */
 AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *AOE_NULLABLE o,
                        aoe_whiten_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------- experiments (experimental) */
 
 /* An experiment trains several configurations with several seeds, evaluates the models, and records every run in a
- * directory (docs/experiments.md). aoe_grid ranks configurations; aoe_compare tests whether they differ from one of them by
- * more than chance. Runs are child processes of the calling process: fork() is called while these functions work, so no
- * thread of the caller may hold a lock that the library needs. Calling the function again with the same options resumes:
- * finished runs are not repeated, and interrupted ones continue from their newest checkpoint. */
+ * directory (docs/experiments.md). aoe_grid ranks configurations. aoe_compare tests whether their scores differ significantly
+ * from the scores of one configuration, the baseline. Runs are child processes of the calling process: fork() is called while
+ * these functions work, so no
+ * thread of the caller may hold a lock that the library needs. To resume an experiment, call the function again with equal
+ * options. Finished runs are not repeated, and interrupted runs continue from their newest checkpoint. */
 
 /* A table of pairs or a SentEval folder on which models are evaluated (Spearman correlation of cosine and gold score). */
 typedef struct aoe_evaluation_file {
@@ -430,13 +451,14 @@ typedef struct aoe_evaluation_file {
     aoe_table_options table; /* from aoe_table_options_defaults */
 } aoe_evaluation_file;
 
-/* Training options that are compared with others. The experiment sets args.output, args.seed, args.resume, args.force,
- * args.event and the fields of the evaluation for each run; the values of these fields in `train` are ignored. */
+/* A configuration: training options that are compared with the options of other configurations. The experiment sets
+ * args.output, args.seed, args.resume, args.force, args.event and the fields of the evaluation for each run; the values of
+ * these fields in `train` are ignored. */
 typedef struct aoe_configuration {
     const char *name;        /* unique; part of the directory name of each run */
-    const char *label;       /* name in messages; NULL: `name` */
+    const char *label;       /* name of the configuration in messages; NULL: `name` */
     const char *values;      /* aoe_grid: JSON object that is recorded with each run, for example {"lr":1e-05}; NULL: {} */
-    aoe_train_options train; /* resolved options; train.args.model is required */
+    aoe_train_options train; /* training options; train.args.model is required */
     int untrained;           /* 1: evaluate the start model once, without training */
 } aoe_configuration;
 
@@ -447,28 +469,28 @@ typedef enum aoe_keep {
 } aoe_keep;
 
 typedef enum aoe_experiment_event_kind {
-    AOE_EXPERIMENT_NOTE,     /* message: for example that the directory is locked by another process */
+    AOE_EXPERIMENT_NOTE,     /* a message, for example that another process has locked the directory */
     AOE_EXPERIMENT_START,    /* all inputs were checked, and runs start now */
     AOE_EXPERIMENT_PROGRESS, /* several times per second */
-    AOE_EXPERIMENT_FINISHED, /* a run has a record: label, score, seconds */
-    AOE_EXPERIMENT_FAILED    /* a run failed: label, message, seconds */
+    AOE_EXPERIMENT_FINISHED, /* a run is finished and recorded: label, score and seconds are set */
+    AOE_EXPERIMENT_FAILED    /* a run failed: label, message and seconds are set */
 } aoe_experiment_event_kind;
 
 typedef struct aoe_experiment_event {
     aoe_experiment_event_kind kind;
-    size_t runs, finished, failed; /* number of all runs; of finished runs, including those of earlier calls; and of runs that
-                                      failed in this call */
+    size_t runs, finished, failed; /* number of all runs; number of finished runs, including runs of earlier calls; number of
+                                      runs that failed in this call */
     size_t running;                /* PROGRESS: number of running processes */
-    double done;                   /* finished and failed runs, plus the completed fractions of running ones */
-    size_t jobs, threads;          /* number of concurrent runs, and of threads per run */
+    double done;                   /* number of finished and failed runs, plus the completed fractions of the running runs */
+    size_t jobs, threads;          /* number of concurrent runs; number of threads per run */
     const char *label;             /* name of the run; NULL: the event is not about a run */
-    const double *score;           /* FINISHED: [n_scores], NaN where undefined; else NULL */
+    const double *score;           /* FINISHED: [n_scores] one score per evaluation file, NaN if undefined; otherwise NULL */
     size_t n_scores;
     double seconds;      /* FINISHED, FAILED: duration of the run */
     const char *message; /* NOTE, FAILED: one line; otherwise NULL. All pointers are borrowed for the call */
 } aoe_experiment_event;
 
-/* Returns 0 to continue. Otherwise running trainings write a checkpoint, and the experiment returns AOE_ECANCELLED. */
+/* Returns 0 to continue. Otherwise the running runs write checkpoints, and aoe_grid or aoe_compare returns AOE_ECANCELLED. */
 typedef int (*aoe_experiment_fn)(void *user, const aoe_experiment_event *event);
 
 typedef struct aoe_experiment_options {
@@ -476,19 +498,20 @@ typedef struct aoe_experiment_options {
     const char *output;                      /* directory; required */
     const aoe_configuration *configurations; /* [n_configurations] */
     size_t n_configurations;
-    const aoe_train_options *shared; /* options that all configurations have in common; a later call in the same directory must
-                                        have equal values; NULL (default): not compared */
+    const aoe_train_options *shared; /* options that all configurations have in common. A later call with this output directory
+                                        must have equal values. NULL (default): not compared */
     const uint64_t *seeds;           /* [n_seeds] distinct seeds; default {42} */
     size_t n_seeds;
     const aoe_evaluation_file *dev;   /* dev set on which each run chooses its best model; NULL (default): the last model is
                                          used */
     const aoe_evaluation_file *files; /* [n_files] evaluation files for the finished models */
     size_t n_files;
-    size_t jobs;             /* concurrent runs; default 1 */
-    size_t threads;          /* threads of all concurrent runs; AOE_AUTO (default): one per CPU that the process may use */
-    size_t memory;           /* bytes for all concurrent runs; a run that does not fit waits; AOE_AUTO (default, the value
-                                0x7fffffff): free memory */
-    aoe_keep keep;           /* trained models to keep; default AOE_KEEP_BEST for aoe_grid, AOE_KEEP_NONE for aoe_compare */
+    size_t jobs;    /* concurrent runs; default 1 */
+    size_t threads; /* total number of threads of all concurrent runs; AOE_AUTO (default): one per CPU that the process
+                       may use */
+    size_t memory;  /* maximum memory in bytes for all concurrent runs together. A run that would exceed it waits. AOE_AUTO
+                       (default, 0x7fffffff): free memory */
+    aoe_keep keep;  /* trained models to keep; default AOE_KEEP_BEST for aoe_grid, AOE_KEEP_NONE for aoe_compare */
     aoe_experiment_fn event; /* receives events; NULL (default): none */
     void *event_user;        /* first argument of event */
 } aoe_experiment_options;
@@ -497,7 +520,8 @@ AOE_API void aoe_experiment_options_defaults(aoe_experiment_options *o);
 
 typedef struct aoe_grid_options {
     size_t struct_size;                /* set by aoe_grid_options_defaults */
-    aoe_experiment_options experiment; /* at most one evaluation file; without one, the score is the highest score on `dev` */
+    aoe_experiment_options experiment; /* options of the experiment, with at most one evaluation file; without it, the score of
+                                          a run is its highest score on experiment.dev */
 } aoe_grid_options;
 
 typedef struct aoe_grid_row {
@@ -509,11 +533,14 @@ typedef struct aoe_grid_row {
 typedef struct aoe_grid_result {
     aoe_grid_row *rows;         /* [n] one per configuration, highest mean first, configurations without a score last */
     size_t n;                   /* number of rows */
-    size_t best;                /* index of the row with the highest mean among rows with a score for every seed; n: no row */
-    size_t best_seed;           /* index of the seed with the highest score in row `best` */
-    const char *best_run_label; /* the best run: the run with the highest score whose model is on disk; NULL: no run. It may
-                                   belong to another configuration than row `best` */
-    size_t best_run_configuration; /* index in options.configurations */
+    size_t best;                /* index of the row with the highest mean among the rows that have a score for every seed; n if
+                                   there is no such row */
+    size_t best_seed;           /* index in options.seeds of the seed
+                                   with the highest score in row `best`
+                                   */
+    const char *best_run_label; /* label of the best run, which is the run with the highest score whose model is on disk; NULL:
+                                   no run. Its configuration can differ from that of row `best` */
+    size_t best_run_configuration; /* index of the best run's configuration in options.configurations */
     uint64_t best_run_seed;
     double best_run_score;
     const char *best_run_model;    /* model directory of the best run */
@@ -531,26 +558,28 @@ AOE_API void aoe_grid_result_free(aoe_grid_result *AOE_NULLABLE r); /* accepts a
 
 typedef struct aoe_compare_options {
     size_t struct_size;                /* set by aoe_compare_options_defaults */
-    aoe_experiment_options experiment; /* at least two configurations and one evaluation file */
-    size_t against;                    /* index of the baseline, with which the other configurations are compared; default 0 */
-    aoe_bootstrap_options bootstrap;   /* bootstrap intervals */
+    aoe_experiment_options experiment; /* options of the experiment, with at least two configurations and one evaluation file */
+    size_t against;                    /* index of the baseline in options.configurations; default 0. All other configurations
+                                          are compared with it */
+    aoe_bootstrap_options bootstrap;   /* options of the bootstrap intervals */
 } aoe_compare_options;
 
 typedef enum aoe_verdict {
     AOE_VERDICT_NONE,        /* the row is the baseline */
     AOE_VERDICT_BETTER,      /* p < 0.05, and the interval of the difference is above 0 */
-    AOE_VERDICT_WORSE,       /* p < 0.05, and the interval is below 0 */
+    AOE_VERDICT_WORSE,       /* p < 0.05, and the interval of the difference is below 0 */
     AOE_VERDICT_INCONCLUSIVE /* all other cases */
 } aoe_verdict;
 
 typedef struct aoe_compare_row {
-    size_t file, configuration; /* indices in options.files and options.configurations */
+    size_t file, configuration; /* index in options.files; index in options.configurations */
     const double *scores;       /* [n_scores] one per seed, NaN: no score; an untrained configuration has one score */
     size_t n_scores;
     aoe_t_test_result score;      /* n, mean and sd of the scores that are not NaN; sd is NaN for an untrained configuration */
-    aoe_interval mean;            /* bootstrap interval of the mean, over pairs and seeds */
-    aoe_t_test_result difference; /* t test of the difference from the baseline, paired by seed; NaN for the baseline */
-    aoe_interval shift;           /* bootstrap interval of the difference */
+    aoe_interval mean;            /* bootstrap interval of the mean score over seeds; pairs and seeds are drawn */
+    aoe_t_test_result difference; /* t test of the differences from the baseline, paired by seed; NaN in the row of the baseline
+                                   */
+    aoe_interval shift;           /* bootstrap interval of the mean difference from the baseline */
     aoe_verdict verdict;
 } aoe_compare_row;
 
@@ -564,7 +593,7 @@ typedef struct aoe_compare_result {
 AOE_API void aoe_compare_options_defaults(aoe_compare_options *o);
 /* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from the baseline.
  * The result is valid even if runs fail or AOE_ECANCELLED is returned; free it with aoe_compare_result_free in all cases.
- * Errors: as aoe_grid. */
+ * Errors: those of aoe_grid. */
 AOE_API int aoe_compare(const aoe_compare_options *AOE_NULLABLE o, aoe_compare_result *result, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_compare_result_free(aoe_compare_result *AOE_NULLABLE r); /* accepts a zeroed struct */
 AOE_API const char *
