@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The shared part of the commands that call chat models: options, API keys, progress, output and summary.
+ * Implements what `aoe data annotate` and `aoe data score` have in common: options for chat models, API keys, progress, output
+ * and summary.
  */
 #include "cli/data/chat_job.h"
 
@@ -185,7 +186,7 @@ static int read_key(aoe_chat_model *m, const char *command, const char *name) {
 static int unknown_setting(const aoe_chat_model *m, const char *command, const char *text, size_t n) {
     const int shown = n > 0 && n < 20 &&
                       strspn(text, "abcdefghijklmnopqrstuvwxyz-_") >=
-                          n; /* a longer or different text may be an API key, which is not printed */
+                          n; /* a longer text, or a text with other characters, may be an API key and is not printed */
     return cli_usage(command, "%s: unknown setting%s%.*s%s; choose source=, api=, key-env= or price=", m->name,
                      shown ? " '" : "", shown ? (int)n + 1 : 0, text, shown ? "'" : "");
 }
@@ -202,7 +203,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
     case SETTING_SOURCE:
         m->source = value;
         break;
-    case SETTING_API: /* each endpoint has its own API key */
+    case SETTING_API: /* if a model has its own endpoint, the common API key is not sent to this endpoint */
         m->api = value;
         break;
     case SETTING_KEY:
@@ -310,7 +311,8 @@ static int show_prompt(void *user, const aoe_chat_model *model, aoe_text prompt)
     return ++c->prompts >= c->most_prompts;
 }
 
-/* Checks and completes the options. Returns CLI_GO, or the exit code of a usage error. */
+/* Checks the options and sets the fields that depend on several options. Returns CLI_GO, or the exit code after reporting a
+ * usage error. */
 static int prepare(cli_chat *c, const char *command) {
     int code = read_models(c, command);
     c->to_stdout = cli_is_stdout(c->output);
@@ -326,7 +328,7 @@ static int prepare(cli_chat *c, const char *command) {
         return cli_usage(command, "rows on stdout require a file for the answers: --cache FILE");
     if (c->general.json && c->o.dry_run)
         c->shown = json_array();
-    if (c->o.dry_run && c->cache) { /* a dry run creates no cache */
+    if (c->o.dry_run && c->cache) { /* a dry run uses the cache only if it exists */
         FILE *f = fopen(c->cache, "rb");
         c->o.cache = f ? c->cache : NULL;
         if (f)
@@ -338,7 +340,8 @@ static int prepare(cli_chat *c, const char *command) {
     return CLI_GO;
 }
 
-/* Checks that the output is writable and that it is neither an input nor the cache. */
+/* Checks that the output file can be written and that it is neither an input file nor the cache. Returns 0, or 1 after
+ * reporting the error. */
 static int try_output(cli_chat *c, const cli_args *args) {
     if (cli_reject_input(c->output, args->operand, args->n))
         return 1;
@@ -358,7 +361,7 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
     if (fwrite(data, 1, len, c->file.file) == len)
         return 0;
     if (c->to_stdout)
-        cli_flush_stdout(); /* records whether the reader closed the pipe */
+        cli_flush_stdout(); /* records the error, so that cli_stdout_closed works */
     return 1;
 }
 
@@ -372,7 +375,7 @@ int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_err
         return 128 + cli_interrupted();
     }
     if (code == AOE_ECANCELLED && (!c->file.file || cli_file_check(&c->file)))
-        return 1; /* the output is not writable; the error was reported */
+        return 1; /* writing the output failed; the error was reported */
     if (r->asked)
         cli_note("%zu answers are stored in %s", r->kept + r->asked, c->o.cache);
     return cli_fail("%s", err->message);
@@ -425,7 +428,7 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
     cli_summary(c->to_stdout && !c->o.dry_run, "%s", text);
 }
 
-/* Adds the number of calls and their cost to the object o. Returns 0, or -1 if memory is exhausted. */
+/* Adds the number of calls and their cost to the JSON object o. Returns 0, or -1 if memory allocation failed. */
 static int add_calls(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
     json_t *more = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked",
                              (json_int_t)r->asked, "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left",
@@ -479,7 +482,7 @@ int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **
     cli_option models[sizeof model_table / sizeof *model_table];
     cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
     memcpy(models, model_table, sizeof models);
-    if (c->o.temperature != AOE_AUTO) /* the command has a default temperature, which --help prints */
+    if (c->o.temperature != AOE_AUTO) /* if the command has a default temperature, --help prints it */
         models[TEMPERATURE].fallback = NULL;
     *next++ = (cli_group)CLI_GROUP("output", output_table, c);
     for (size_t i = 0; i < command->n_groups; i++)

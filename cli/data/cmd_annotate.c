@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe data annotate: generates training rows from texts with chat models.
+ * Implements `aoe data annotate`: chat models write training sentences for given texts.
  */
 #include "aoe_annotate.h"
 #include "aoe_data.h"
@@ -76,7 +76,7 @@ static json_t *as_json(const cli_chat *c, const aoe_annotate_result *r) {
                      (json_int_t)r->conflicts, "skipped", (json_int_t)r->skipped);
 }
 
-/* Writes the summary to out[len]. */
+/* Writes the summary of a run to out[len]. */
 static void describe(char *out, size_t len, const aoe_annotate_options *o, const aoe_annotate_result *r) {
     const int n = snprintf(out, len, "%zu %s from %zu of %zu texts: %zu synonymous and %zu opposite sentences", r->rows,
                            o->kind == AOE_EXAMPLES_TRIPLETS ? "triplets" : "pairs", r->texts - r->without, r->texts,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data check: prints one line per problem in tables and counts the problems. The exit code is 1 if there are any.
+ * Implements `aoe data check`: finds problems in tables, prints one line per problem, and counts the problems. The exit code is
+ * 1 if a problem was found.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -105,7 +106,7 @@ static const cli_option check_table[] = {
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
 };
 
-/* Writes the part of a message that follows FILE:LINE to out[size]. */
+/* Writes the description of a problem, without its file and line, to out[size]. */
 static void describe(const aoe_finding *f, char *out, size_t size) {
     char text[LINE], label[LINE];
     cli_excerpt(text, f->text, EXCERPT);

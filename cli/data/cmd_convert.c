@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data convert: converts a table to another format or to another kind of examples. The rows go to the output; the
- * summary goes to stdout, or to stderr if stdout receives the rows.
+ * Implements `aoe data convert`: converts a table to another format or to another kind of examples. The summary is printed to
+ * stdout, or to stderr if the output rows are written to stdout.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -13,8 +13,9 @@
 typedef struct options {
     cli_general general;
     aoe_data_convert_options c;
-    const char *output; /* path of the rows; NULL: stdout */
-    const char *format; /* file name whose extension determines the format; NULL: `output` determines it */
+    const char *output; /* path of the output rows; NULL: stdout */
+    /* file name whose extension determines the output format; NULL: the extension of `output` determines it */
+    const char *format;
 } options;
 
 static int parse_format(void *target, const char *text, aoe_error *err) {

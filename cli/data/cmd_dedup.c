@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data dedup: removes rows that repeat earlier rows. The rows go to the output; the summary goes to stdout, or to
- * stderr if stdout receives the rows.
+ * Implements `aoe data dedup`: removes rows that repeat earlier rows. The summary is printed to stdout, or to stderr if the
+ * output rows are written to stdout.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -14,8 +14,8 @@ enum { EXCERPT = 60 };
 typedef struct options {
     cli_general general;
     aoe_data_dedup_options d;
-    const char *output; /* path of the rows; NULL: stdout */
-    size_t max;         /* maximum number of conflicts to print */
+    const char *output; /* path of the output rows; NULL: stdout */
+    size_t max;         /* maximum number of conflicts (equal texts with different labels) that are printed */
 } options;
 
 typedef struct job {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe data github-issues: options, access token, progress and files of the collector of duplicate issues. Statistics go
- * to stdout, messages to stderr. The token is read only from the environment, so that it does not appear in process
- * lists.
+ * Implements `aoe data github-issues`: collects duplicate issues of GitHub repositories as training data. Statistics are
+ * printed to stdout, and messages to stderr. The access token is read from an environment variable and cannot be given as an
+ * argument, so that it does not appear in process lists.
  */
 #include "aoe_data.h"
 #include "cli/common/common.h"
@@ -18,21 +18,23 @@
 typedef struct options {
     cli_general general;
     aoe_github_options g;
-    const char *presets;   /* names of predefined repository lists; NULL: none */
-    const char *cache;     /* path of the cache; NULL: in the user's cache directory */
-    const char *token_env; /* environment variable with the access token; NULL: GITHUB_TOKEN, then GH_TOKEN */
+    const char *presets; /* names of predefined repository lists; NULL: none */
+    const char *cache;   /* path of the cache; NULL: a file in the user's cache directory */
+    /* name of the environment variable that contains the access token; NULL: GITHUB_TOKEN or, if it is not set, GH_TOKEN */
+    const char *token_env;
 } options;
 
 typedef struct job {
     options *o;
-    const char **repository; /* [n] names, owned array of borrowed strings */
+    const char **repository; /* [n] names of repositories; the array is owned, the strings are borrowed */
     size_t n;
-    cli_file out[AOE_ISSUES_SPLITS]; /* zeroed for splits that are not written */
-    cli_sink sink;                   /* all of out */
+    cli_file out[AOE_ISSUES_SPLITS]; /* output file of each split; zeroed for splits that are not written */
+    cli_sink sink;                   /* sink for the files in `out` */
     cli_progress progress;
-    char *missing; /* repositories that could not be read: "a/b (reason), c/d (reason)"; owned */
+    char *missing; /* repositories that could not be read, such as "a/b (reason), c/d (reason)"; owned */
     size_t n_missing;
-    json_t *missing_json; /* repositories that could not be read: [{"repository", "why"}]; owned */
+    /* repositories that could not be read, as a JSON array of objects with the keys "repository" and "why"; owned */
+    json_t *missing_json;
 } job;
 
 static const char *const split_names[AOE_ISSUES_SPLITS] = {"train", "validation", "test"};
@@ -279,7 +281,7 @@ static void table_row(cli_table *t, const char *name, const size_t *counts) {
     cli_table_cell(t, "%zu", sum);
 }
 
-/* Prints table 1 of the paper. */
+/* Prints the statistics in the form of table 1 of the AnglE paper. */
 static void print_table(const aoe_github_result *r) {
     cli_table t;
     size_t total[AOE_ISSUES_SPLITS];
@@ -347,8 +349,8 @@ static int list_repositories(job *j, const cli_args *args) {
     return CLI_GO;
 }
 
-/* Sets the access token from the environment. Fails if the variable that --token-env names is unset or empty. Without
- * --token-env, an empty variable counts as unset, and requests are sent without a token if no variable is set. */
+/* Reads the access token from an environment variable. If --token-env was given and its variable is not set or empty, reports
+ * an error. Without --token-env, an empty variable is ignored; if no token is found, requests are sent without a token. */
 static int find_token(options *o) {
     static const char *const usual[] = {"GITHUB_TOKEN", "GH_TOKEN"};
     if (o->token_env) {
@@ -365,8 +367,8 @@ static int find_token(options *o) {
     return 0;
 }
 
-/* Returns the path of the cache in the user's cache directory, which is created if necessary. The caller frees the path with
- * free(). Returns NULL after reporting an error. */
+/* Returns the path of the cache in the user's cache directory. Creates the directory if necessary. The caller frees the path
+ * with free(). Returns NULL after reporting an error. */
 static char *user_cache(void) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const int has_xdg = xdg && *xdg == '/';
@@ -404,7 +406,7 @@ static int report_failure(job *j, const aoe_github_result *r, int code, const ao
     return 128 + cli_interrupted();
 }
 
-/* Returns the first split that has an output file but no rows; AOE_ISSUES_SPLITS if there is none. */
+/* Returns the index of the first split that has an output file but no rows, or AOE_ISSUES_SPLITS if there is no such split. */
 static size_t find_empty(const options *o, const aoe_github_result *r) {
     size_t i = 0;
     while (i < AOE_ISSUES_SPLITS && (!o->g.name[i] || r->positives[i]))

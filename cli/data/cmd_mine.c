@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data mine: adds hard negatives to training files. The triplets go to the output; the summary goes to stdout, or to
- * stderr if stdout receives the triplets.
+ * Implements `aoe data mine`: adds hard negatives to training files. The summary is printed to stdout, or to stderr if the
+ * triplets are written to stdout.
  */
 #include "aoe_data.h"
 #include "base/path.h"
@@ -19,7 +19,7 @@ typedef struct options {
     cli_model_options model;
     aoe_mine_options m;
     cli_texts corpus;
-    const char *output; /* path of the triplets; NULL: stdout */
+    const char *output; /* path of the output triplets; NULL: stdout */
     format format;
     int scores;
 } options;
@@ -29,9 +29,9 @@ typedef struct job {
     cli_session session;
     cli_file out;
     cli_progress progress;
-    int stage; /* stage whose progress is shown; -1: none */
+    int stage; /* stage of the computation whose progress is shown; -1: no progress is shown */
     size_t written;
-    int failed; /* 1 if writing failed; the error was reported */
+    int failed; /* 1: writing failed, and the error was reported */
 } job;
 
 #define AT(field) .offset = offsetof(options, field)
@@ -142,7 +142,7 @@ static const cli_option choice_table[] = {
      .help = "draw negatives at random from the remaining candidates instead of selecting the nearest ones"},
 };
 
-/* Returns a single text as a JSON string, and several alternatives as an array of strings. */
+/* Returns texts[n] as JSON: a string if n is 1, otherwise an array of strings. */
 static json_t *texts_value(const aoe_text *texts, size_t n) {
     if (n == 1)
         return cli_json_text(texts->data, texts->len);

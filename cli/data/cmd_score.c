@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe data score: adds labels from chat models to pairs.
+ * Implements `aoe data score`: chat models rate the similarity of pairs.
  */
 #include "aoe_annotate.h"
 #include "cli/common/dispatch.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data split: distributes rows over parts that share no text. Either all parts are written, or none.
+ * Implements `aoe data split`: divides rows into parts such that no text is in two parts. If an error occurs, no part is
+ * written.
  */
 #include "aoe_data.h"
 #include "base/dir.h"
@@ -25,14 +26,14 @@ typedef struct options {
     cli_general general;
     aoe_data_split_options s;
     parts parts;
-    const char *output;      /* directory */
-    cli_table_format format; /* of the summary */
+    const char *output;      /* output directory */
+    cli_table_format format; /* format of the summary */
 } options;
 
 typedef struct job {
     const options *o;
     const char *input;
-    char *path[MAX_PARTS]; /* output paths, owned; the fields below are owned too */
+    char *path[MAX_PARTS]; /* paths of the output files, owned; the fields below are also owned */
     cli_file file[MAX_PARTS];
     aoe_data_split_part part[MAX_PARTS];
     aoe_data_split_result result;
@@ -116,7 +117,7 @@ static double target(const job *j, size_t p) {
     return j->o->parts.share[p] / sum * (double)j->result.rows;
 }
 
-/* Warns if a cluster is too large for the split ratios. */
+/* Warns if a cluster (rows that must be in the same part) is too large for the split ratios. */
 static void report_giant(const job *j) {
     double worst = 0;
     const double rows = (double)j->result.rows;

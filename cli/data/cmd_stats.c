@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data stats: counts the rows and texts of tables as in table 1 of the paper, and summarizes text lengths and
- * labels. Only the tokenizer of a model is opened.
+ * Implements `aoe data stats`: counts the rows and texts of tables as in table 1 of the AnglE paper, and summarizes text
+ * lengths and labels. To compute lengths in tokens, only the tokenizer of a model is opened.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -25,7 +25,7 @@ typedef struct job {
     const options *o;
     const char *const *path; /* [n] input files, borrowed */
     size_t n;
-    aoe_data_stats_result *result; /* [n] owned; the fields below are owned too */
+    aoe_data_stats_result *result; /* [n] results, owned; the fields below are also owned */
     aoe_tokenizer *tokenizer;
     aoe_encode_options encode;
     aoe_ids ids;

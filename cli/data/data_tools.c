@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Shared parts of the data tools.
+ * Functions that several data commands use.
  */
 #include "cli/data/data_tools.h"
 
@@ -17,7 +17,7 @@ int cli_sink_write(void *user, size_t part, const char *data, size_t len) {
     if (fwrite(data, 1, len, file) == len)
         return 0;
     if (file == stdout)
-        cli_flush_stdout(); /* records the error before another call changes errno */
+        cli_flush_stdout(); /* records the error in errno before another call changes it */
     return 1;
 }
 

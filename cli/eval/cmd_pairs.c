@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval pairs: evaluates the binary classification of pairs (paraphrases, duplicates, answers) by their cosine, and computes
- * the mean over several tables.
+ * Implements `aoe eval pairs`: evaluates the binary classification of pairs by their cosine, for example of paraphrases or
+ * duplicates. If there are several tables, also computes the mean of their metrics.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -41,8 +41,8 @@ static void keep(void *user, const aoe_binary_result *r) {
     cli_eval_keep(user, r, r->name, r->empty, r->truncated);
 }
 
-/* Appends a result with the sums of the tables' counts and the unweighted means of their metrics. Its thresholds are
- * undefined. */
+/* Appends the mean of the results of all tables. Its counts are the sums of the counts of the tables, and its metrics are the
+ * unweighted means of the metrics of the tables. Its thresholds are NaN. */
 static void keep_mean(cli_eval *e) {
     const aoe_binary_result *results = e->results;
     aoe_binary_result mean = {0};
@@ -77,7 +77,7 @@ static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_
 
 static void warn(const cli_eval *e) {
     const aoe_binary_result *results = e->results;
-    const size_t tables = e->n > 1 ? e->n - 1 : e->n; /* the last of several results is the mean */
+    const size_t tables = e->n > 1 ? e->n - 1 : e->n; /* if there are several results, the last result is the mean */
     for (size_t i = 0; i < tables; i++) {
         const aoe_binary_result *r = &results[i];
         if (isfinite(r->spearman))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval retrieval: evaluates exact search in groups of texts (such as the captions of an image) and in BEIR folders.
+ * Implements `aoe eval retrieval`: evaluates exact search in groups of texts (such as the captions of an image) and in BEIR
+ * directories.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -11,8 +12,8 @@
 
 typedef struct options {
     aoe_retrieval_options r;
-    const char *doc_prompt; /* prompt of the searched texts; NULL: the prompt of the queries */
-    cli_session docs;       /* embedder of the searched texts; used only if their prompt differs */
+    const char *doc_prompt; /* prompt of the documents (the searched texts); NULL: the prompt of the queries */
+    cli_session docs;       /* embedder of the documents; used only if doc_prompt differs from the prompt of the queries */
 } options;
 
 /* Parses a list such as "1,5,10". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval sts: computes the correlation of cosines with the gold scores of tables and SentEval folders. Results are printed
- * after all inputs are evaluated.
+ * Implements `aoe eval sts`: computes the correlation of the cosines of pairs with their gold scores, for tables and SentEval
+ * directories. The results are printed after all inputs have been evaluated.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -10,7 +10,7 @@
 
 typedef struct row {
     aoe_sts_result result;
-    const char *undefined; /* reason why the correlation is undefined, static string; NULL if it is defined */
+    const char *undefined; /* reason why the correlation is undefined (a static string); NULL if the correlation is defined */
 } row;
 
 #define AT(field) offsetof(row, result.field)
@@ -36,8 +36,8 @@ static const char *why_undefined(const aoe_sts_result *r) {
                                           : "all cosines are equal";
 }
 
-/* Stores a result. Empty and truncated texts are counted only in the results of files and subsets, because totals contain
- * these texts again. */
+/* Stores a result. Only the results of files and subsets add to the counts of empty and truncated texts, because the results of
+ * totals are computed from the same texts. */
 static void keep(void *user, const aoe_sts_result *r) {
     const row kept = {*r, why_undefined(r)};
     const int is_part = r->row == AOE_STS_FILE || r->row == AOE_STS_SUBSET;

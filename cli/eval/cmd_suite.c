@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval suite: prints STS12 to STS16, STS-B and SICK-R as one row of the usual table. Missing sets are named, and the
- * average says how many sets it includes.
+ * Implements `aoe eval suite`: evaluates STS12 to STS16, STS-B and SICK-R and prints the results as one row. The output names
+ * the data sets that are missing, and says how many data sets the average includes.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -17,7 +17,7 @@ typedef struct options {
     int skip_bad_rows;
     int setting; /* an aoe_setting, or SETTING_EACH */
     int pearson, subsets;
-    cli_words paths; /* paths of the sets, owned */
+    cli_words paths; /* paths of the data sets, owned */
 } options;
 
 static const cli_option suite_table[] = {
@@ -45,8 +45,8 @@ static const cli_option suite_table[] = {
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
-/* Stores a result. Empty and truncated texts are counted only in the average, which is the last result and contains the
- * counts of all sets. */
+/* Stores a result. Only the average, which is the last result, adds to the counts of empty and truncated texts, because it
+ * contains the counts of all data sets. */
 static void keep(void *user, const aoe_suite_result *r) {
     cli_eval *e = user;
     options *o = e->own;
@@ -140,7 +140,7 @@ static void print_table(const cli_eval *e) {
     cli_table_print_as(&t, e->format);
 }
 
-/* Warns about missing sets and about sets whose size differs from the published size. */
+/* Warns about missing data sets, and about data sets whose size differs from the published size. */
 static void report_sets(const cli_eval *e) {
     const aoe_suite_result *results = e->results;
     char missing[128] = "";
@@ -157,7 +157,8 @@ static void report_sets(const cli_eval *e) {
         cli_warn("data sets not found and left out of the average: %s", missing);
 }
 
-/* Warns about undefined correlations: one undefined subset makes its set and the average undefined. */
+/* Warns about undefined correlations. If the correlation of a subset is undefined, the correlation of its data set and the
+ * average are also undefined. */
 static void report_undefined(const cli_eval *e) {
     const aoe_suite_result *results = e->results;
     for (size_t i = 0; i < e->n; i++) {

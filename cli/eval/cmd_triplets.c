@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval triplets: computes the fraction of triplets whose positive is closer to the query than the negative.
+ * Implements `aoe eval triplets`: computes the fraction of triplets in which the positive is closer to the query than the
+ * negative is.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/eval/eval_common.h"
 
-/* The table options that apply to triplets, which have no label. */
+/* Table options for triplets. Options for labels are missing, because triplets have no labels. */
 static const cli_option tables[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
                        "names of the columns to read, for example query=a,positive=b,negative=c", CLI_DEFAULT_COLUMNS),

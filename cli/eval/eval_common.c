@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The common steps of all evaluations: parsing, opening the model, keeping the results, progress, and printing.
+ * Implements what all evaluation commands have in common: parses the arguments, opens the model, stores the results, shows the
+ * progress, and prints the results.
  */
 #include "cli/eval/eval_common.h"
 
@@ -61,7 +62,7 @@ static void print_json(const cli_evaluation *c, const cli_eval *e) {
     }
 }
 
-/* Returns 1 if tables have a column for the field. */
+/* Returns 1 if the printed table has a column for the field. */
 static int has_column(const cli_eval *e, const cli_eval_field *f) {
     size_t sum = 0;
     for (size_t i = 0; f->kind == CLI_EVAL_RARE && i < e->n; i++)
@@ -116,7 +117,7 @@ static void print_results(const cli_evaluation *c, const cli_eval *e) {
         print_table(c, e);
 }
 
-/* Warns about empty and truncated texts and says how long texts are embedded. */
+/* Warns about empty and truncated texts. With --chunk mean, prints a note about long texts. */
 static void note_texts(const cli_session *s, const cli_eval *e) {
     aoe_model_info info;
     aoe_model_get_info(s->model, &info);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe compare: trains several arms (ways of training) with equal seeds and tests whether their scores differ.
- * aoe_compare runs them and computes the statistics; this file parses the arms and prints the result.
+ * Implements `aoe compare`: trains models with several training configurations, the arms, and tests whether their scores
+ * differ. All arms are trained with the same seeds. The library function aoe_compare runs the training and computes the
+ * statistics; this file parses the arms and prints the result.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -17,7 +18,7 @@
 typedef struct options {
     cli_texts arms;
     const char *methods;
-    const char *against; /* name of the arm that the others are compared with; NULL: the first arm */
+    const char *against; /* name of the arm with which the other arms are compared; NULL: the first arm */
     cli_texts tests;
     aoe_bootstrap_options bootstrap;
     cli_table_format format;
@@ -83,7 +84,8 @@ static int add_arm(cli_experiment *e, const char *name, size_t length, const cli
     return cli_experiment_add(e, copy, cli_strdup(copy), NULL, words, strcmp(copy, "untrained") == 0, &added);
 }
 
-/* Sets the options of an arm that is given by name only: --method=NAME, or no options for "untrained". */
+/* Sets the options of an arm for which only a name was given. The option is --method=NAME. The arm "untrained" has no
+ * options. */
 static int method_words(cli_words *words, const char *name, size_t length) {
     char *method = cli_format("%.*s", (int)length, name);
     aoe_method m;
@@ -101,7 +103,7 @@ static int method_words(cli_words *words, const char *name, size_t length) {
     return code;
 }
 
-/* Parses an arm, "NAME: OPTIONS" or a name only. Returns CLI_GO, or the exit code after reporting an error. */
+/* Parses an arm, which is "NAME: OPTIONS" or only a name. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_arm(cli_experiment *e, const char *text) {
     const char *colon = strchr(text, ':'), *end = colon ? colon : text + strlen(text);
     const char *first = text + strspn(text, " \t");
@@ -139,7 +141,7 @@ static int read_methods(cli_experiment *e, const char *methods) {
     return code;
 }
 
-/* Parses all arms. Sets *against to the index of the arm named by --against. */
+/* Parses all arms. Sets *against to the index of the arm that --against names. */
 static int read_arms(cli_experiment *e, const options *o, size_t *against) {
     int code = o->methods ? read_methods(e, o->methods) : CLI_GO;
     for (size_t i = 0; code == CLI_GO && i < o->arms.n; i++)
@@ -218,7 +220,7 @@ static void heading(cli_table *t, cli_table_format format) {
     cli_table_cells(t, is_csv ? csv : plain, t->columns);
 }
 
-/* Adds the row r to the table. label: name of the evaluation file. */
+/* Adds the row for result r to the table. label: name of the evaluation file. */
 static void add_row(cli_table *t, cli_table_format format, const cli_experiment *e, const aoe_compare_row *r,
                     const char *label) {
     const int digits = format == CLI_TABLE_CSV ? 4 : 2;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe grid: trains all combinations of option values with several seeds, and ranks the combinations by their mean score.
- * The library function aoe_grid runs them; this file lists the combinations and prints the result.
+ * Implements `aoe grid`: trains a model for every combination of option values and every seed, and ranks the combinations by
+ * their mean score. The library function aoe_grid runs the training; this file creates the list of combinations and prints the
+ * result.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -18,8 +19,8 @@ typedef struct axis {
 } axis;
 
 typedef struct options {
-    cli_texts over;    /* texts of the form NAME=VALUES */
-    const char *score; /* evaluation file; NULL: the best score on --dev is used */
+    cli_texts over;    /* searched options as texts "NAME=VALUES" */
+    const char *score; /* evaluation file whose score is used; NULL: the best score on the dev set is used */
     cli_experiment e;
 } options;
 
@@ -54,8 +55,8 @@ static int is_number(const cli_option *o) {
     return o->kind == CLI_SIZE || o->kind == CLI_REAL;
 }
 
-/* Adds the values of lin:FROM:TO:N or log:FROM:TO:N, rounded to six digits. Returns CLI_GO, or the exit code after
- * reporting an error. */
+/* Adds the N values of a range lin:FROM:TO:N or log:FROM:TO:N. The values are rounded to six significant digits. Returns
+ * CLI_GO, or the exit code after reporting an error. */
 static int add_range(axis *a, const char *item) {
     enum { MOST = 10000 };
     double from, to;
@@ -88,7 +89,8 @@ static json_t *json_value(const cli_option *o, const char *text) {
     return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* Rejects equal values, which would train a configuration twice. Returns CLI_GO, or the exit code after reporting an error. */
+/* Rejects an axis with two equal values, because a configuration would be trained twice. Returns CLI_GO, or the exit code after
+ * reporting an error. */
 static int check_distinct(const axis *a) {
     json_t *values = json_array();
     int code = CLI_GO;
@@ -103,8 +105,8 @@ static int check_distinct(const axis *a) {
     return code;
 }
 
-/* Parses NAME=VALUES into *a, an element of the array that begins with `first`. Returns CLI_GO, or the exit code after
- * reporting an error. */
+/* Parses "NAME=VALUES" and sets *a, which is an element of the array that begins at `first`. Returns CLI_GO, or the exit code
+ * after reporting an error. */
 static int read_axis(const cli_experiment *e, const axis *first, axis *a, const char *text) {
     const size_t length = strcspn(text, "=");
     if (!text[length] || !text[length + 1])
@@ -140,7 +142,7 @@ typedef struct grid {
     size_t n_axes;
 } grid;
 
-/* Appends the arguments of aoe train for a configuration. value: [n_axes] index of the value of each axis. */
+/* Appends the options of `aoe train` for a configuration. value: [n_axes] for each axis, the index of its value. */
 static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
     for (size_t k = 0; k < g->n_axes; k++) {
         const cli_option *o = g->axes[k].option;
@@ -186,7 +188,7 @@ static int add_configuration(const grid *g, const size_t *value) {
     return code;
 }
 
-/* Adds every combination of values. The values of the last option change fastest. */
+/* Adds every combination of values as a configuration. The value of the last axis changes fastest. */
 static int add_configurations(const grid *g) {
     enum { MOST = 100000 };
     size_t combinations = 1, *value = cli_calloc(g->n_axes, sizeof *value);
@@ -210,7 +212,7 @@ static int add_configurations(const grid *g) {
 
 /* ---- result */
 
-/* Returns the command that trains the best configuration with its best seed. The caller frees it with free(). */
+/* Returns a shell command that trains the best configuration with its best seed. The caller frees the command with free(). */
 static char *best_command(const cli_experiment *e, const aoe_grid_result *r) {
     cli_words w = {0};
     cli_words_add(&w, "aoe");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Shared parts of aoe grid and aoe compare.
+ * Implements what `aoe grid` and `aoe compare` have in common.
  */
 #include "cli/experiment/experiment.h"
 
@@ -93,7 +93,8 @@ static int is_digits(const char *s) {
     return *s && s[strspn(s, "0123456789")] == 0;
 }
 
-/* Appends the seeds of an item, which is one seed or FIRST..LAST. Returns the number of seeds; 0 if the item is invalid. */
+/* Appends the seeds of an item to the array *seed, which has n elements. An item is one seed or FIRST..LAST. Returns the number
+ * of appended seeds, or 0 if the item is invalid. */
 static size_t add_seeds(uint64_t **seed, size_t n, const char *item) {
     char first[32], *end = NULL;
     const char *dots = strstr(item, "..");
@@ -123,12 +124,13 @@ static int has_twice(const uint64_t *seed, size_t n) {
     return 0;
 }
 
-/* Parses --seeds. Returns CLI_GO, or the exit code after reporting an error. */
+/* Parses the value of --seeds. Sets *seed to the seeds and *n to their number. Returns CLI_GO, or the exit code after reporting
+ * an error. */
 static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
     const char *text = e->o.seeds;
     *seed = NULL;
     *n = 0;
-    if (is_digits(text)) { /* number of seeds */
+    if (is_digits(text)) { /* the text is the number of seeds */
         const unsigned long count = strlen(text) < 8 ? strtoul(text, NULL, 10) : 0;
         char range[64];
         snprintf(range, sizeof range, "42..%lu", 41 + count);
@@ -152,7 +154,8 @@ static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
 
 /* ---- parsing */
 
-/* Options of aoe train that the experiment sets for each run, and --dev, which all runs share. */
+/* Options of `aoe train` that cannot be given for a run: the experiment sets them. --dev is in the list because all runs use
+ * the same dev set. */
 static const char *const own_options[] = {"output", "resume", "force", "threads", "seed", "quiet", "json", "dev"};
 enum { OWN_OPTIONS = sizeof own_options / sizeof *own_options };
 
@@ -163,7 +166,8 @@ static void free_parsed(cli_parsed *p) {
     cli_words_free(&p->words);
 }
 
-/* Parses the words into p->config. Returns CLI_GO, or the exit code after reporting an error. */
+/* Parses p->words as arguments of `aoe train` and stores the options in p->config. Returns CLI_GO, or the exit code after
+ * reporting an error. */
 static int parse_words(cli_parsed *p) {
     p->config = cli_realloc(NULL, sizeof *p->config);
     return cli_train_config_parse(p->config, (int)p->words.n, p->words.word);
@@ -177,7 +181,8 @@ static int check_own(const cli_experiment *e, const cli_args *args, const char *
                      e->command);
 }
 
-/* Parses the seeds, and the operands as arguments of aoe train. Returns CLI_GO, or the exit code after reporting an error. */
+/* Parses the seeds. Parses the operands as arguments of `aoe train`, which all runs have in common. Returns CLI_GO, or the exit
+ * code after reporting an error. */
 static int read_shared(cli_experiment *e, const cli_args *args) {
     if (!e->o.output || !*e->o.output)
         return cli_usage(e->command, "missing output directory: -o DIR");
@@ -191,7 +196,7 @@ static int read_shared(cli_experiment *e, const cli_args *args) {
     if (code != CLI_GO)
         return code;
     cli_train_config *c = e->shared.config;
-    c->t.args.model = c->model.dir; /* the model as given, because a configuration may set another one */
+    c->t.args.model = c->model.dir; /* the model as given on the command line; a configuration may set another model */
     c->t.args.model_options = c->model.o;
     e->dev = (aoe_evaluation_file){c->dev, c->dev_table};
     return CLI_GO;
@@ -238,13 +243,13 @@ const cli_option *cli_experiment_option(const cli_experiment *e, const char *wha
     return NULL;
 }
 
-/* Returns 1 if aoe train accepts the words. Otherwise returns 0 and writes the error to message[size]. */
+/* Returns 1 if `aoe train` accepts the arguments p->words. Otherwise returns 0 and writes the error to message[size]. */
 static int is_accepted(cli_parsed *p, char *message, size_t size) {
     message[0] = 0;
     cli_catch_messages(message, size);
     int code = parse_words(p);
     if (code == CLI_GO) {
-        p->config->t.args.output = "."; /* a placeholder: each run has its own output directory */
+        p->config->t.args.output = "."; /* a placeholder, because each run has its own output directory */
         code = cli_train_config_check(p->config);
     }
     cli_catch_messages(NULL, 0);
@@ -349,7 +354,8 @@ static int on_event(void *user, const aoe_experiment_event *event) {
     return cli_interrupted() != 0;
 }
 
-/* Replaces option fields in messages by flags of this command, or of aoe train if this command has no such option. */
+/* Replaces names of option fields in messages by flags of this command. If this command has no flag for a field, the flag of
+ * `aoe train` is used. */
 static void name_flags(char *out, size_t size, const char *text, const void *user) {
     const cli_experiment *e = user;
     char half[2048];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe convert: copies a model directory with its weights stored as f32, bf16 or int8, or creates a model directory from
- * a text file with word vectors.
+ * Implements `aoe convert`: copies a model directory and stores its weights as f32, bf16 or int8, or creates a model directory
+ * from a text file with word vectors.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -16,9 +16,9 @@ typedef struct options {
     cli_general general;
     const char *model;  /* model directory; NULL: the default model */
     const char *output; /* output directory; NULL: not given */
-    int storage;        /* an aoe_storage; -1: not given */
+    int storage;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_convert_options convert;
-    int lowercase; /* 1: a model from word vectors lowercases texts */
+    int lowercase; /* word vectors, 1: the created model lowercases texts */
 } options;
 
 static const cli_option table[] = {
@@ -43,7 +43,7 @@ static const cli_option table[] = {
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
-/* Returns 1 if the operand is a file, which contains word vectors, and not a model directory. */
+/* Returns 1 if the operand is a regular file (with word vectors) and not a model directory. */
 static int is_file(const cli_args *args) {
     struct stat st;
     return args->n && stat(args->operand[0], &st) == 0 && !S_ISDIR(st.st_mode);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe info: prints the architecture and settings of a model directory, the source of two settings, and the memory that a
- * model or a predefined shape needs.
+ * Implements `aoe info`: prints the architecture and the settings of a model directory. For some settings, it also prints which
+ * file they are from. For a model directory or a predefined shape, it prints the memory that inference and training need.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -15,10 +15,10 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     int plan;          /* 1: the memory plan is printed */
-    size_t texts;      /* texts per batch of the memory plan; 0: not given */
-    size_t length;     /* tokens per text; 0: the maximum sequence length of the model */
-    const char *shape; /* name of a shape; NULL: a model directory is used */
-    int stored;        /* an aoe_storage; -1: not given */
+    size_t texts;      /* number of texts per batch in the memory plan; 0: not given */
+    size_t length;     /* number of tokens per text; 0: the maximum sequence length of the model */
+    const char *shape; /* name of a predefined shape; NULL: a model directory is used */
+    int stored;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_plan_options p;
 } options;
 
@@ -76,7 +76,8 @@ static void pair_bytes(cli_table *t, const char *key, size_t bytes) {
     cli_table_cell(t, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
-/* The rows of the memory plan: name in the table, key in JSON, and offset of the number of bytes in aoe_memory_plan. */
+/* The rows of the memory plan. Each row has a name for the table, a key for JSON, and the offset in aoe_memory_plan of the
+ * number of bytes. */
 static const struct {
     const char *name, *key;
     size_t offset;

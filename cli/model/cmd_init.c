@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe init: creates a model directory with random weights. The vocabulary is trained on given texts or copied from
+ * Implements `aoe init`: creates a model directory with random weights. The vocabulary is trained on given texts or copied from
  * another model.
  */
 #include "aoe_train.h"
@@ -11,11 +11,11 @@
 
 typedef struct options {
     cli_general general;
-    const char *shape;    /* name of a predefined shape; NULL: all sizes are given by options */
-    aoe_shape size;       /* sizes given by options; 0: not given */
-    cli_texts vocab_from; /* files with texts for the vocabulary */
+    const char *shape;    /* name of a predefined shape; NULL: options give all sizes */
+    aoe_shape size;       /* sizes that options give; 0: not given */
+    cli_texts vocab_from; /* files with texts on which the vocabulary is trained */
     aoe_init_options init;
-    int storage;        /* an aoe_storage */
+    int storage;        /* storage type of the weights, an aoe_storage */
     int cased;          /* 1: the vocabulary is case-sensitive */
     const char *output; /* output directory; NULL: not given */
 } options;
@@ -108,8 +108,8 @@ static void override(size_t *size, size_t given) {
         *size = given;
 }
 
-/* Sets o->init.shape to the predefined shape, with given sizes instead of its own. Sizes that depend on the hidden size and are
- * not given are computed from the given hidden size. */
+/* Sets o->init.shape to the predefined shape. Sizes that were given as options replace the sizes of the predefined shape. If a
+ * hidden size was given, sizes that depend on it and were not given are computed from it. */
 static int resolve_shape(options *o) {
     aoe_shape *s = &o->init.shape;
     aoe_error err;

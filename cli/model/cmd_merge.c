@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe merge: merges adapters into their base model, or averages the weights of several models.
+ * Implements `aoe merge`: merges LoRA adapters into their base model, or averages the weights of several models.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -12,7 +12,7 @@
 typedef struct options {
     cli_general general;
     const char *output; /* output directory; NULL: not given */
-    int storage;        /* an aoe_storage */
+    int storage;        /* storage type of the weights, an aoe_storage */
     aoe_convert_options convert;
 } options;
 
