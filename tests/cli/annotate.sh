@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # tags: network
-# Tests `aoe data annotate` and `aoe data score` with a local chat endpoint: 50 texts of examples/ become pairs that
-# train a model, no request is sent (and paid) twice, killed and interrupted runs can be resumed, and the API key is
-# written to no file.
+# Tests `aoe data annotate` and `aoe data score` with a local chat endpoint. 50 texts of examples/ become pairs, and a
+# model is trained on these pairs. No request may be sent twice, even if a run is killed or interrupted and then
+# resumed. The API key must not be written to any file.
 . "$SRC/tests/cli/support/model.sh"
 key=sk-0123456789-secret
-# serve NAME [KEY|- [TROUBLE [DELAY]]]: starts an endpoint; sets $api to its address and $server to its process id. It
-# writes its requests to NAME.log
+# serve NAME [KEY|- [TROUBLE [DELAY]]]: starts an endpoint (tests/servers/chat.c), which logs its requests in NAME.log.
+# Sets $api to its address and $server to its process id.
 serve() {
     rm -f "$1.url" "$1.log"
     name=$1
@@ -57,7 +57,7 @@ head -n 6 "$SRC/examples/test.tsv" >gold.tsv
 cut -f 1,6- scored.tsv
 "$AOE" data score gold.tsv -m numbered price=100,100 bullets --api "$api" -o mixed.tsv | tail -n 1
 "$AOE" data score gold.tsv -m numbered --api "$api" -o scored.jsonl --label gold --dry-run --json | hide_host
-# an error of the endpoint, the input or the output: a message, and no output file
+# After an error of the endpoint, the input or the output, there must be a message and no output file.
 OPENAI_API_KEY=sk-wrong fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o bad.tsv 2>&1 | hide_host
 fails "$AOE" data annotate texts.txt -m unknown --api "$api" -o bad.tsv 2>&1 | hide_host
 fails "$AOE" data annotate texts.txt -m refuses --api "$api" -o bad.tsv 2>&1 | hide_host
@@ -65,7 +65,7 @@ fails "$AOE" data annotate texts.txt -m numbered --api http://example.com/v1 -o 
 fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o /dev/null/bad.tsv
 fails "$AOE" data annotate missing.txt -m numbered --api "$api" -o bad.tsv
 is_absent bad.tsv
-# the output must be neither an input file nor the cache
+# An output file that is an input file or the cache must be rejected.
 cp pairs.tsv.sqlite kept.sqlite
 fails "$AOE" data annotate pairs.tsv -m numbered --api "$api" -o ./pairs.tsv
 fails "$AOE" data score scored.tsv -m numbered --api "$api" -o scored.tsv
@@ -102,8 +102,8 @@ usage annotate texts.txt -m a --api "$api" -o bad.tsv -n 0 --negatives 0
 usage score gold.tsv -m a --api "$api" -o bad.tsv --label ''
 fails "$AOE" data annotate texts.txt -m a --api "$api" -o bad.tsv --max-cost 1
 
-# Failed requests are repeated: the endpoint answers with a rate limit, a server error, invalid JSON, a truncated body
-# and a truncated stream, and the pairs are equal to those of an endpoint without failures.
+# Failed requests must be repeated. The endpoint first answers each request with a rate limit and with a server error.
+# The pairs must be equal to the pairs from an endpoint without failures.
 head -n 2 texts.txt >two.txt
 few() { "$AOE" data annotate two.txt -m numbered stream --api "$api" -n 3 --negatives 3 -q "$@"; }
 serve second - 0
@@ -115,7 +115,7 @@ cmp plain.tsv troubled.tsv
 cut -d ' ' -f 3 third.log | sort | uniq -c | sed 's/^ *//'
 kill $server
 
-# a killed and an interrupted run: requests that were answered are not sent again
+# A run is killed, resumed, interrupted, and resumed again. Requests that were already answered must not be sent again.
 serve slow "$key" 0 0.05
 stop() { # stop SIGNAL COUNT: starts the run and sends it SIGNAL after COUNT requests were answered
     # shellcheck disable=SC2086
@@ -140,7 +140,7 @@ cmp want got
 cmp pairs.tsv late.tsv
 kill $server
 
-# the key is in no file
+# No file may contain the key.
 grep -rlF "$key" . || echo "no file has the key"
 ls -A | grep -c tmp || true
 for command in annotate score; do

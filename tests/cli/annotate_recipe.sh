@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow network
-# Tests recipes/annotate-stsb completely, on a few texts, with a local endpoint that generates sentences by rules and
-# with a tiny model. A second run repeats no step.
+# Tests all steps of recipes/annotate-stsb with a few texts, a tiny model, and a local chat endpoint. A second run must
+# repeat no step.
 . "$SRC/tests/cli/support/model.sh"
 "$BUILD/tests/servers/chat" url log sk-recipe &
 server=$!

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests RoBERTa and causal models in the commands init, pretrain, train (also with bidirectional attention in the upper
-# layers), info, embed and convert.
+# Tests RoBERTa and causal models in the commands init, pretrain, train, info, embed and convert. A causal model is
+# also trained with bidirectional attention in its upper layers.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
 sizes="--hidden 32 --layers 2 --heads 4 --intermediate 48 --positions 66"
@@ -29,7 +29,7 @@ cmp both1/model.safetensors both2/model.safetensors
 grep -o '"bidirectional_from": *[0-9]*' both1/aoe.json
 "$AOE" info both1 --json | grep -o '"causal":[a-z]*,"bidirectional_from":[a-z0-9]*'
 "$AOE" info causal --json | grep -o '"causal":[a-z]*,"bidirectional_from":[a-z0-9]*'
-# a long text is truncated; the prompt after it is not
+# A long text is truncated. The part of the prompt after the text must not be truncated.
 yes 'a very long text' | head -n 40 | tr '\n' ' ' >long.txt
 "$AOE" embed -q -m both1 --format jsonl <long.txt | sed 's/.*\("tokens":[0-9]*,"truncated":[a-z]*\).*/\1/'
 embed() { "$AOE" embed -q --format tsv --dtype f32 "$@" <texts.txt | cksum; }

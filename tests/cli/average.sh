@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe merge` with several models: the weights are averaged, the result does not depend on the number of threads,
-# and models that cannot be averaged are rejected.
+# Tests that `aoe merge` with several models averages their weights. The result must not depend on the number of
+# threads. Models that cannot be averaged must be rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64

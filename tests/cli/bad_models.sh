@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests damaged model directories: embed and info print one line that names the file and the error, print nothing on
-# stdout, and exit with code 1.
+# Tests damaged model directories. embed and info must print one line with the file and the error on stderr, print
+# nothing on stdout, and exit with code 1.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model good
 echo one >text.txt
@@ -15,7 +15,7 @@ try() { # expects embed and info to fail on model/
     fails "$AOE" embed -q -m model text.txt
     fails "$AOE" info -q model >/dev/null 2>&1
 }
-# weights file: truncated header, truncated data, impossible header lengths, invalid JSON, empty file
+# damaged weights file: truncated header, truncated data, impossible header lengths, invalid JSON, empty file
 fresh; head -c 5 good/model.safetensors >model/model.safetensors; try
 fresh; head -c 500 good/model.safetensors >model/model.safetensors; try
 fresh; head -c $((size - 4)) good/model.safetensors >model/model.safetensors; try
@@ -23,29 +23,29 @@ fresh; poke model/model.safetensors 0 '\377\377\377\177'; try
 fresh; poke model/model.safetensors 0 '\377\377\377\377\377\377\377\377'; try
 fresh; poke model/model.safetensors 8 'x'; try
 fresh; : >model/model.safetensors; try
-# tensors: missing, of a wrong shape, with a NaN, with an infinite value
+# damaged tensors: missing, wrong shape, NaN, infinite value
 fresh; sed -i 's/query\.bias"/query.bios"/' model/model.safetensors; try
 fresh; sed -i 's/"shape":\[600,32\]/"shape":[300,64]/' model/model.safetensors; try
 fresh; poke model/model.safetensors $((8 + header)) '\000\000\300\177'; try
 fresh; poke model/model.safetensors $((8 + header + 4)) '\000\000\200\377'; try
-# config.json: unknown architecture, truncated, impossible sizes, missing; missing weights
+# damaged config.json: unknown architecture, truncated, impossible sizes, missing. Then missing weights.
 fresh; sed -i 's/"bert"/"gru"/' model/config.json; try
 fresh; head -c 100 good/config.json >model/config.json; try
 fresh; sed -i 's/"num_attention_heads": *2/"num_attention_heads": 3/' model/config.json; try
 fresh; rm model/config.json; try
 fresh; rm model/model.safetensors; try
-# tokenizer: truncated, invalid UTF-8, missing; truncated aoe.json
+# damaged tokenizer: truncated, invalid UTF-8, missing. Then a truncated aoe.json.
 fresh; head -c 300 good/tokenizer.json >model/tokenizer.json; try2() { fails "$AOE" embed -q -m model text.txt; }; try2
 fresh; rm model/tokenizer.json; printf 'a\n\377\n' >>model/vocab.txt; try2
 fresh; rm model/tokenizer.json model/vocab.txt; try2
 fresh; printf '{"pooling": "cls"' >model/aoe.json; try2
-# Git LFS pointers in place of tokenizer files
+# Git LFS pointers instead of tokenizer files
 pointer='version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 466247\n'
 # shellcheck disable=SC2059
 fresh; printf "$pointer" >model/tokenizer.json; try2
 # shellcheck disable=SC2059
 fresh; rm model/tokenizer.json; printf "$pointer" >model/vocab.txt; try2
-# a file, and the output directory of an unfinished training run
+# -m with a file, and with the output directory of an unfinished training run
 fails "$AOE" embed -q -m good/model.safetensors text.txt
 fails "$AOE" tokenize -m good/tokenizer.json text.txt
 mkdir -p unfinished/checkpoints/step-5

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests outputs that cannot be written: an unusable output path is reported before any computation, and an error while
-# writing to stdout is an error of the command.
+# Tests outputs that cannot be written. An unusable output path must be reported before any computation. If writing to
+# stdout fails, the command must fail.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 small_table data.tsv 20
@@ -22,8 +22,8 @@ fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from missing.txt -o new
 fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from LICENSE -o new
 is_absent new
 
-# Files of the user that a model would overwrite are kept. A model that an interrupted save moved to its staging
-# directory is also kept.
+# A new model must not overwrite files that are not part of a model. It also must not overwrite an older model that an
+# interrupted save moved to its staging directory.
 mkdir mine
 echo my notes >mine/README.md
 fails "$AOE" train -q -m model -d data.tsv -o mine
@@ -51,13 +51,13 @@ fails "$AOE" embed -q -m model -o /dev/full text.txt
 fails "$AOE" embed -q -m model text.txt >&-
 
 cp "$SRC/examples/train.tsv" lines.txt
-# a reader closes the pipe early: SIGPIPE ends the program, which prints no message
+# If the reader closes the pipe early, SIGPIPE must end the program without a message.
 for command in "embed -q -m model" "embed -q -m model --format tsv" "tokenize -m model"; do
     # shellcheck disable=SC2086
     { code=0; "$AOE" $command lines.txt lines.txt || code=$?; echo "exit code $code" >&2; } |
         head -n 1 >/dev/null
 done
-# a file size limit: a write error with a message, and no partial file
+# With a file size limit, writing fails. There must be a message and no partial file.
 seq 200 >numbers.txt
 (ulimit -f 1 && ! "$AOE" embed -q -m model -o big.npy numbers.txt) 2>&1 | cat
 is_absent big.npy

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests damaged tables in training and evaluation: the message is one line with file, line and column, the exit code is
-# 1, and nothing is written.
+# Tests damaged tables in training and evaluation. The message must be one line with the file, the line and the column.
+# The exit code must be 1, and no file may be written.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 small_table good.tsv 20
@@ -28,14 +28,15 @@ head -c 200 good.tsv >torn.tsv.gz; both torn.tsv.gz
 cp good.tsv table.xlsx; both table.xlsx
 both missing.tsv
 mkdir folder.tsv; train folder.tsv
-# training only: an empty text; equal labels for all pairs; a dev set with equal labels, whose correlation is undefined
+# These tables are errors only in training: an empty text, equal labels for all pairs, and a dev set with equal labels,
+# for which the correlation is undefined.
 awk -F'\t' -v OFS='\t' 'NR == 5 { $3 = "" } { print }' good.tsv >text.tsv; train text.tsv
 awk -F'\t' -v OFS='\t' 'NR > 1 { $1 = 3 } { print }' good.tsv >equal.tsv; train equal.tsv
 fails "$AOE" train -q -m model -d good.tsv --dev equal.tsv -o out
 is_absent out
-# equal labels are accepted if only the loss of in-batch negatives is used
+# Equal labels are accepted if the in-batch negatives loss is the only loss.
 "$AOE" train -q -m model -d equal.tsv -o negatives --w-cosine 0 --w-angle 0 | sed 's/ in [0-9]* s//'
-# unreadable rows can be skipped
+# --skip-bad-rows skips unreadable rows.
 "$AOE" train -q -m model -d score.tsv -o skipped --skip-bad-rows | sed 's/ in [0-9]* s//'
 fails "$AOE" train -q -m model -d good.tsv --columns text1=nope -o out
 fails "$AOE" train -q -m model -d good.tsv --label-map high -o out

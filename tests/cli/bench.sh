@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe bench`: the table, the keys of --json, the modes, the data types, and text lengths from a file.
+# Tests the table and the --json output of `aoe bench`, its modes and data types, and text lengths from a file.
 . "$SRC/tests/cli/support/model.sh"
 "$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 | sed -n 1p | sed 's/  */ /g'
 keys() { sed 's/"\([a-z_]*\)":[^,}]*/\1/g'; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe compare`: arms and seeds, statistics computed from the records of the runs, arms added to an existing
-# directory, and changed arms, which are rejected.
+# Tests `aoe compare` with several arms and seeds. The printed statistics are recomputed from the records of the runs.
+# Arms can be added to an existing directory, and changed arms must be rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -17,12 +17,13 @@ cut -d, -f1-2 out/results.jsonl
 sed 's/.*"scores"/"scores"/; s/[0-9]\.[0-9e-]*/N/g; s/,"seconds.*//' out/results.jsonl | sort -u
 find out -name model
 
-# an identical command trains nothing and prints an identical table
+# Repeating the command must train nothing and print the same table.
 sha=$(cat out/runs/*/record.json | cksum)
 compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
 test "$sha" = "$(cat out/runs/*/record.json | cksum)"
 
-# A run without a record is trained again, even if a partial or a complete model exists, with equal scores.
+# A run without a record must be trained again, even if its directory contains a partial or complete model. The scores
+# must not change.
 rm out/runs/all_seed=43/record.json out/runs/cosine_seed=44/record.json
 mkdir out/runs/all_seed=43/model out/runs/cosine_seed=44/model
 echo '{' >out/runs/all_seed=43/model/config.json
@@ -30,7 +31,7 @@ cp -r start/. out/runs/cosine_seed=44/model
 compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
 find out -name model
 
-# mean, standard deviation, mean difference and t are recomputed from the records
+# Recomputes the mean, the standard deviation, the mean difference and t from the records.
 compare --json --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' >json
 wc -l <json
 sed -n 's/.*"arm":"\([^"]*\)".*"dev.tsv":\([0-9.e-]*\).*/\1 \2/p' out/results.jsonl >scores
@@ -93,7 +94,7 @@ compare --arm untrained 'all:' | awk '$1 == "dev.tsv" { print $4 }' >expected
 "$AOE" compare -q -t 2 -o own2 --seeds 3 --replicates 200 --arm untrained 'all:' -- -m start -d train.tsv --dev other.tsv $columns \
     --batch-size 8 --dtype f32 --lr 1e-3 | awk 'NR > 1 { print $4 }' | cmp - expected
 
-# A model directory is identified by the contents of its files, including those in subdirectories.
+# A model directory is identified by the contents of all its files, including the files in its subdirectories.
 cp -r start model
 "$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv --max-steps 1 >/dev/null
 mkdir -p model/1_Pooling

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests `aoe convert` with f32, bf16 and int8: conversion to f32 and back reproduces every byte, every command reads the
-# types, and conversions that are not possible are rejected.
+# Tests `aoe convert` with f32, bf16 and int8. Converting a bf16 or int8 model to f32 and back must reproduce every
+# byte. Every command must read all types. Impossible conversions must be rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model --pooling cls-last-avg
 small_table data.tsv 40
@@ -15,7 +15,7 @@ for type in f32 bf16 int8; do
     cmp $type/model.safetensors again/model.safetensors
     "$AOE" info $type | grep -E '^(stored|pooling)' | sed 's/  */ /g'
     grep -o '"torch_dtype": "[a-z0-9]*"' $type/config.json
-    # vectors, scores and training are equal to those of the model converted to float32
+    # The model and the model converted to float32 must give equal embeddings, scores and training results.
     for dir in $type wide; do
         "$AOE" embed -q -m $dir --dtype f32 --format tsv text.txt >$dir.vectors
         "$AOE" eval sts -q -m $dir --dtype f32 data.tsv >$dir.scores

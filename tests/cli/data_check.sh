@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe data check`: every kind of finding with file and line, several files, ignored kinds, the limit of --max,
-# JSON, and exit code 1 if there are findings.
+# Tests `aoe data check`. Every kind of finding must be printed with file and line, and the exit code must be 1 if
+# there are findings. Other tests cover several files, ignored kinds of findings, --max and --json.
 . "$SRC/tests/cli/support/model.sh"
 printf 'text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n' >good.tsv
 "$AOE" data check good.tsv
@@ -12,7 +12,7 @@ fails "$AOE" data check train.tsv test.jsonl.gz --max 0 -f markdown
 "$AOE" data check train.tsv --ignore invalid,label,conflict,empty,duplicate
 fails "$AOE" data check good.tsv train.tsv --same exact --ordered --ignore invalid,label,conflict,empty --max 1
 fails "$AOE" data check good.tsv good.tsv --max 1
-# an unreadable first row
+# The first row is unreadable.
 printf '{"text1":"a"\n{"text1":"a","text2":"b","label":1}\n' >first.jsonl
 fails "$AOE" data check first.jsonl
 fails "$AOE" data check good.tsv first.jsonl --json

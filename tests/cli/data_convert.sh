@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe data convert`: file formats, compression, columns, and pairs, positives and triplets. The output can be
-# used for training. Bad input and a full disk do not change an existing output file.
+# Tests `aoe data convert` with all file formats, compression, columns, pairs, positives and triplets. A model is
+# trained on the output. Bad input and a full disk must not change an existing output file.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 printf 'score\tsentence1\tsentence2\tgenre\n5.00\tcat\t"kitten", soft\ta\n1\tdog\twolf\tb\n4.2\tdog\tpuppy\ta\n' >in.tsv
@@ -24,9 +24,9 @@ cat t.tsv
 printf '{"premise":"p","hypothesis":"e","label":"entailment"}\n{"premise":"P.","hypothesis":"n","label":"neutral"}\n{"premise":"P.","hypothesis":"c","label":"contradiction"}\n' >nli.jsonl
 "$AOE" data convert nli.jsonl --to triplets --same letters -f tsv
 "$AOE" data convert nli.jsonl --to pairs --label-map neutral=0.5 -f tsv -q
-# the output can be used for training
+# A model can be trained on the output.
 "$AOE" train -q -m model -d t.tsv -o tuned --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
-# an error does not change an existing output file
+# An error must not change an existing output file.
 cp d.tsv kept.tsv
 printf '{"a":"x\\ty"}\n' >tab.jsonl
 fails "$AOE" data convert tab.jsonl -o kept.tsv

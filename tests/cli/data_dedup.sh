@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe data dedup`: equal rows, pairs with swapped texts, ways of comparing texts, conflicting labels, file
-# formats, and errors.
+# Tests `aoe data dedup` with equal rows, pairs with swapped texts, several ways of comparing texts, conflicting
+# labels, several file formats, and errors.
 . "$SRC/tests/cli/support/model.sh"
 printf 'label\tsentence1\tsentence2\tid\n1\ta\tb\t1\n1.0\tb\ta\t2\n0\ta\tb\t3\n1\tA\tb\t4\n0\tc\td\t5\n0\tc\td\t6\n' >in.tsv
 "$AOE" data dedup in.tsv -o out.tsv
@@ -13,7 +13,7 @@ printf 'a\n\na\n\nb' >list.txt
 "$AOE" data dedup list.txt -q
 "$AOE" data dedup - -q <list.txt | cmp - list.txt || echo fewer
 "$AOE" data dedup in.tsv -o out.tsv
-# an error does not change an existing output file
+# An error must not change an existing output file.
 cp out.tsv kept.tsv
 printf 'text1\ttext2\tlabel\na\tb\t1\na\tb\t0\n' >twins.tsv
 fails "$AOE" data dedup twins.tsv --conflicts drop -o kept.tsv

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe data stats`: rows, labels and lengths in every output format, and lengths in tokens of a model. The counts
-# for examples/ are compared with counts by awk.
+# Tests `aoe data stats`. It prints statistics of rows, labels and text lengths in every output format. With a model,
+# lengths are also in tokens. The counts for examples/ are compared with counts by awk.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 printf 'premise,hypothesis,label\na cat,the dog runs,entailment\na cat,"x\ny",contradiction\nb,c,neutral\nb,c,maybe\n' >nli.csv
@@ -14,7 +14,7 @@ printf 'one\n\ntwo words\n' >list.txt
 awk 'BEGIN { print "text1\ttext2\tlabel"; for (i = 0; i < 42; i++) printf "a\tb\t%s\n", i / 2 }' >scores.tsv
 "$AOE" data stats scores.tsv --only labels --bins 4
 "$AOE" data stats scores.tsv --only rows --threshold 10
-# examples/, compared with counts by awk
+# Compares the counts for examples/ with counts by awk.
 "$AOE" data stats "$SRC/examples/test.tsv" --json >got
 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
     { n++; for (k = 1; k <= 2; k++) { t = $column["sentence" k]; if (!(t in seen)) { seen[t] = 1; distinct++ } words += split(t, w, " ") } }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests the data tools on public data sets. The expected counts were computed independently (docs/data.md): rows that
-# the test set of STS-B shares with its training set, QQP and MRPC by label, and the NLI triplets of SimCSE.
+# Tests the data tools on public data sets. The expected counts were computed independently (docs/data.md). They are
+# the rows of the STS-B test set that are also in the training set, the rows of QQP and MRPC by label, and the NLI
+# triplets of SimCSE.
 . "$SRC/tests/cli/support/model.sh"
 needs_shared data/stsb
 needs_shared data/nli_part

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Tests the default model: the program finds it after installation and in the source tree, it has at most 12 MB, it
-# ranks similar sentences above others, and it can be trained further.
+# Tests the default model. The program must find it after installation and in the source tree. Its size must be at most
+# 12 MB. Similar sentences must have higher scores than other sentences. The model can be trained further.
 . "$SRC/tests/cli/support/model.sh"
 export AOE_CPU=c # results do not depend on the CPU
 model=$SRC/models/aoe-mini-en
@@ -23,10 +23,10 @@ cosine() { "$aoe" similarity "$1" "$2" | awk '/^cosine/ { print $2 }'; }
 similar=$(cosine 'A plane is taking off.' 'An aircraft departs.')
 other=$(cosine 'A plane is taking off.' 'She cooks rice for dinner.')
 awk -v a="$similar" -v b="$other" 'BEGIN { print (a > b + 0.3 ? "similar above other" : a " and " b) }'
-# the score is higher than that of word overlap (55.7, examples/README.md)
+# The score must be higher than the score of word overlap, which is 55.7 (examples/README.md).
 "$aoe" eval sts -q --json "$SRC/examples/test.tsv" | sed 's/.*"spearman":\([0-9.]*\).*/\1/' |
     awk '{ print ($1 > 0.58 ? "better than word overlap" : "Spearman " $1) }'
-# it can be fine-tuned, and pretrained further
+# The model can be fine-tuned and pretrained further.
 "$aoe" train -q -d "$SRC/examples/train.tsv" --max-steps 1 -o tuned >notes && "$aoe" info tuned | grep -c '^architecture *bert'
 tail -n +2 "$SRC/examples/train.tsv" | cut -f 2 >sentences.txt
 "$aoe" pretrain -q -d sentences.txt --max-steps 1 -o further >notes && "$aoe" info further | grep -c '^architecture *bert'

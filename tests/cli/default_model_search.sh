@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests where a program without -m looks for the default model: models that are installed with it, then the source tree
-# that contains it. A folder `models` of another project is not used.
+# Tests where the program searches for the default model if there is no -m option. It first uses the models that were
+# installed with the program, then the source tree that contains the program. It must not use a folder `models` of
+# another project.
 . "$SRC/tests/cli/support/model.sh"
 unset AOE_MODEL
 model=$SRC/models/aoe-mini-en

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests a full disk: exit code 1, a message of one line, and no partial model or file. Needs permission to mount a small
-# file system.
+# Tests a full disk. The exit code must be 1, the message must be one line, and there may be no partial model or file.
+# The test needs permission to mount a small file system.
 . "$SRC/tests/cli/support/model.sh"
 mkdir disk
 if ! mount -t tmpfs -o size=200k none disk 2>/dev/null; then

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe embed` with more lines, and with more bytes, than it reads at a time: the output has the order of the
-# input, the vector of a text depends neither on the other texts nor on the number of threads, and errors name the line.
+# Tests `aoe embed` with more lines, and with more bytes, than it reads at a time. The output must have the order of
+# the input. The vector of a text must depend neither on the other texts nor on the number of threads. An error message
+# must contain the line.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 awk 'BEGIN { for (i = 1; i <= 9000; i++) { printf "line %d", i; for (j = 0; j < i % 17; j++) printf " word%d", j; print "" } }' >lines.txt
@@ -17,7 +18,7 @@ done
 sort -r lines.txt >reversed.txt
 "$AOE" embed -q -m model reversed.txt | sed 's/{"text":"\([^"]*\)".*/\1/' | cmp - reversed.txt
 
-# lines of 300,000 bytes, so that only a few are read at a time
+# Each line has 300,000 bytes, so only a few lines are read at a time.
 awk 'BEGIN { for (i = 1; i <= 50; i++) { printf "line %d", i; for (j = 0; j < 50000; j++) printf " words"; print "" } }' >long.txt
 "$AOE" embed -q -m model --format tsv long.txt >long.tsv 2>warnings
 cat warnings
@@ -27,7 +28,8 @@ for n in 1 14 15 28 29 50; do
     sed -n ${n}p long.tsv | cmp - alone.tsv
 done
 
-# an error in line 6,000, after the first texts were embedded, in a file and in a pipe
+# Line 6,000 is invalid, so the error occurs after vectors of earlier lines were computed. The input is a file, then a
+# pipe.
 { head -n 5999 lines.txt; printf 'not \377 UTF-8\n'; } >bad.txt
 fails "$AOE" embed -q -m model --format tsv -o bad.tsv bad.txt
 cat bad.txt | fails "$AOE" embed -q -m model --format tsv -o bad.tsv

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests the output of `aoe embed`: the three formats contain equal numbers, --dims, --normalize and -o work, and vectors
-# have the order of the input over several files and stdin.
+# Tests the output of `aoe embed`. The three formats must contain equal numbers. With several files and stdin, the
+# vectors must have the order of the input. Other tests cover --dims, --normalize and -o.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'A plane is taking off.\r\nHe said "no"\tand left.\n' >one.txt

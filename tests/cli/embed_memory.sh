@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests that the memory of `aoe embed` does not grow with the input: the peak for many texts is at most 1.2 times the
-# peak for a few, for short and for long lines. The peak is read while the program waits for more input.
+# Tests that the memory of `aoe embed` does not grow with the input. The peak for many texts must be at most 1.2 times
+# the peak for a few texts, for short and for long lines. The test reads the peak while the program waits for more
+# input.
 . "$SRC/tests/cli/support/model.sh"
 if [ -n "${SAN-}" ]; then
     echo "SKIP: sanitizers do not release freed memory"
@@ -12,8 +13,8 @@ if ! grep -q VmHWM /proc/self/status 2>/dev/null; then
 fi
 tiny_model model
 
-# peak FILE: embeds the lines of FILE and prints the peak resident memory in KiB. The last lines, which are still in the
-# pipe when the peak is read, are not included.
+# peak FILE: embeds the lines of FILE and prints the peak resident memory in KiB. The peak is read before the last
+# lines are processed, because they are still in the pipe.
 peak() {
     rm -f in
     mkfifo in

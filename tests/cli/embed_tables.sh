@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests that `aoe embed` reads tables: text columns with line breaks, compressed files, stdin and pipes with
-# --input-format, and delimiters.
+# Tests that `aoe embed` reads tables. The tests cover text columns with line breaks, compressed files, delimiters, and
+# --input-format for stdin and pipes.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 # embed ARGUMENT...: prints the output of aoe embed without the numbers
@@ -19,13 +19,14 @@ mkfifo pipe
 cat semicolon.csv >pipe &
 embed --input-format csv --delimiter ';' pipe
 wait
-# the vectors are equal to those of a text file
+# The vectors must be equal to the vectors of a text file with the same texts.
 printf 'the cat\na "dog"\n' | embed --format tsv >one
 embed --format tsv tabs.tsv | cmp - one
 cp one one.txt
 fails "$AOE" embed -q -m model --columns text=nope semicolon.csv
 fails "$AOE" embed -q -m model missing.csv
-# --columns is rejected if the input is read as .txt; without --columns, a column called sentence is also recognized
+# If the input is read as .txt, --columns must be rejected. Without --columns, a column with the name sentence must be
+# recognized.
 fails "$AOE" embed -q -m model --columns text=Text <semicolon.csv
 fails "$AOE" embed -q -m model --columns x - <semicolon.csv
 fails "$AOE" embed -q -m model --columns text=Text --input-format txt semicolon.csv
@@ -33,7 +34,7 @@ fails "$AOE" embed -q -m model --columns text=Text one.txt
 fails "$AOE" embed -q -m model --columns text=Text one
 printf 'id\tSentence\n1\tthe cat\n' >sentence.tsv
 embed sentence.tsv
-# tables that cannot be split into columns
+# These tables cannot be split into columns.
 printf 'left^right^rating\nthe cat^a cow^1\na dog^a man^0\n' >caret.csv
 fails "$AOE" eval sts -q -m model caret.csv
 "$AOE" eval sts -q -m model --delimiter '^' --columns text1=left,text2=right,label=rating caret.csv >caret.out

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests empty texts: embed, eval, similarity and tokenize accept them, with one warning that states their number; train
-# rejects them.
+# Tests empty texts. embed, eval, similarity and tokenize must accept them and print one warning with their number.
+# train must reject them.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf '\none two\n\n' | "$AOE" embed -m model | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'

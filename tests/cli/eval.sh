@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe eval sts`: rows in the order of the arguments, the row for all files together, undefined correlations, a
-# SentEval folder with unscored lines, and --columns.
+# Tests `aoe eval sts`. The rows of the table must have the order of the arguments, followed by a row for all files
+# together. Other tests cover undefined correlations, a SentEval folder with unscored lines, and --columns.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 small_table a.tsv 30

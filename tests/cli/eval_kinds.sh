@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe eval suite`, `pairs`, `retrieval` and `triplets`: tables, CSV, Markdown and JSON, and missing, skipped and
-# rejected input.
+# Tests `aoe eval suite`, `pairs`, `retrieval` and `triplets`. The output formats are table, CSV, Markdown and JSON.
+# Some input is missing, skipped or rejected.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 short() { sed 's/\(0\.[0-9]\{9\}\)[0-9]*/\1/g'; } # removes the last digits of cosines, which depend on the CPU tier

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests the programs in examples/: each uses the default model and prints the result that its first comment describes.
+# Tests the programs in examples/. Each program uses the default model and must print the result that its first comment
+# describes.
 examples=$(dirname "$AOE")/examples
 export AOE_MODEL=$SRC/models/aoe-mini-en
 cut -f 2 "$SRC/examples/test.tsv" >texts.txt

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # tags: network
-# Tests `aoe data github-issues` with a local server: it writes pairs to three files, sends no request twice, resumes
-# killed and interrupted runs, and writes the access token to no file. Also tests --offline, --refresh, GraphQL, and
-# training and evaluation on the collected pairs.
+# Tests `aoe data github-issues` with a local server. It must write pairs to three files, send no request twice, and
+# resume killed and interrupted runs. It must not write the access token to any file. Other tests cover --offline,
+# --refresh, GraphQL, and training and evaluation on the collected pairs.
 . "$SRC/tests/cli/support/model.sh"
 build=$(dirname "$AOE")
-# serve NAME [ARGUMENT...]: starts the server; sets $url, $log (the file of its requests) and $server (its process id)
+# serve NAME [ARGUMENT...]: starts the server (tests/servers/github.c). Sets $url to its address, $log to the log of
+# its requests, and $server to its process id.
 serve() {
     name=$1
     shift
@@ -34,40 +35,40 @@ cut -f 3 train.tsv | sort | uniq -c
 awk -F '\t' '$4 == "acme/anvils#8" || $4 == "acme/anvils#18"' train.tsv | cut -f 3-
 gzip -dc test.jsonl.gz | grep -c '"label":1'
 ls cache/aoe | sed 's/-.*//' | sort -u
-# a second run sends no requests and writes the same bytes
+# A second run must send no requests and write the same bytes.
 before=$(requests)
 collect --train train2.tsv --validation dev2.csv --test test2.jsonl.gz --ids
 cmp train.tsv train2.tsv
 cmp dev.csv dev2.csv
 cmp test.jsonl.gz test2.jsonl.gz
 echo "requests of the second run: $(($(requests) - before))"
-# triplets in one file, only from the cache
+# All triplets are written to one file. With --offline, only the cache is used.
 collect -q --offline --form triplets --negatives-by near -n 2 --clean comments,images,templates --train all.jsonl
 grep -c . all.jsonl
 head -n 1 all.jsonl
 fails collect -q --offline acme/nothing --train rest.tsv
 echo "requests offline: $(($(requests) - before))"
-# --refresh: the server answers requests for unchanged pages without a body
+# With --refresh, the server answers requests for unchanged pages without a body.
 collect --refresh --train train2.tsv --validation dev2.csv --test test2.jsonl.gz --ids 2>refreshed
 sed -n '/requests,/p' refreshed
-# GraphQL finds duplicates that REST does not report
+# GraphQL must find the duplicates that REST does not report.
 export GH_TOKEN=ghp_averysecretthing12345
 collect --graphql --json | sed 's/"requests.*//'
-# the message names repositories that cannot be read; the pairs of the others are written
+# The message must contain the repositories that cannot be read. The pairs of all other repositories must be written.
 code=0
 collect acme/secret acme/quiet acme/nothing --train rest.tsv || code=$?
 echo "exit code $code"
 fails "$AOE" data github-issues --api "$url" acme/secret acme/quiet --train none.tsv
 is_absent none.tsv
 unset GH_TOKEN
-# the output must not be the cache, and no output file may be empty
+# The cache must be rejected as output file. If an output file would be empty, the command must fail.
 cp cache/aoe/github.sqlite before.sqlite
 fails collect -q --offline --train ./cache/aoe/github.sqlite
 cmp cache/aoe/github.sqlite before.sqlite
 fails collect -q --offline --shares 98,1,1 --train most.tsv --validation few.tsv --test fewest.tsv
 is_absent most.tsv
 is_absent few.tsv
-# no file contains the token
+# No file may contain the token.
 MY_TOKEN=ghp_averysecretthing12345 "$AOE" data github-issues --token-env MY_TOKEN --api "$url" acme/secret --refresh
 fails "$AOE" data github-issues --token-env NO_TOKEN --api "$url" acme/secret --train s.tsv
 fails "$AOE" data github-issues --token-env ghp_averysecretthing12345 --api "$url" acme/secret --train s.tsv
@@ -75,7 +76,7 @@ grep -rc ghp_averysecretthing12345 . | grep -v ':0$' && exit 1
 kill $server
 wait $server
 
-# killed and interrupted runs are resumed
+# Killed and interrupted runs can be resumed.
 serve slow 0.01
 for signal in KILL TERM INT KILL; do
     target=$(($(requests) + 12))
@@ -102,7 +103,7 @@ kill $server
 wait $server
 find . -name '*tmp*'
 
-# the pairs can be used for training and evaluation
+# The pairs can be used for training and evaluation.
 "$AOE" data stats -q train.tsv | head -n 3
 "$AOE" init --quiet --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from train.tsv --vocab-size 300 -o model
 "$AOE" train -q -m model -d train.tsv --dev dev.csv -o tuned --epochs 2 --max-length 64 | tail -n 1 | sed 's/ in [0-9]* s//; s/[0-9][0-9]*\.[0-9]*/N/g'

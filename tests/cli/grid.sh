@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe grid` with 12 configurations: two parallel jobs give the scores of one job, a killed grid is resumed
-# without repeating finished runs, values and seeds can be added later, and the printed command reproduces the best
-# model.
+# Tests `aoe grid` with 12 configurations. Two parallel jobs must give the scores of one job. A killed grid must be
+# resumed without repeating finished runs. Values and seeds can be added later. The printed command must reproduce the
+# best model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -40,8 +40,8 @@ scores killed/results.jsonl >b
 cmp a b
 sed 's|one/|killed/|' table | cmp - table2
 
-# An evaluation file can be a table or a folder, and the scores equal those of aoe eval. A response file contains all
-# options.
+# An evaluation file can be a table or a folder. The scores must be equal to the scores of aoe eval. A response file
+# contains all options.
 cat >grid.args <<'END'
 --over max-length=8,16   # tokens
 --score dev.tsv
@@ -63,7 +63,7 @@ sed 1d dev.tsv | cut -f1 >STS16-en-test/STS.gs.some.txt
 "$AOE" grid -q -o folder --over max-length=8,16 --score STS16-en-test -- -m start -d train.tsv --dtype f32 >/dev/null
 sed 's/.*"score":\([^,]*\),.*/\1/' folder/results.jsonl | cmp - b
 
-# only the runs of added values and seeds are executed
+# If values and seeds are added, only the new runs are executed.
 # shellcheck disable=SC2086
 "$AOE" grid -t 1 -o killed --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 6 2>&1 >/dev/null | grep -v left |
     sed 's/: .*//' | sort

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests how `aoe grid` selects the best model: a model with an undefined score is never selected, and every call prints
-# the best model, including the first one.
+# Tests how `aoe grid` selects the best model. A model with an undefined score must never be selected. Every call must
+# print the best model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -13,7 +13,7 @@ models() { # models DIR: prints the models that the grid in DIR kept
     find "$1/runs" -name model.safetensors | sort
 }
 
-# The score of the first run is undefined. Its model exists when the other runs finish, but is not kept as the best one.
+# The score of the first run is undefined. Its model must not be kept as the best model.
 grid -o nan --over max-length=3 --keep all | tail -n 1
 grid -o nan --over max-length=3,16,8 --keep best >table
 sed -n "s|max-length=[0-9]*, seed 42,|RUN,|; s|max-length=[0-9]*_|max-length=N_|; s|^the model of the best run|&|p" table
@@ -21,7 +21,7 @@ best=$(sed -n 's/^the model of the best run, .*, is in //p' table)
 test -f "$best/model.safetensors"
 models nan | sed 's/=16_\|=8_/=N_/'
 
-# --keep all removes no model; both calls print the best run
+# --keep all must remove no model. Both calls must print the best run.
 grid -o all --over max-length=8,16 --keep all >first
 grid -o all --over max-length=8,16 --keep all >second
 cmp first second

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests errors of `aoe grid`: configurations that cannot be run are rejected before the first run, a directory with runs
-# of other settings is rejected, and the error of a failed run is reported while the other runs continue.
+# Tests errors of `aoe grid`. Invalid configurations must be rejected before the first run. An output directory with
+# runs of other settings must be rejected. If a run fails, its error must be reported and the other runs must continue.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 16
@@ -57,13 +57,13 @@ code=0
 "$AOE" grid -q -o new --over lr=1e-4 -- -m start -d train.tsv --dev dev.tsv --lrr 7 || code=$?
 is_absent new
 
-# combinations that train rejects can be skipped
+# Combinations that `aoe train` rejects can be skipped.
 # shellcheck disable=SC2086
-# the earlier name of --skip-rejected is accepted
+# The earlier name of the option --skip-rejected is also accepted.
 "$AOE" grid -o some --skip-refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
 wc -l <some/results.jsonl
 
-# a directory with another file, and one with runs of other settings
+# The output directory contains another file, then runs of other settings.
 mkdir full && echo text >full/file
 # shellcheck disable=SC2086
 fails "$AOE" grid -q -o full --over lr=1e-4 -- $train
@@ -81,7 +81,7 @@ fails "$AOE" grid -q -o some --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=1 -- $tra
 cmp before some/results.jsonl
 mv dev.before dev.tsv
 
-# One of three runs fails. After its data are corrected, only this run is repeated.
+# One of three runs fails. After its data file was corrected, only the failed run must be repeated.
 code=0
 "$AOE" grid -q --jobs 2 -o failing --over data=train.tsv,bad.tsv,dev.tsv -- -m start --dev dev.tsv --batch-size 8 --dtype f32 >table || code=$?
 echo "exit code $code"

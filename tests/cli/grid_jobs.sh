@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Tests the jobs of `aoe grid`: Ctrl-C makes each active run save a checkpoint, the same command resumes them, --jobs
-# and --memory limit the number of parallel runs, and a full disk is an error that leaves no partial record.
+# Tests the parallel runs of `aoe grid`. After Ctrl-C, each active run must save a checkpoint, and repeating the
+# command must resume the runs. --jobs and --memory limit the number of parallel runs. A full disk must be an error,
+# and there may be no partial record.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -31,7 +32,7 @@ ls $two/checkpoints | wc -l
 test -z "$(find stopped -name record.json)"
 # shellcheck disable=SC2086
 "$AOE" grid -q --jobs 2 -t 2 -o stopped --over lr=1e-4,1e-3 -- $base --epochs 100 --save-every 1000000 --eval-every 1000000 >table
-# the resumed process starts with a later step, and its seconds start at 0
+# The resumed run must start after the last step of the checkpoint. Its seconds start at 0.
 sed -n 's/.*"event":"step","step":\([0-9]*\),.*"seconds":\([0-9.e-]*\).*/\1 \2/p' $one/train-log.jsonl |
     awk '$2 < before { anew++; at = $1 } { before = $2 } END { print anew, (at >= 50) }'
 wc -l <stopped/results.jsonl

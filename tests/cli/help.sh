@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests that the help of the program and of every command is printed on stdout with exit code 0, with `help`, `--help`
-# and `-h`.
+# Tests the help of the program and of every command. `help`, `--help` and `-h` must print it on stdout with exit code
+# 0.
 "$AOE" help >help
 "$AOE" --help >help2
 cmp help help2
@@ -49,7 +49,7 @@ grep '^  whiten ' help
 "$AOE" whiten --help | awk 'NR == 1; length > 100 { print "a line has " length " columns" }'
 "$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'
-# help and version are available for commands and subcommands
+# Help and version are also available for commands and subcommands.
 for path in 'data mine' 'eval sts' 'plot curve'; do
     "$AOE" help $path >one
     "$AOE" $path --help >two
@@ -62,7 +62,8 @@ for path in '' train data 'data mine'; do
     "$AOE" $path --version | sed 's/[0-9][0-9.]*$/VERSION/'
     "$AOE" $path -V | sed 's/[0-9][0-9.]*$/VERSION/'
 done
-# a default that depends on model, data or endpoint is described in words; the value of AOE_AUTO is not printed
+# If a default depends on the model, the data or the endpoint, the help describes it in words. It must not print the
+# value of AOE_AUTO.
 for path in train pretrain embed info grid compare 'data annotate' 'data score' 'data convert' 'data mine' 'data stats' 'eval sts' 'eval pairs' whiten; do
     # shellcheck disable=SC2086
     "$AOE" $path --help | grep '2147483647\|2.14748e+09' || :

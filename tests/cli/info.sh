@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe info`: the source of each setting, the memory plan, JSON, and the three ways of selecting the model.
+# Tests `aoe info`. It prints the source of each setting and the memory plan, also as JSON. The model is selected in
+# three ways.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 "$AOE" info model --dtype f32 | sed 's/  */ /g'
 rm model/aoe.json
 "$AOE" info -m model --pooling last-max --max-length 9 --no-normalize | grep -E '^(pooling|max length|normalize)' | sed 's/  */ /g'
-# in the memory plan, only packed copies and workspaces depend on kernels and threads
+# In the memory plan, only the packed copies and the workspaces depend on the instruction set and on the number of
+# threads.
 "$AOE" info model | sed -n 's/^computed in  *\(f32\|bf16\)$/computed in TYPE/p'
 plan() { "$AOE" info model --dtype "$1" --json --plan --texts 8 --length 16; }
 AOE_MODEL=model "$AOE" info --dtype f32 --json --plan --texts 8 --length 16 >f32
@@ -18,7 +20,7 @@ for type in f32 bf16; do
 done
 "$AOE" info model --dtype bf16 --plan --texts 8 --length 16 | tail -n 18 | sed 's/  *[0-9.]* MiB/ N MiB/; s/ *$//'
 fails "$AOE" info missing
-# the default model: the only installed model, or the one with the name default
+# The default model is the only installed model or, if several are installed, the model with the name default.
 mkdir -p prefix/bin prefix/share/aoe/models
 cp "$AOE" prefix/bin/aoe
 found() { # prints the name of the default model
@@ -31,5 +33,5 @@ cp -r model prefix/share/aoe/models/second
 fails prefix/bin/aoe info
 cp -r model prefix/share/aoe/models/default
 found
-# a number in JSON is the shortest that reads back as the same value
+# JSON contains the shortest decimal number that is converted to the same value.
 "$AOE" info model --json | grep -o '"dropout":[0-9.]*'

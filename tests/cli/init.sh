@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe init`: sizes, seeds, the tokenizer of another model, --force, --cased, and named shapes.
+# Tests `aoe init` with sizes, seeds, the tokenizer of another model, --force, --cased, and named shapes.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model a
 tiny_model b

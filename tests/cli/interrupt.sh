@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 # tags: threads
-# Tests that SIGINT, SIGTERM and SIGHUP stop training with a checkpoint and a message that explains how to resume, that
-# a resumed run ends with the weights of an uninterrupted run, and that a run cannot be resumed with other options.
+# Tests that SIGINT, SIGTERM and SIGHUP stop training. The stopped run must save a checkpoint and print how to resume
+# it. The resumed run must give the weights of an uninterrupted run. Resuming a run with other options must be
+# rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
 options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 --save-every 100000"
 # shellcheck disable=SC2086
 "$AOE" train $options -o whole >/dev/null
-# stop SIGNAL STEP: starts or resumes the run, sends it SIGNAL after training step STEP, and prints the exit code
+# stop SIGNAL STEP: starts or resumes the run, sends SIGNAL to it after training step STEP, and prints its exit code
 stop() {
     # shellcheck disable=SC2086
     env --default-signal=INT,HUP "$AOE" train $options -o stopped --resume & # the shell makes background jobs ignore SIGINT

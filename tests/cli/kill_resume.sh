@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: threads
-# Tests that a run that is killed with SIGKILL at random times and resumed ends with the bytes of an uninterrupted run,
-# for any number of threads. AOE_TEST_SEED=N repeats a failure.
+# Tests a training run that is killed with SIGKILL at random times and resumed. Its output must have the bytes of an
+# uninterrupted run, for any number of threads. AOE_TEST_SEED=N repeats a failure.
 . "$SRC/tests/cli/support/model.sh"
 seed=${AOE_TEST_SEED:-$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}
 echo "AOE_TEST_SEED=$seed" >&2

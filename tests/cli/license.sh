@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Tests licenses and model cards: the LICENSE file of a model is copied to every model derived from it, and the README
-# states its origin; a merged model records its sources; numbers in README.md equal those in aoe.json; the card of the
-# default model is that of the recipe, and its links point to existing files.
+# Tests licenses and model cards. The LICENSE file of a model must be copied to every model that is derived from it,
+# and README.md must state its origin. A merged model must record its source models. Numbers in README.md must be equal
+# to the numbers in aoe.json. The card of the default model must be equal to the card in its recipe, and its links must
+# point to existing files.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -40,7 +41,7 @@ grep -c '"seed": 42' mean/aoe.json
 grep -c '"seed": 1,' mean/aoe.json
 echo 'Other terms.' >other/LICENSE
 "$AOE" merge -q start ./other -o terms
-# a model without a license replaces a model with a license: the LICENSE file is removed
+# If a model without a license replaces a model with a license, the LICENSE file must be removed.
 train -m tuned -o terms --force
 is_absent terms/LICENSE
 grep 'derived' terms/README.md || echo 'no license'

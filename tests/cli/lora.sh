@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests LoRA adapters: training, resuming, further training, merging, adapters as the model of other commands, rejected
-# options, and the planned memory of a 7B model.
+# Tests LoRA adapters. They are trained, resumed, trained further, merged, and used as the model of other commands.
+# Other tests cover rejected options and the planned memory of a 7B model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -17,14 +17,14 @@ train adapters -m start --epochs 2 --lora-r 4 -t 1 >/dev/null
 sed -n 's/^ *"\(r\|lora_[a-z]*\|task_type\|target_modules\)"/\1/p; s/^ *\("[a-z.]*"\),*$/  \1/p' adapters/adapter_config.json
 train threads -m start --epochs 2 --lora-r 4 -t 3 >/dev/null
 expect_equal adapters threads
-# resumed from the checkpoint after 5 steps, because the checkpoint after 8 steps is removed
+# The checkpoint after 8 steps is removed, so the run is resumed from the checkpoint after 5 steps.
 train stopped -m start --epochs 2 --lora-r 4 --save-every 5 --keep-checkpoints 2 >/dev/null
 rm -r stopped/checkpoints/step-8 stopped/adapter_model.safetensors
 fails train stopped -m start --epochs 2 --lora-r 8 --resume
 fails train stopped -m start --epochs 2 --resume
 train stopped -m start --epochs 2 --lora-r 4 --resume >/dev/null
 expect_equal adapters stopped
-# adapters are a model; the merged model computes equal vectors
+# Adapters can be used as a model. The merged model must compute equal vectors.
 "$AOE" merge adapters -o merged
 "$AOE" merge adapters --dtype bf16 -q --json -o small
 for type in f32 bf16; do

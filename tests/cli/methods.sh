@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests the training methods: each one improves the score of the untrained model on examples/, and its log contains the
-# losses of the method. Whitening adds a dense layer without training. Options that a method does not use are rejected.
+# Tests the training methods. Each method must improve the score of the untrained model on examples/, and its log must
+# contain the losses of the method. Whitening must add a dense layer without training. Options that a method does not
+# use must be rejected.
 . "$SRC/tests/cli/support/model.sh"
 pairs=train.tsv
 cp "$SRC/examples/train.tsv" "$pairs"
@@ -16,8 +17,8 @@ before=$(score start)
 improves() { # improves MODEL: prints "better" if the score is more than 0.05 above that of the untrained model
     awk -v b="$before" -v a="$(score "$1")" -v m="$1" 'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
 }
-# trains METHOD FILE [OPTION...]: trains with METHOD on FILE, and prints whether the score improved, and the names of
-# the losses of the first step that are not 0
+# trains METHOD FILE [OPTION...]: trains with METHOD on FILE. Prints whether the score improved, and the names of all
+# losses that are not 0 in the first step.
 trains() {
     method=$1
     file=$2
@@ -55,7 +56,7 @@ fails "$AOE" train -m start -d "$pairs" -o out --method sbert-classification
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-regression --label-max 4
 printf 'query\tpositive\nthe cat\ta cat\nthe dog\ta dog\n' >positives.tsv
 fails "$AOE" train -m start -d positives.tsv -o out --method simcse-sup --hard-negative 0.5
-# a loss without in-batch negatives accepts several equal texts in a batch
+# A loss without in-batch negatives accepts equal texts in a batch.
 for i in 1 2 3 4 5 6 7 8; do printf 'the cat\ta cat\tdog %s\n' $i; done | sed '1i query\tpositive\tnegative' >often.tsv
 "$AOE" train -q -m start -d often.tsv -o often --method cosent -t 1 --batch-size 8 2>&1 | sed 's/ in [0-9]* s;/;/'
 fails "$AOE" whiten -m whitened "$pairs" -o out

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers threads
-# Tests `aoe data mine`: triplets as JSONL and TSV, the options that select negatives, the summary, a corpus, and
-# training on the output. Bad input does not change an existing output file.
+# Tests `aoe data mine`. It writes triplets as JSONL and TSV and prints a summary. The tests cover the options that
+# select negatives, a corpus, and training on the output. Bad input must not change an existing output file.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 printf 'text1\ttext2\tlabel\ncat\tkitten\t5\ndog\tpuppy\t4\ncat\ttiger\t1\nCat\twolf\t0\n' >pairs.tsv
@@ -17,17 +17,17 @@ short summary scored.tsv
 short out.jsonl
 "$AOE" data mine -m model pairs.tsv -o out.jsonl --margin 0 --threshold 1
 cat out.jsonl
-# lists of alternatives are kept; the corpus is a compressed text file or a table
+# Lists of alternative texts must be kept. The corpus is a compressed text file or a table.
 printf '{"query":["cat","kitten"],"positive":["kitten","tiger"]}\n{"query":"dog","positive":["a \\t dog","puppy"]}\n' >lists.jsonl
 printf 'puppy\n\nwolf\n' | gzip -c >corpus.txt.gz
 printf 'body\nCat\n' >corpus.tsv
 "$AOE" data mine -q -m model lists.jsonl pairs.tsv --corpus corpus.txt.gz --sample --seed 3
 "$AOE" data mine -q -m model lists.jsonl --corpus corpus.tsv --corpus-columns text=body
 "$AOE" data mine -q -m model pairs.tsv --columns text1=text2,text2=text1 --form pairs
-# the output can be used for training
+# A model can be trained on the output.
 "$AOE" train -q -m model -d two.tsv -o tuned --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
 "$AOE" train -q -m model -d out.jsonl -o tuned2 --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
-# an error does not change an existing output file
+# An error must not change an existing output file.
 cp two.tsv kept.tsv
 fails "$AOE" data mine -m model lists.jsonl -o kept.tsv
 fails "$AOE" data mine -m model pairs.tsv -o kept.tsv --margin 2

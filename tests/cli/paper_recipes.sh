@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Tests recipes/paper: the README lists exactly the existing files, and the command of each file runs for one step with
-# small substitutes for its models and data.
+# Tests recipes/paper. Its README must list exactly the existing files. The command of each file is run for one step,
+# with small models and data sets instead of the real ones.
 . "$SRC/tests/cli/support/model.sh"
 recipes=$SRC/recipes/paper
 (cd "$recipes" && ls -- *.args) | sort >files

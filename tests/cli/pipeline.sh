@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers threads
-# Tests init, train, eval, embed and similarity in sequence on examples/: training improves the correlation on the
-# training pairs, the model stores its settings, and similarity equals the cosine of the vectors of embed.
+# Tests init, train, eval, embed and similarity in sequence on examples/. Training must improve the correlation on the
+# training pairs, and the model must store its settings. The output of similarity must be the cosine of the vectors
+# that embed prints.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start --json | sed 's/:[0-9][0-9]*/:N/g'
 rm -rf start

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests the data files and gnuplot scripts of every kind of `aoe plot`. gnuplot is not in PATH: the program reports
-# this, but writes both files.
+# Tests the data files and gnuplot scripts of every kind of `aoe plot`. gnuplot is not in PATH, so the program must
+# report an error, but must write both files.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 plot() { # plot KIND...: runs aoe plot without gnuplot and expects exit code 1 and the message about gnuplot
@@ -17,7 +17,7 @@ integral() { # integral COLUMN_X COLUMN_DENSITY: prints the integral of the dens
     awk -v x="$1" -v d="$2" 'NR > 1 { sum += ($x - before) * ($d + density) / 2 } { before = $x; density = $d } END { printf "%.2f\n", sum }'
 }
 
-# without gnuplot both files are written, but no picture; the message explains how to run the script later
+# Without gnuplot, both files must be written, but no picture. The message must explain how to run the script later.
 PATH= "$AOE" plot saturation -o "sub title" 2>&1 || true
 ls
 
@@ -30,8 +30,8 @@ for i in 0 1 2 5 7 13; do block density.dat $i | integral 1 2; done
 block density.dat 6 | cut -c 1-40 | awk '{ printf "%.3f %s %s %s\n", $1, $2, $3, $4 }'
 block density.dat 13
 grep -E '^(title|note)' density.gp
-# Recomputes the density of the two pairs with a label of about 1: Gaussian kernels, reflected at -1 and 1, with bandwidth
-# 0.9 min(sd, iqr / 1.34) n^-0.2 for n = 2 pairs.
+# Recomputes the density of the two pairs with a label of about 1. The density is a sum of Gaussian kernels, which are
+# reflected at -1 and 1. Their bandwidth is 0.9 min(sd, iqr / 1.34) n^-0.2 for n = 2 pairs.
 block density.dat 1 | awk '
     function k(d) { return exp(-d * d / (2 * h * h)) }
     BEGIN { a = 8 / 17; b = 8 / sqrt(320); sd = (b - a < 0 ? a - b : b - a) / sqrt(2); iqr = (b - a < 0 ? a - b : b - a) / 2
@@ -40,7 +40,7 @@ block density.dat 1 | awk '
       for (i = 1; i <= 2; i++) want += k($1 - x[i]) + k($1 + x[i] + 2) + k($1 + x[i] - 2)
       want /= 2 * h * sqrt(8 * atan2(1, 1)); d = want - $2; if (d * d > 1e-8) wrong++ }
     END { print NR, wrong + 0 }'
-# models with the same name, and a given label scale
+# Two models have the same name, and an option gives the scale of the labels.
 cp -r model other
 mkdir third
 cp -r model third/model

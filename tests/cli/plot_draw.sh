@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe plot` with gnuplot: every kind creates a well-formed SVG file, a PNG file and no other files, the script
-# can be run again by itself, and file names with shell or gnuplot syntax are not executed.
+# Tests `aoe plot` with gnuplot. Every kind of plot must create a well-formed SVG file and a PNG file. Running the
+# script again must draw the pictures again. Shell or gnuplot syntax in file names must not be executed.
 . "$SRC/tests/cli/support/model.sh"
 command -v gnuplot >/dev/null || { echo "SKIP: gnuplot is not installed"; exit 77; }
 word_model model
@@ -32,11 +32,11 @@ check() { # check NAME: checks the four files of a plot, and that the script dra
 for name in density lengths saturation curve runs grid; do check $name; done
 ls *.*
 "$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
-# equal and almost equal cosines are drawn as a narrow peak
+# Equal or almost equal cosines are drawn as a narrow peak.
 printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tcat\t5\ndog\tdog\t5\ncat\tdog\t0\n' >alike.tsv
 printf 'text1\ttext2\tlabel\ncat\tcat dog\t5\ncat\tcat dog cat cat cat dog dog dog puppy puppy kitten kitten\t5\ncat\tdog\t0\n' >near.tsv
 for name in alike near; do "$AOE" plot density -m model $name.tsv -o $name >/dev/null && check $name; done
-# an existing picture is replaced; if gnuplot fails, it is kept
+# An existing picture is replaced, but it must be kept if gnuplot fails.
 cp curve.svg before.svg
 "$AOE" plot curve run --title new -o curve >/dev/null
 cmp -s curve.svg before.svg && echo "the picture was not replaced"
@@ -47,7 +47,7 @@ chmod +x bin/gnuplot
 cp curve.svg before.svg
 (PATH=$PWD/bin; fails "$AOE" plot curve run -o curve)
 cmp curve.svg before.svg
-# file names that contain shell and gnuplot syntax
+# The file names contain shell and gnuplot syntax.
 mkdir "a folder's {name} \`touch pwned\`"
 cd "a folder's {name} \`touch pwned\`"
 for name in "it's; system('touch pwned')" '| touch pwned' '< touch pwned' '$(touch pwned) `touch pwned`' '-e' '~x @y #z' 'tail\' '100%d & <b>' 'größe'; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tests errors of `aoe plot`: bad input and wrong usage print one line and write nothing.
+# Tests errors of `aoe plot`. For bad input and wrong usage, it must print one line and write no file.
 . "$SRC/tests/cli/support/model.sh"
 word_model model
 usage() { # usage ARGUMENT...: expects a usage error: exit code 2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers threads
-# Tests `aoe pretrain`: from random weights to a model that can be fine-tuned, JSON, --resume, wrong usage and bad
-# input.
+# Tests `aoe pretrain`. A model with random weights is pretrained and then fine-tuned. Other tests cover --json,
+# --resume, wrong usage and bad input.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
 gzip -c texts.txt >texts.txt.gz
@@ -26,7 +26,7 @@ fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o again $run --resum
 # shellcheck disable=SC2086
 fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o again $run --resume --batch-tokens 512
 fails "$AOE" pretrain -q -m start -d missing.txt -o other
-# texts of unknown words only: there is no token to predict
+# All words of the texts are unknown, so there is no token to predict.
 printf '\347\214\253 \347\212\254\n\347\214\253\n' >foreign.txt
 fails "$AOE" pretrain -q -m start -d foreign.txt --held-out 0 -o other
 small_table no_texts.tsv 3
@@ -34,9 +34,9 @@ fails "$AOE" pretrain -q -m start -d no_texts.tsv -o other
 "$AOE" pretrain -q -m start -o other || echo "exit code $?"
 "$AOE" pretrain -q -m start -d texts.txt --held-out 0 --patience 2 -o other || echo "exit code $?"
 test ! -e other
-# a note if a run has very few steps
+# A run with very few steps must print a note.
 "$AOE" pretrain -m start -d texts.txt --held-out 0 --batch-size 400 -o few 2>&1 >/dev/null | grep 'only'
 "$AOE" pretrain -m start -d texts.txt --held-out 0 --max-steps 1 -o one 2>&1 | sed 's/ in [0-9]* s;/;/; s/dtype: .*/dtype: .../'
-# all examples have the same query, so each batch contains only one example: a warning
+# All examples have the same query, so each batch contains only one example. There must be a warning.
 awk 'BEGIN { print "query\tpositive"; for (i = 0; i < 100; i++) print "the same\t" i " of many" }' >same.tsv
 "$AOE" train -m start -d same.tsv -o narrow --max-steps 1 2>&1 >/dev/null | grep '^aoe: warning'

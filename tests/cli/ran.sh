@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests RAN models in the commands init, info, pretrain, train, embed and bench, the poolings of RAN, and rejected
-# options.
+# Tests recurrent attention networks (RAN) in the commands init, info, pretrain, train, embed and bench. Other tests
+# cover the poolings of RAN models and rejected options.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt
 "$AOE" init -q --shape ran-mini --hidden 32 --layers 2 --heads 2 --head-size 16 --window 4 --vocab-from texts.txt --vocab-size 500 -o start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tests that the example commands of README.md run without changes and that their training run improves the correlation.
+# Runs the example commands of README.md without changes. Their training run must improve the correlation.
 cp -r "$SRC/examples" examples
 export AOE_MODEL="$SRC/models/aoe-mini-en" # the default model, which build/aoe finds without this variable
 mkdir build

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests response files: one option per line, comments, quotes, environment variables, and errors that name file and
-# line.
+# Tests response files, which contain one option per line. The tests cover comments, quotes and environment variables.
+# An error message must contain the file and the line.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 cat >good.args <<'END'

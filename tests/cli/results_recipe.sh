@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Tests recipes/results: every table, with one seed, a tiny encoder and small substitutes for the data. A second run
-# trains nothing.
+# Tests recipes/results. Every table is computed with one seed, a tiny encoder and small data sets instead of the real
+# ones. A second run must train nothing.
 . "$SRC/tests/cli/support/model.sh"
 export AOE_MODELS="$PWD/models" AOE_DATA="$PWD/data" AOE_WORK="$PWD/work" ENCODERS=bert-mini SEEDS=1 STEPS=2
 mkdir models data data/stsb data/mrpc data/qqp_part data/nli_part data/flickr30k

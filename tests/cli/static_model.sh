@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Tests a static model with seven tokens and two dimensions in every command: no special tokens are added, unknown words
-# are dropped, and the embedding of a text without known words is the zero vector.
+# Tests a static model with seven tokens and two dimensions in every command. No special tokens may be added, and
+# unknown words must be dropped. The embedding of a text without known words must be the zero vector.
 . "$SRC/tests/cli/support/model.sh"
 mkdir model
 printf '[UNK]\n[CLS]\n[SEP]\ncat\ndog\nrun\n##s\n' >model/vocab.txt
-# float32 embeddings [7, 2]: cat (1 0), dog (0 1), run (2 2), ##s (0 -2). The rows of the three special tokens (4 4)
-# must not be used.
+# The embeddings [7, 2] are cat (1 0), dog (0 1), run (2 2) and ##s (0 -2). The rows of the three special tokens are (4
+# 4) and must not be used.
 printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' | head -c 80 >model/model.safetensors
 one='\0\0\200\077' two='\0\0\0\100' minus='\0\0\0\300' four='\0\0\200\100' zero='\0\0\0\0'
 # shellcheck disable=SC2059
@@ -22,14 +22,14 @@ printf 'text1\ttext2\tlabel\ncat\tdog\t1\ncat dog\tdog\t3\nruns\tcat\t4\n\tcat\t
 "$AOE" eval sts -m model pairs.tsv
 "$AOE" info model | sed 's/  */ /g'
 "$AOE" info model --json --plan --texts 4 --length 600 | sed 's/.*"plan"://; s/"\(objectives\|training\|training_recompute\|evaluation\)":[1-9][0-9]*/"\1":N/g'
-# each command prints one error
+# Each command must print one error.
 fails "$AOE" embed -m model --pooling cls texts.txt
 fails "$AOE" train -q -m model -d pairs.tsv -o out
 is_absent out
 printf 'text1\ttext2\tlabel\ncat\tdog\t1\nruns\tnothing\t3\n' >unknown.tsv
 fails "$AOE" train -q -m model -d unknown.tsv -o out
 is_absent out
-# training a static model results in a static model
+# After training, a static model must still be a static model.
 printf 'text1\ttext2\tlabel\ncat\tdog cat\t1\ndog\trun\t3\nruns\tcat\t4\n' >train.tsv
 "$AOE" train -q -m model -d train.tsv -o out --epochs 5 --lr 0.1 --threads 1 | sed 's/ in [0-9]* s//'
 "$AOE" train -q -m model -d train.tsv -o out2 --epochs 5 --lr 0.1 --threads 2 | sed 's/ in [0-9]* s//'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe tokenize`: one JSON array per line, JSON strings as input (with line breaks and NUL), and equal ids from
-# tokenizer.json and from vocab.txt.
+# Tests `aoe tokenize`. It must print one JSON array per line, and accept JSON strings with line breaks and NUL as
+# input. The ids must be equal with tokenizer.json and with vocab.txt.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'The cat\nA DOG!\r\n' >text.txt

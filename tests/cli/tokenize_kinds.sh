@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests tokenizers other than WordPiece, in directories without a model: byte-level BPE from vocab.json and merges.txt,
-# and Unigram from tokenizer.json.
+# Tests tokenizers other than WordPiece, in directories without a model. They are byte-level BPE in vocab.json and
+# merges.txt, and Unigram in tokenizer.json.
 . "$SRC/tests/cli/support/model.sh"
 mkdir gpt sentence
 printf '{"a": 0, "b": 1, "\\u0120": 2, "\\u0120a": 3, "ab": 4}' >gpt/vocab.json

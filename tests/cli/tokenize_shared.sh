@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Tests that the tokenizers of four models produce the reference ids, from tokenizer.json and from the older vocabulary
-# files.
+# Tests that the tokenizers of four models produce the reference ids. Each tokenizer is opened from tokenizer.json and
+# from the older vocabulary files.
 . "$SRC/tests/cli/support/model.sh"
 
-# check NAME FILE...: compares the ids from tokenizer.json, and from only the older files FILE... if there are any
+# check NAME FILE...: compares the ids of the tokenizer NAME, opened from tokenizer.json, with the reference ids. If
+# there are older vocabulary files FILE..., also opens the tokenizer from only these files.
 check() {
     name=$1
     shift
@@ -11,7 +12,8 @@ check() {
     needs_shared "tokenizers/$name/tokenizer.json"
     golden=$AOE_SHARED/golden/tokenizers/$name.jsonl
     tokenizer=$AOE_SHARED/tokenizers/$name
-    # a line is {"text": "...", "ids": [...]}; the text can contain `"ids"`, so it ends before the last one
+    # A line is {"text": "...", "ids": [...]}. The text ends before the last `"ids"`, because the text itself may
+    # contain `"ids"`.
     sed 's/^{ *"text": *\(".*"\), *"ids": *\[.*$/\1/' "$golden" >texts.jsonl
     sed 's/^.*"ids": *\(\[[^]]*\]\)}$/\1/; s/ //g' "$golden" >ids
     test "$(wc -l <ids)" -gt 100

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests the first line that `aoe train` prints: it states pooling, data type and CPU tier, each with the reason. A
-# warning says that other programs do not support first-last-avg pooling.
+# Tests the first line that `aoe train` prints. It must state the pooling, the data type and the instruction set, and
+# the reason for each of them. A warning must say that other programs do not support first-last-avg pooling.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 16

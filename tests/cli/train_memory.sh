@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests options that reduce memory in training: --recompute results in equal weights for both data types, --cache-chunk
-# for float32. The data type and the chunk size are recorded, a run cannot be resumed with others, and the type auto is
-# f32 or bf16.
+# Tests options that reduce the memory of training. --recompute must not change the weights in float32 and bf16, and
+# --cache-chunk must not change them in float32. The data type and the chunk size are recorded, and a run cannot be
+# resumed with other values. The data type auto must be f32 or bf16.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64

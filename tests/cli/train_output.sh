@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests the output of `aoe train`: evaluations and the final result on stdout, as text and as JSON, and a start line on
-# stderr, which --quiet suppresses. The saved model is the one with the best dev score.
+# Tests the output of `aoe train`. Evaluations and the final result are printed on stdout, as text or as JSON. The
+# first line on stderr describes the run, and --quiet suppresses it. The saved model must be the model with the best
+# dev score.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
@@ -15,10 +16,10 @@ test "$(cat improvements)" -ge 1
 # shellcheck disable=SC2086
 "$AOE" train $options -o json --json -q >json.out
 sed 's/\("[a-z_]*spearman"\|"dev_pearson"\|"seconds"\):[-0-9.e]*/\1:R/g; s/"best_step":[0-9]*/"best_step":N/' json.out
-# both runs save equal weights, and the printed score is the score of the saved model
+# Both runs must save equal weights. The printed score must be the score of the saved model.
 cmp text/model.safetensors json/model.safetensors
 best=$(sed -n 's/.*"event":"done".*"dev_spearman":\([^,]*\),.*/\1/p' json.out)
 "$AOE" eval sts -m json dev.tsv --json | sed 's/.*"spearman":\([^,]*\),.*/\1/' >score
 echo "$best" | cmp - score
-# the log contains every step
+# The log must contain every step.
 grep -c '"event":"step"' json/train-log.jsonl

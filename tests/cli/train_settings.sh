@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests settings after the files of -d and --dev: triplets with a dev file that has its own columns, several --dev
-# options (the last one is used), file names that contain =, and a response file after a list of files. Also tests that
-# a run cannot be resumed with other options.
+# Tests settings after the files of -d and --dev, such as columns=... for a dev file. Other tests cover several --dev
+# options (the last one is used), file names that contain =, and a response file after a list of files. Resuming a run
+# with other options must be rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 printf 'q\tp\tn\nthe cat\ta cat\ta man\nthe dog\ta dog\ta plane\nthe bird\ta bird\ta cow\n' >triplets.tsv
@@ -15,6 +15,7 @@ train -d triplets.tsv lr=1.tsv weight=2 @args --dev missing.tsv --dev dev.tsv co
 train -d triplets.tsv @args -o other --epochs 1
 fails "$AOE" train -q -m start --max-steps 3 -d triplets.tsv @args -o other --resume
 "$AOE" train -q -m start --max-steps 1 -d triplets.tsv @args -o one | sed 's/ in [0-9]* s;/;/'
-# A warmup longer than the run causes a warning, which names the flag instead of the library's option field.
+# A warmup longer than the run causes a warning. The warning must contain the flag, not the name of the option field in
+# the library.
 "$AOE" train -q -m start --max-steps 3 -d triplets.tsv @args -o warm --warmup 1e9 2>&1 >/dev/null | grep warmup >&2
 test -f warm/model.safetensors

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests the truncation of long texts to --max-length: the prompt is never truncated, embed states the number of
-# truncated texts, and tokenize truncates only if --max-length is given.
+# Tests the truncation of long texts to --max-length. The prompt must never be truncated. embed must print the number
+# of truncated texts. tokenize must truncate texts only if --max-length is given.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'the cat and the dog and the bird\nthe cat\n' >two.txt
@@ -13,7 +13,7 @@ printf 'the cat and the dog and the bird\nthe cat\n' >two.txt
 fails "$AOE" tokenize -m model --max-length 1 two.txt
 fails "$AOE" tokenize -m model --prompt 'no place' two.txt
 awk 'BEGIN { for (i = 0; i < 100; i++) printf "cat "; print "" }' | "$AOE" tokenize -m model | tr ',' '\n' | wc -l
-# with --chunk mean all tokens are used, and the output has the number of chunks
+# With --chunk mean, all tokens are used, and the output contains the number of chunks.
 "$AOE" embed -m model --max-length 5 --chunk mean two.txt | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'
 "$AOE" embed -m model -q --max-length 5 --chunk mean --chunk-overlap 2 two.txt | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'
 "$AOE" similarity -m model -q --max-length 5 --chunk mean 'the cat and the dog and the bird' 'the cat' | grep -c cosine
@@ -22,7 +22,7 @@ fails "$AOE" embed -m model --max-length 5 --chunk-overlap 2 two.txt
 code=0
 "$AOE" embed -m model --chunk all two.txt || code=$?
 echo $code
-# evaluations and training state how many texts were truncated; the query of a triplet is counted once
+# Evaluations and training must print how many texts were truncated. The query of a triplet must be counted once.
 printf 'text1\ttext2\tlabel\nthe cat and the dog and the bird\tthe cat\t1\nthe bird\tthe cat and the dog and the bird\t0\n' >pairs.tsv
 "$AOE" eval sts -m model --max-length 5 pairs.tsv pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'
 "$AOE" eval pairs -m model --max-length 5 pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'

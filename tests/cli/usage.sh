@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tests usage errors: one line on stderr, nothing on stdout, exit code 2.
+# Tests usage errors. The program must print one line on stderr, print nothing on stdout, and exit with code 2.
 usage() { # usage ARGUMENT...: runs the program and expects exit code 2
     code=0
     "$AOE" "$@" </dev/null || code=$?

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests `aoe verify`: it passes on the reference cases, and the exit code is 1 if a weight is changed or a reference
-# value is NaN.
+# Tests `aoe verify`. All checks must pass for the reference cases. The exit code must be 1 if a weight was changed or
+# if a reference value is NaN.
 . "$SRC/tests/cli/support/model.sh"
 cases=$SRC/tests/golden/data/bert
 if [ ! -e "$cases/cases.json" ]; then
@@ -13,12 +13,12 @@ grep -c ' pass$' good
 grep -v ' pass$' good
 "$AOE" verify "$cases" --dtype f32 -q --json >json
 head -n 1 json | sed 's/"error":[^,]*/"error":E/'
-# bf16 has its own tolerances; the type auto is f32 or bf16
+# bf16 has its own tolerances. The data type auto must be f32 or bf16.
 "$AOE" verify "$cases" --dtype bf16 -q >good
 grep -c ' pass$' good
 "$AOE" verify "$cases" --dtype bf16 -q --json | sed -n 's/.*hidden.3".*\("tolerance":[^,]*\).*/\1/p'
 "$AOE" verify "$cases" -q | grep -c ' pass$'
-# the parent folder of all reference cases
+# The argument is the parent folder of all reference cases.
 "$AOE" verify "$SRC/tests/golden/data" --dtype f32 -q >all
 grep -c '^objectives/' all
 mkdir changed
@@ -28,7 +28,7 @@ poke changed/model.safetensors "$(tensor_offset changed/model.safetensors embedd
 fails "$AOE" verify changed --dtype f32 >bad 2>err
 grep -q ' fail$' bad
 sed 's/[0-9]* of [0-9]*/N of M/' err
-# a reference value that is NaN
+# A reference value is NaN.
 cp "$cases/model.safetensors" changed
 chmod u+w changed/*
 header=$(header_bytes changed/expected.safetensors)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Functions for the cases: they create small models and tables, damage weights files, and check results.
+# Functions for the test scripts in tests/cli. They create small models and tables, damage weights files, and check
+# results.
 export LC_ALL=C
 
-# tiny_model DIR [OPTION...]: creates a BERT with random weights in DIR: one layer, hidden size 32, and at most 600
-# tokens trained on examples/train.tsv. OPTION: further options of aoe init
+# tiny_model DIR [OPTION...]: creates a BERT with random weights in DIR. It has one layer, hidden size 32, and a
+# vocabulary of at most 600 tokens, which is trained on examples/train.tsv. OPTION: further options of aoe init
 tiny_model() {
     tiny=$1
     shift
@@ -28,13 +29,13 @@ tensor_offset() {
     echo $((8 + bytes + offset))
 }
 
-# poke FILE OFFSET BYTES: overwrites the bytes of FILE at OFFSET. BYTES is a printf format, for example '\377\000'
+# poke FILE OFFSET BYTES: writes BYTES to FILE at OFFSET. BYTES is a printf format, for example '\377\000'
 poke() {
     # shellcheck disable=SC2059
     printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# fails COMMAND...: runs COMMAND and fails the case unless the exit code is 1
+# fails COMMAND...: runs COMMAND; the test fails unless the exit code is 1
 fails() {
     code=0
     "$@" || code=$?
@@ -44,7 +45,7 @@ fails() {
     fi
 }
 
-# is_absent PATH...: fails the case if one of the paths exists
+# is_absent PATH...: the test fails if one of the paths exists
 is_absent() {
     for path in "$@"; do
         if [ -e "$path" ]; then
@@ -54,7 +55,7 @@ is_absent() {
     done
 }
 
-# needs_shared PATH: skips the case if the directory of shared data does not contain PATH
+# needs_shared PATH: skips the test if the directory of shared data does not contain PATH
 needs_shared() {
     if [ ! -e "${AOE_SHARED:-/nowhere}/$1" ]; then
         echo "SKIP: $1 not found; set AOE_SHARED to the directory of shared data (tests/README.md)"
@@ -67,7 +68,8 @@ needs_shared() {
 word_model() {
     mkdir "$1"
     printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >"$1/vocab.txt"
-    # safetensors: the length of the header, 72 (octal 110), the header padded to 72 bytes, and the tensor [7, 2] in float32
+    # The safetensors file consists of the length of the header (72, octal 110), the header padded to 72 bytes, and the
+    # float32 tensor [7, 2].
     printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' |
         head -c 80 >"$1/model.safetensors"
     one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
