@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The program aoe. It defines the tree of commands, runs the command that the arguments name, and checks that all output
- * to stdout was written.
- * Exit codes: 0 for success, 1 for a failure (one line on stderr), 2 for a usage error.
+ * The program aoe. This file defines the tree of commands, runs the command that the arguments name, and checks that all output
+ * to stdout was written. Exit codes: 0 after success, 1 after a failure (reported in one line on stderr), 2 after a usage
+ * error.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,8 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/output.h"
 
-/* Each command is defined in its own file, cli/FOLDER/cmd_NAME.c. --help prints the commands in the order of these lists. */
+/* Lists of the commands, in the order in which --help prints them. Each command is defined in its own file,
+ * cli/FOLDER/cmd_NAME.c. */
 /* clang-format off */
 #define DATA_COMMANDS(X) \
     X(data_convert) X(data_split) X(data_dedup) X(data_stats) X(data_check) X(data_github_issues) X(data_mine) \
@@ -72,25 +73,26 @@ static const cli_command program = {
                 "  aoe eval sts -m model examples/test.tsv\n",
     CHILDREN(top_commands)};
 
-/* Opens /dev/null for each standard descriptor that is closed. Otherwise the next opened file would get this descriptor, and
- * output to stdout or stderr could be written to this file. */
+/* Opens /dev/null for each standard file descriptor (stdin, stdout, stderr) that is closed. Otherwise the next file that is
+ * opened would get this descriptor, and messages could be written to the file. */
 static void fill_standard_descriptors(void) {
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            /* opened in the wrong direction, so that reads and writes still fail */
+            /* stdin is opened for writing, stdout and stderr for reading, so that their use fails as with a closed
+             * descriptor */
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
     aoei_json_init();
-    /* exceeding the file size limit then fails with an error message instead of killing the process */
+    /* without this signal, writing beyond the file size limit fails with an error and does not kill the process */
     signal(SIGXFSZ, SIG_IGN);
-    /* writing to a closed pipe then fails with an error, so that the command can remove temporary files */
+    /* without this signal, writing to a closed pipe fails with an error, so that the command can remove its temporary files */
     signal(SIGPIPE, SIG_IGN);
     int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));
     int lost = cli_check_stdout();
-    if (cli_stdout_closed()) { /* end with SIGPIPE, like a program that does not ignore it */
+    if (cli_stdout_closed()) { /* ends with SIGPIPE, like a program that does not ignore the signal */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }

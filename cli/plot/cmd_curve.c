@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot curve: plots losses (moving averages), dev scores and pretraining perplexity over the steps of training runs. For a
- * single run, one panel shows all losses. For several runs, each loss has a panel with one line per run.
+ * Implements `aoe plot curve`: plots the losses (as moving averages), the dev scores and the perplexity of training runs over
+ * the steps. For a single run, one panel shows all losses. For several runs, each loss has its own panel with one line per run.
  */
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
@@ -10,21 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RUNS = CLI_LINE_STYLES, MAX_PANELS = CLI_LOG_PARTS + 2 /* losses, dev scores, perplexity */ };
+enum {
+    MAX_RUNS = CLI_LINE_STYLES,
+    MAX_PANELS = CLI_LOG_PARTS + 2 /* one panel per loss, one for dev scores, one for perplexity */
+};
 
 typedef struct options {
     cli_plot_options plot;
-    size_t smooth;  /* steps per moving average; 0: chosen automatically */
-    int characters; /* 1: also draw the loss as text on stdout */
+    size_t smooth;  /* number of steps per moving average; 0: chosen automatically */
+    int characters; /* 1: also print a plot made of characters on stdout */
 } options;
 
 typedef struct run {
     cli_run_log log;
-    char *label;                   /* name in the legend, borrowed */
-    double window;                 /* steps per moving average */
-    size_t part_at[CLI_LOG_PARTS]; /* column of each loss in its data block; 0: the loss is not drawn */
-    size_t losses, scores;         /* indices of the data blocks of losses and scores; (size_t)-1: none */
-    double best_step, best;        /* step of the best evaluation, and its score or perplexity */
+    char *label;   /* name in the legend, borrowed */
+    double window; /* number of steps per moving average */
+    /* for each loss, the index of its column in the data block, counted from 1; 0: the loss is not drawn */
+    size_t part_at[CLI_LOG_PARTS];
+    /* losses: index of the data block of losses; scores: index of the data block of scores; (size_t)-1: no such block */
+    size_t losses, scores;
+    double best_step, best; /* best_step: step of the best evaluation; best: its score or perplexity */
 } run;
 
 typedef struct job {
@@ -56,7 +61,7 @@ static const cli_option curve_table[] = {
 
 /* ---- data */
 
-/* Returns the name of a loss for readers of the plot. */
+/* Returns the name of a loss in the legend of the plot. key: name of the loss in the log. */
 static const char *part_name(const char *key) {
     return strcmp(key, "loss") == 0 ? "total" : strcmp(key, "ibn") == 0 ? "in-batch negatives" : key;
 }
@@ -71,7 +76,8 @@ static int is_used(const cli_run_log *log, size_t part) {
     return 0;
 }
 
-/* Sets the number of steps per moving average: --smooth or, without it, the default that its help describes. */
+/* Sets r->window, the number of steps per moving average. smooth: value of --smooth; if it is 0, a number is chosen as
+ * described in the help of --smooth. */
 static void choose_window(run *r, size_t smooth) {
     const double steps = r->log.n ? r->log.step[r->log.n - 1] : 0;
     r->window = (double)smooth;
@@ -80,8 +86,8 @@ static void choose_window(run *r, size_t smooth) {
     r->window = fmax(r->window, 1);
 }
 
-/* Writes the moving averages of the losses. They begin at the first step with a full window; for a run that is shorter than the
- * window, only the last step is written. */
+/* Writes the moving averages of the losses of a run. The first step that is written is the first step with a full window. If
+ * the run is shorter than the window, only the last step is written. */
 static void write_losses(job *j, run *r) {
     const cli_run_log *log = &r->log;
     const size_t total = cli_run_log_part(log, "loss");
@@ -108,7 +114,7 @@ static void write_losses(job *j, run *r) {
     }
 }
 
-/* Writes the scores of a run, or the perplexities of a pretraining run, and finds the best one. */
+/* Writes the dev scores of a run, or the perplexities of a pretraining run, and finds the best value. */
 static void write_scores(job *j, run *r) {
     const cli_run_log *log = &r->log;
     if (!log->evals)
@@ -128,12 +134,14 @@ static void write_scores(job *j, run *r) {
 
 /* ---- the script: one plot command per panel */
 
-/* Begins the plot command of a panel or, if it has lines, its next line. */
+/* Begins a line in the plot command of a panel. *lines: number of lines that the panel already has, which is increased by 1; if
+ * it is 0, the plot command is started. */
 static void begin_line(FILE *gp, int *lines) {
     fputs((*lines)++ ? ", \\\n    " : "plot ", gp);
 }
 
-/* Adds the line of one loss of a run to the plot command. */
+/* Adds the line for a loss of a run to the plot command. part: index of the loss; style: gnuplot line style; title: text in the
+ * legend. */
 static void loss_line(const job *j, const run *r, size_t part, size_t style, const char *title, int *lines) {
     FILE *gp = j->picture.gp;
     begin_line(gp, lines);
@@ -157,8 +165,8 @@ static void one_run_losses(const job *j) {
     putc('\n', gp);
 }
 
-/* Writes the panel of the loss `key` with one line per run, or nothing if no run has the loss. count_only: 1 writes nothing.
- * Returns the number of lines. */
+/* Writes the panel of the loss `key`, with one line per run that has this loss. If no run has the loss, or if count_only is 1,
+ * writes nothing. Returns the number of lines. */
 static int all_runs_loss(const job *j, const char *key, int count_only) {
     FILE *gp = j->picture.gp;
     int lines = 0;
@@ -185,7 +193,8 @@ static int all_runs_loss(const job *j, const char *key, int count_only) {
     return lines;
 }
 
-/* Writes the score lines of training runs (pretraining 0) or of pretraining runs (1), and marks the best score of each run. */
+/* Writes the lines with the scores of runs, and marks the best score of each run. pretraining: 1 for pretraining runs, 0 for
+ * other training runs. */
 static void score_lines(const job *j, int pretraining, int *lines) {
     FILE *gp = j->picture.gp;
     for (size_t i = 0; i < j->n; i++) {
@@ -205,7 +214,8 @@ static void score_lines(const job *j, int pretraining, int *lines) {
     }
 }
 
-/* Returns 1 if any run of this kind (pretraining 0 or 1) has lines for the panel of the scores. */
+/* Returns 1 if at least one run has a line in the panel of the scores or perplexities. pretraining: 1 for pretraining runs, 0
+ * for other training runs. */
 static int has_scores(const job *j, int pretraining) {
     for (size_t i = 0; i < j->n; i++)
         if (j->run[i].log.pretraining == pretraining &&
@@ -214,7 +224,7 @@ static int has_scores(const job *j, int pretraining) {
     return 0;
 }
 
-/* Writes the panel of the perplexities of pretraining runs. */
+/* Writes the panel with the perplexities of pretraining runs. */
 static void perplexity_panel(const job *j) {
     FILE *gp = j->picture.gp;
     int lines = 0;
@@ -238,7 +248,7 @@ static void perplexity_panel(const job *j) {
     putc('\n', gp);
 }
 
-/* Lists the different losses of all training runs. Returns their number. */
+/* Stores the names of the distinct losses of all training runs in `key`. Returns their number. */
 static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
     size_t n = 0;
     for (size_t i = 0; i < j->n; i++) {
@@ -254,7 +264,7 @@ static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
     return n;
 }
 
-/* Writes the plot made of characters. gnuplot draws it if the variable `characters` is defined. */
+/* Writes the commands for the plot made of characters. gnuplot executes them if the variable `characters` is defined. */
 static void write_characters(const job *j) {
     fputs("\nif (exists('characters')) {\nset terminal dumb 96 20\nunset key\nplot ", j->picture.gp);
     for (size_t i = 0, lines = 0; i < j->n; i++) {
@@ -267,7 +277,7 @@ static void write_characters(const job *j) {
     fputs("\n}\n", j->picture.gp);
 }
 
-/* Returns the last step of all runs of this kind (pretraining 0 or 1), at least 1. */
+/* Returns the largest step of all runs, at least 1. pretraining: 1 for pretraining runs, 0 for other training runs. */
 static double last_step(const job *j, int pretraining) {
     double last = 1;
     for (size_t i = 0; i < j->n; i++) {
@@ -280,13 +290,14 @@ static double last_step(const job *j, int pretraining) {
 }
 
 typedef struct layout {
-    size_t columns, rows; /* numbers of columns and rows of panels */
+    size_t columns, rows; /* columns: number of columns of panels; rows: number of rows of panels */
     int width, height;    /* size of the plot in pixels */
-    int band;             /* height of the title and the legend above all panels, in pixels */
-    size_t used;          /* number of panels written */
+    int band;             /* height in pixels of the title and the common legend above the panels */
+    size_t used;          /* number of panels that were written */
 } layout;
 
-/* Chooses the number of columns and rows, and the size of the plot. */
+/* Chooses the number of columns and rows, and the size of the plot. panels: number of panels; legend: 1 if there is a common
+ * legend. */
 static layout make_layout(const job *j, size_t panels, int legend) {
     layout l = {.columns = panels == 1 ? 1 : panels == 2 || panels == 4 ? 2 : 3};
     l.rows = (panels + l.columns - 1) / l.columns;
@@ -296,8 +307,7 @@ static layout make_layout(const job *j, size_t panels, int legend) {
     return l;
 }
 
-/* Sets the margins of the next panel. above: height in pixels of the space above the panel, which contains the legend of the
- * panel. */
+/* Sets the margins of the next panel. above: height in pixels of the space above the panel, for its legend. */
 static void place_panel(const job *j, layout *l, int above) {
     enum { LEFT = 75, RIGHT = 20, BOTTOM = 60 };
     const double width = l->width, height = l->height, cell_width = width / (double)l->columns,
@@ -311,7 +321,7 @@ static void place_panel(const job *j, layout *l, int above) {
     l->used++;
 }
 
-/* Writes one legend for all panels: the legend of an empty plot that covers the whole image. */
+/* Writes a common legend for all panels. It is the legend of an empty plot that covers the whole image. */
 static void write_legend(const job *j, const layout *l) {
     FILE *gp = j->picture.gp;
     fprintf(
@@ -326,7 +336,7 @@ static void write_legend(const job *j, const layout *l) {
     fputs("\nset border\nset tics\nunset key\n", gp);
 }
 
-/* Writes all panels: losses, dev scores, perplexities. key[parts]: names of the losses. */
+/* Writes the panels of the losses, of the dev scores and of the perplexities. key: [parts] names of the losses. */
 static void write_panels(const job *j, layout *l, const char *const *key, size_t parts) {
     FILE *gp = j->picture.gp;
     const int above = j->n > 1 ? 16 : 18 + 18 * (((int)parts + 1) / 2 > 2 ? ((int)parts + 1) / 2 : 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot density: plots the distributions of the cosines for each gold score, for one or several models, and the distribution
- * of the gold scores (figure 5 of the paper). The gold scores are rounded to six values, which define six groups of pairs;
- * groups without pairs are omitted.
+ * Implements `aoe plot density`: plots the distribution of the cosines of scored pairs, as in figure 5 of the AnglE paper. The
+ * gold scores are rounded to six values, which divide the pairs into six groups. The plot shows one distribution per group and
+ * model, and the distribution of the gold scores. Groups without pairs are omitted.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -15,59 +15,59 @@
 
 enum {
     GROUPS = 6,        /* number of groups of pairs */
-    ROWS = GROUPS + 1, /* rows of a panel: one per group, and one for all pairs */
-    POINTS = 201,      /* points at which a density is computed */
-    BATCH = 2048,      /* pairs embedded at a time */
+    ROWS = GROUPS + 1, /* number of rows of a panel: one row per group, and one row for all pairs */
+    POINTS = 201,      /* number of points at which a density is computed */
+    BATCH = 2048,      /* number of pairs that are embedded at a time */
     MAX_MODELS = 8
 };
 
 typedef struct models {
-    const char *dir[MAX_MODELS]; /* [n] model directories as given, borrowed */
+    const char *dir[MAX_MODELS]; /* [n] model directories as given on the command line, borrowed */
     size_t n;
 } models;
 
 typedef struct scale {
-    double low, high; /* range of the gold scores; low is NaN if the range is derived from the labels */
+    double low, high; /* minimum and maximum gold score; low is NaN if they must be determined from the labels */
 } scale;
 
 typedef struct options {
     cli_plot_options plot;
-    cli_model_options model; /* options of all models; dir is not used */
+    cli_model_options model; /* options that apply to all models; its field `dir` is not used */
     models models;
     aoe_table_options table;
     scale scale;
 } options;
 
-/* A panel of the plot: the values of all pairs, and the density of the values in each row. */
+/* A panel of the plot. It contains one value per pair, and the density of these values in each row. */
 typedef struct column {
-    const char *label;   /* title, borrowed */
+    const char *label;   /* title of the panel, borrowed */
     double *value;       /* [n] cosines or gold scores, owned */
-    double low, high;    /* range of possible values */
-    double begin, end;   /* range that is drawn */
-    double spearman;     /* correlation with the gold scores; NaN for the gold scores themselves */
+    double low, high;    /* minimum and maximum possible value */
+    double begin, end;   /* minimum and maximum value that is drawn */
+    double spearman;     /* Spearman correlation of the values with the gold scores; NaN in the panel of the gold scores */
     double *density;     /* [ROWS, POINTS] densities, owned */
-    size_t block[ROWS];  /* data block of each row */
+    size_t block[ROWS];  /* index of the data block of each row */
     double peak[ROWS];   /* maximum density of each row */
     double median[ROWS]; /* median of the values of each row */
-    size_t medians;      /* data block with the medians */
+    size_t medians;      /* index of the data block that contains the medians */
 } column;
 
 typedef struct job {
     const options *o;
-    const char *path; /* path of the pairs, borrowed */
+    const char *path; /* path of the file with the pairs, borrowed */
     aoe_pairs *pairs; /* scored pairs, owned */
     size_t n;
     double *gold;      /* [n] gold scores, owned */
     int *group;        /* [n] index of the group of each pair, owned */
     size_t size[ROWS]; /* number of pairs of each row */
-    scale scale;       /* range of the gold scores */
-    column *column;    /* [columns] one per model, then the gold scores; owned */
+    scale scale;       /* minimum and maximum gold score */
+    column *column;    /* [columns] one panel per model, then the panel of the gold scores; owned */
     size_t columns;    /* number of panels */
-    char **label;      /* [columns - 1] titles of the models, owned */
+    char **label;      /* [columns - 1] titles of the panels of the models, owned */
     cli_picture picture;
 } job;
 
-/* Parses a --model option, which may be repeated. */
+/* Parses the value of one --model option and adds the model; the option may be repeated. */
 static int parse_model(void *target, const char *text, aoe_error *err) {
     models *m = target;
     if (m->n == MAX_MODELS) {
@@ -79,7 +79,7 @@ static int parse_model(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-/* Parses --scale LOW,HIGH. */
+/* Parses the value LOW,HIGH of the option --scale. */
 static int parse_scale(void *target, const char *text, aoe_error *err) {
     scale *s = target;
     char *end = NULL;
@@ -121,7 +121,8 @@ static double *new_doubles(size_t n) {
     return cli_realloc(NULL, n * sizeof(double));
 }
 
-/* Reports the error of a failed aoe_embed with the file and line of the text. */
+/* Reports an error of aoe_embed, with the file and the line of the text that caused the error. first: index of the first pair
+ * of the batch. */
 static int fail_embed(const job *j, const aoe_embedder *e, size_t first, const aoe_error *err) {
     const size_t text = aoe_embed_failed_text(e);
     if (text == (size_t)-1)
@@ -155,7 +156,7 @@ static int embed_pairs(const job *j, const cli_session *s, double *cosine) {
     return failed;
 }
 
-/* Computes the cosines of model i and their correlation with the gold scores. */
+/* Computes the cosines of all pairs with model i, and their correlation with the gold scores. */
 static int fill_model(job *j, size_t i) {
     cli_model_options m = j->o->model;
     cli_session s = {0};
@@ -174,7 +175,7 @@ static int fill_model(job *j, size_t i) {
     return failed;
 }
 
-/* Sets the drawn range of cosines, which is equal for all models and wide enough for their densities. */
+/* Sets the range of cosines that is drawn. It is equal for all models and wide enough for the densities of all models. */
 static void set_ranges(job *j) {
     double lowest = 1;
     for (size_t c = 0; c + 1 < j->columns; c++) {
@@ -188,8 +189,8 @@ static void set_ranges(job *j) {
     }
 }
 
-/* Reads the pairs, chooses the scale of the gold scores, and assigns each pair to the group of the nearest of GROUPS equally
- * spaced scores. */
+/* Reads the pairs, determines the minimum and maximum gold score, and assigns each pair to a group. The centers of the groups
+ * are GROUPS equally spaced scores; a pair is in the group with the nearest center. */
 static int load(job *j) {
     aoe_table_options table = j->o->table;
     aoe_error err;
@@ -222,7 +223,7 @@ static int load(job *j) {
 
 /* ---- densities */
 
-/* Copies the values of a row to chosen[n] and returns their number. */
+/* Copies the values of the pairs of a row to `chosen` and returns their number. */
 static size_t choose(const job *j, const column *c, int row, double *chosen) {
     size_t n = 0;
     for (size_t i = 0; i < j->n; i++)
@@ -231,7 +232,7 @@ static size_t choose(const job *j, const column *c, int row, double *chosen) {
     return n;
 }
 
-/* Estimates the density, its maximum and the median of each row of a panel. */
+/* For each row of a panel, estimates the density and computes its maximum and the median of the values. */
 static int fill_densities(job *j, column *c) {
     double *chosen = new_doubles(j->n), at[POINTS];
     aoe_error err;
@@ -243,7 +244,8 @@ static int fill_densities(job *j, column *c) {
         const size_t n = choose(j, c, row, chosen);
         double width = n ? aoe_bandwidth(chosen, n) : 1;
         if (!(width > 0.5 * (c->end - c->begin) / (POINTS - 1)))
-            width = (c->end - c->begin) / 100; /* if all values are nearly equal, the curve is a narrow but visible peak */
+            /* if all values are nearly equal, this width makes the curve a narrow but visible peak */
+            width = (c->end - c->begin) / 100;
         double *density = c->density + row * POINTS;
         failed = n && aoe_density(chosen, n, width, c->low, c->high, at, POINTS, density, &err);
         c->median[row] = aoe_quantile(chosen, n, 0.5);
@@ -264,8 +266,8 @@ static void row_name(const job *j, int row, char out[32]) {
         snprintf(out, 32, "%g", j->scale.low + (j->scale.high - j->scale.low) * row / (GROUPS - 1));
 }
 
-/* Returns the y coordinate of the base line of a row. Rows without pairs take no space, and a gap separates the row of all
- * pairs from the groups. */
+/* Returns the y coordinate of the base line of a row. Rows without pairs take no space. A gap separates the row of all pairs
+ * from the rows of the groups. */
 static double base_line(const job *j, int row) {
     double y = row == GROUPS ? 0.6 : 0;
     for (int below = 0; below < row; below++)
@@ -273,8 +275,8 @@ static double base_line(const job *j, int row) {
     return y;
 }
 
-/* Returns 1 if all gold scores within each group are equal, as with binary labels. In this case the panel of the gold scores is
- * omitted, because its densities would be spikes. */
+/* Returns 1 if, within each group, all gold scores are equal, as with binary labels. In this case the panel of the gold scores
+ * is omitted, because its densities would be spikes. */
 static int gold_is_discrete(const job *j) {
     double value[GROUPS];
     for (int k = 0; k < GROUPS; k++)
@@ -317,7 +319,8 @@ static void write_data(job *j) {
     }
 }
 
-/* Writes the rows of a panel from top to bottom, so that the curve of a row overlaps the row above it. */
+/* Writes the plot command of panel k. Rows are drawn from top to bottom, so that the curve of a row is drawn over the row above
+ * it. */
 static void write_plot(const job *j, size_t k) {
     const column *c = &j->column[k];
     char color[8];
@@ -338,7 +341,7 @@ static void write_plot(const job *j, size_t k) {
             c->medians, c->medians);
 }
 
-/* Labels the rows on the y axis. */
+/* Writes the labels of the rows on the y axis. */
 static void write_tics(const job *j) {
     FILE *gp = j->picture.gp;
     char name[32];
@@ -353,7 +356,7 @@ static void write_tics(const job *j) {
     fputs(") scale 0\n", gp);
 }
 
-/* Defines the titles of the plot and of the panels as variables of the script. */
+/* Defines variables of the gnuplot script that contain the titles of the plot and of the panels. */
 static void write_titles(const job *j) {
     FILE *gp = j->picture.gp;
     fputs("title = ", gp);
@@ -372,7 +375,7 @@ static void write_titles(const job *j) {
 
 static void write_script(job *j) {
     FILE *gp = j->picture.gp;
-    enum { LEFT = 60, BOTTOM = 73, ROW_HEIGHT = 45, PANEL_WIDTH = 270 }; /* pixels */
+    enum { LEFT = 60, BOTTOM = 73, ROW_HEIGHT = 45, PANEL_WIDTH = 270 }; /* sizes in pixels */
     const double top = base_line(j, GROUPS) + 1.6, above = *j->o->plot.title ? 94 : 68;
     const size_t panels = j->columns - (size_t)gold_is_discrete(j);
     const int width = LEFT + 10 + PANEL_WIDTH * (int)panels, height = (int)(BOTTOM + ROW_HEIGHT * (top + 0.3) + above);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot grid: plots a heat map of a grid search over two of its options. The results are read from DIR/results.jsonl, which
- * contains one object {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per line. Each cell is the mean score over
- * all seeds and all values of the other options; the best cell has a frame.
+ * Implements `aoe plot grid`: plots a heat map of the results of `aoe grid`. Two of the searched options are the axes. Each
+ * cell shows the mean score over all seeds and over all values of the other options. A frame marks the best cell. The results
+ * are read from DIR/results.jsonl, which contains one object {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per
+ * line.
  */
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
@@ -13,17 +14,17 @@
 
 typedef struct options {
     cli_plot_options plot;
-    const char *x, *y; /* options on the axes; NULL: the two options that have several values */
+    const char *x, *y; /* names of the options on the axes; NULL: the two options that have several values */
 } options;
 
-/* An axis: the values of one option, in the order in which they are drawn. */
+/* An axis of the plot: the values of an option, in the order in which they are drawn. */
 typedef struct axis {
     const char *option; /* name of the option, borrowed */
     char **value;       /* [n] values as text, owned */
     size_t n;
 } axis;
 
-/* Scores of the results with one combination of the values on the axes. */
+/* A cell of the heat map: the scores of all results with one value on the x axis and one value on the y axis. */
 typedef struct cell {
     double sum; /* sum of the scores */
     size_t n;   /* number of scores */
@@ -32,13 +33,14 @@ typedef struct cell {
 typedef struct job {
     const options *o;
     const char *dir;
-    char *path;       /* path of the results, owned */
-    json_t **result;  /* [n] results with a score, owned */
-    size_t n, failed; /* number of results with and without a score */
-    axis x, y;        /* horizontal and vertical axis */
+    char *path;       /* path of the file with the results, owned */
+    json_t **result;  /* [n] results that have a score, owned */
+    size_t n, failed; /* n: number of results with a score; failed: number of results without a score */
+    axis x, y;        /* x: horizontal axis; y: vertical axis */
     cell *cell;       /* [y.n, x.n] cells, owned */
     size_t best;      /* index of the best cell */
-    double factor;    /* factor by which printed scores are multiplied: 100 if no score exceeds 1 in magnitude, otherwise 1 */
+    /* factor by which printed scores are multiplied: 100 if the absolute values of all scores are at most 1, otherwise 1 */
+    double factor;
     cli_picture picture;
 } job;
 
@@ -61,7 +63,7 @@ static const cli_option grid_table[] = {
 
 /* ---- reading */
 
-/* Adds the result in a line of the file. A result without a score is only counted. */
+/* Parses a line of the file and adds its result. A result without a score is only counted. number: line number. */
 static int take_line(job *j, const char *line, size_t len, size_t number) {
     json_error_t error;
     json_t *o = json_loadb(line, len, 0, &error);
@@ -93,7 +95,8 @@ static int read_results(job *j) {
                    : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
-        if (line[got - 1] == '\n') /* a last line without a line end is incomplete: it is being written */
+        if (line[got - 1] ==
+            '\n') /* a last line without a line end is skipped, because a running program is still writing it */
             failed = take_line(j, line, (size_t)got, number);
     }
     if (!failed && ferror(f))
@@ -109,14 +112,14 @@ static int read_results(job *j) {
 
 /* ---- axes */
 
-/* Returns the value of an option as text for a tick label, owned by the caller, or NULL if the configuration does not contain
- * the option. */
+/* Returns the value of an option in a result, as text for a tick label. Returns NULL if the result does not contain the option.
+ * The caller frees the text with free(). */
 static char *value_text(const json_t *result, const char *option) {
     const json_t *value = json_object_get(json_object_get(result, "point"), option);
     return value ? cli_json_value_text(value) : NULL;
 }
 
-/* Returns the index of a value on an axis, or its number of values if the axis does not have it. */
+/* Returns the index of a value on an axis, or a->n if the axis does not have this value. */
 static size_t find_value(const axis *a, const char *value) {
     size_t i = 0;
     while (i < a->n && strcmp(a->value[i], value) != 0)
@@ -124,7 +127,7 @@ static size_t find_value(const axis *a, const char *value) {
     return i;
 }
 
-/* Returns 1 and sets *x if the whole text is a number. */
+/* If the whole text is a number, sets *x and returns 1. Otherwise returns 0. */
 static int is_number(const char *text, double *x) {
     char *end;
     *x = strtod(text, &end);
@@ -136,8 +139,8 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Collects the values of an option: numbers in ascending order, other values in the order of the results. Returns 0, or 1 if a
- * configuration does not contain the option. */
+/* Sets the values of an axis to the distinct values of an option. Numbers are sorted in ascending order; other values are in
+ * the order of the results. Returns 0, or 1 if a result does not contain the option. */
 static int fill_axis(const job *j, axis *a, const char *option) {
     double ignored;
     int numbers = 1;
@@ -166,7 +169,7 @@ static void axis_free(axis *a) {
     *a = (axis){0};
 }
 
-/* Writes the names of the options of the first configuration to out[size], for messages. */
+/* Writes the names of the options of the first result to out[size], for a message. */
 static void list_options(const job *j, char *out, size_t size) {
     const char *key;
     json_t *v;
@@ -177,7 +180,7 @@ static void list_options(const job *j, char *out, size_t size) {
     }
 }
 
-/* Reports that a configuration does not contain the option of an axis. */
+/* Reports that a result does not contain the option of an axis. */
 static int fail_option(const job *j, const char *option) {
     char list[512];
     list_options(j, list, sizeof list);
@@ -185,7 +188,7 @@ static int fail_option(const job *j, const char *option) {
                     *list ? list : "none");
 }
 
-/* Sets `option` to the names of the two options that have several values; used if --x and --y are not given. */
+/* Sets option[] to the names of the two options that have several values. Called if --x and --y were not given. */
 static int choose_options(const job *j, const char *option[2]) {
     const char *key;
     json_t *v;
@@ -208,7 +211,7 @@ static int choose_options(const job *j, const char *option[2]) {
 
 /* ---- cells */
 
-/* Computes the sums of the scores per cell, and finds the best cell. */
+/* Computes the sum and the number of the scores of each cell, and finds the cell with the highest mean. */
 static void fill_cells(job *j) {
     double largest = 0;
     const size_t cells = j->x.n * j->y.n;
@@ -232,7 +235,7 @@ static void fill_cells(job *j) {
     }
 }
 
-/* Returns the mean score of cell i as it is printed. */
+/* Returns the mean score of cell i multiplied by j->factor. */
 static double mean_of(const job *j, size_t i) {
     return j->factor * j->cell[i].sum / (double)j->cell[i].n;
 }
@@ -255,7 +258,7 @@ static void write_data(job *j, double low, double high) {
     }
 }
 
-/* Writes the label, the range and the tics of the axis `which`, 'x' or 'y'. */
+/* Writes the label, the range and the tick labels of an axis. which: 'x' or 'y'. */
 static void write_axis(const job *j, const axis *a, char which) {
     FILE *gp = j->picture.gp;
     fprintf(gp, "set %clabel ", which);
@@ -269,7 +272,7 @@ static void write_axis(const job *j, const axis *a, char which) {
     fputs(") scale 0\n", gp);
 }
 
-/* Describes the best cell in a line. */
+/* Writes a description of the best cell to text[size]. */
 static void best_text(const job *j, char *text, size_t size) {
     snprintf(text, size, "best: %.2f at %s %s, %s %s", mean_of(j, j->best), j->x.option, j->x.value[j->best % j->x.n],
              j->y.option, j->y.value[j->best / j->x.n]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot lengths: draws the distribution of text lengths in tokens of each file as a violin plot, on a logarithmic
- * axis (figure 3 of the paper). Lengths include special tokens and are measured without truncation. Only the tokenizer
- * of the model is opened.
+ * Implements `aoe plot lengths`: draws the distribution of the text lengths in each file as a violin plot, as in figure 3 of
+ * the AnglE paper. The axis of the lengths is logarithmic. A length is the number of tokens without truncation, including
+ * special tokens. Only the tokenizer of the model is opened.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -14,27 +14,29 @@
 #include <string.h>
 
 enum {
-    POINTS = 161,   /* points at which a density is computed */
-    SAMPLE = 20000, /* maximum number of lengths from which a density is estimated, evenly spaced among the sorted lengths */
+    POINTS = 161, /* number of points at which a density is computed */
+    /* maximum number of lengths from which a density is estimated; a larger file is represented by SAMPLE evenly spaced
+     * elements of its sorted lengths */
+    SAMPLE = 20000,
     MAX_FILES = 24
 };
 
 typedef struct options {
     cli_plot_options plot;
     const char *model;       /* directory of the model or tokenizer; NULL: the default model */
-    aoe_table_options table; /* columns to read, format and delimiter of the files */
-    size_t max_length;       /* length in tokens at which a line is drawn; 0: no line */
+    aoe_table_options table; /* options for reading the files */
+    size_t max_length;       /* length in tokens at which a horizontal line is drawn; 0: no line */
 } options;
 
 /* The lengths of the texts of one file. */
 typedef struct violin {
-    double *length;         /* [n] lengths in tokens in ascending order, owned */
-    size_t n, capacity;     /* number of lengths, and number for which memory is allocated */
+    double *length;         /* [n] lengths in tokens, owned; in ascending order after the file has been read */
+    size_t n, capacity;     /* n: number of lengths; capacity: number of lengths for which memory is allocated */
     double sum;             /* sum of the lengths */
     double quantile[5];     /* quantiles 0, 1/4, 1/2, 3/4 and 1 */
     size_t longer;          /* number of texts longer than max_length */
-    double at[POINTS];      /* logarithms of lengths at which the density is computed */
-    double density[POINTS]; /* density at these points */
+    double at[POINTS];      /* points (logarithms of lengths) at which the density is computed */
+    double density[POINTS]; /* density at the points `at` */
     size_t block;           /* index of the data block */
 } violin;
 
@@ -45,13 +47,13 @@ typedef struct job {
     aoe_tokenizer *tokenizer; /* tokenizer of the model, owned */
     aoe_encode_options encode;
     aoe_ids ids;     /* token ids of the current text, owned */
-    violin *violin;  /* [n] one per file, owned */
-    violin *reading; /* element of `violin` of the file that is being read */
-    size_t summary;  /* index of the data block with the quantiles */
+    violin *violin;  /* [n] one violin per file, owned */
+    violin *reading; /* element of `violin` for the file that is being read */
+    size_t summary;  /* index of the data block that contains the quantiles */
     char **label;    /* [n] names of the files, owned */
     cli_picture picture;
     cli_progress progress;
-    size_t texts; /* number of texts read */
+    size_t texts; /* number of texts that were read */
 } job;
 
 #define AT(field) .offset = offsetof(options, field)
@@ -77,7 +79,7 @@ static const cli_option length_table[] = {
 
 /* ---- lengths */
 
-/* Stores the number of tokens of a text; called by aoe_texts_read. */
+/* Callback of aoe_texts_read. Stores the number of tokens of a text. */
 static int take_text(void *user, aoe_text text, aoe_error *err) {
     job *j = user;
     violin *v = j->reading;
@@ -99,7 +101,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Reads file i and computes the quantiles of its lengths. */
+/* Reads file i, sorts the lengths of its texts, and computes their quantiles. */
 static int read_file(job *j, size_t i) {
     aoe_error err;
     violin *v = j->reading = &j->violin[i];
@@ -117,34 +119,35 @@ static int read_file(job *j, size_t i) {
 
 /* ---- densities */
 
-/* Writes the logarithms of at most SAMPLE lengths to `sample`, for the density estimate, and returns their number. On a
- * logarithmic axis, small integers are far apart. To avoid gaps between them, equal lengths l are first distributed evenly over
- * [l - 1/2, l + 1/2]. */
+/* Stores the logarithms of at most SAMPLE lengths in `sample`, for the density estimate, and returns their number. On a
+ * logarithmic axis, small integers are far apart, so the density would have gaps. To avoid the gaps, texts with the same length
+ * l are distributed evenly over [l - 1/2, l + 1/2] before the logarithm is computed. */
 static size_t take_sample(const violin *v, double *sample) {
     const size_t m = v->n < SAMPLE ? v->n : SAMPLE;
     size_t first = 0, end;
     for (size_t i = 0; i < m; i++)
         sample[i] = v->length[(size_t)(((double)i + 0.5) * (double)v->n / (double)m)];
     for (; first < m; first = end) {
-        const double length = sample[first] > 0.5 ? sample[first] : 0.75; /* a length of 0 is drawn at the lower end */
+        /* a length of 0 is replaced by 0.75, because it has no logarithm */
+        const double length = sample[first] > 0.5 ? sample[first] : 0.75;
         for (end = first + 1; end < m && sample[end] == sample[first]; end++)
             ;
         for (size_t i = first; i < end; i++)
-            sample[i] = -((double)(i - first) + 0.5) / (double)(end - first); /* minus an offset in (0, 1) */
+            sample[i] = -((double)(i - first) + 0.5) / (double)(end - first); /* the negative value of an offset in (0, 1) */
         for (size_t i = first; i < end; i++)
             sample[i] = log(length - 0.5 - sample[i]);
     }
     return m;
 }
 
-/* Estimates the density of the logarithms of the lengths. */
+/* Estimates the density of the logarithms of the lengths of a file. */
 static int estimate(violin *v) {
     double *sample = cli_realloc(NULL, (v->n < SAMPLE ? v->n : SAMPLE) * sizeof *sample);
     aoe_error err;
     const size_t m = take_sample(v, sample);
     double width = aoe_bandwidth(sample, m);
     if (!(width > 0))
-        width = 0.05; /* if all lengths are equal, the curve is a narrow peak */
+        width = 0.05; /* if all lengths are equal, this width makes the curve a narrow peak */
     const double low = log(fmax(v->quantile[0] - 0.5, 0.25)), high = log(v->quantile[4] + 0.5);
     for (int k = 0; k < POINTS; k++)
         v->at[k] = low + (high - low) * k / (POINTS - 1);
@@ -175,7 +178,7 @@ static void write_data(job *j) {
     }
 }
 
-/* Labels the files on the x axis, and the powers of two on the y axis. */
+/* Writes the labels of the axes: the names of the files on the x axis, and powers of two on the y axis. */
 static void write_tics(const job *j) {
     FILE *gp = j->picture.gp;
     double low = 1e9, high = 1;
@@ -201,7 +204,8 @@ static void write_tics(const job *j) {
     fprintf(gp, ")\nset yrange [%g:%g]\n", fmax(low, 0.5) / 1.25, high * 1.25);
 }
 
-/* Writes the number of texts, the median and, with --max-length, the line and the share of longer texts. */
+/* Writes the labels of each violin: the number of texts and the median. With --max-length, also writes the horizontal line and
+ * the percentage of longer texts. */
 static void write_labels(const job *j) {
     FILE *gp = j->picture.gp;
     for (size_t i = 0; i < j->n; i++) {
@@ -217,7 +221,8 @@ static void write_labels(const job *j) {
                 j->o->max_length, j->o->max_length);
 }
 
-/* Writes the plot command: for each file its density, mirrored, then the quartiles and the medians. */
+/* Writes the plot command. For each file, it draws the density and its mirror image. Then it draws the quartiles and the
+ * medians of all files. */
 static void write_violins(const job *j) {
     FILE *gp = j->picture.gp;
     double peak = 0;
@@ -235,7 +240,7 @@ static void write_violins(const job *j) {
         fprintf(gp, "    '' index %zu using (%zu + %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
         fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
         fprintf(gp, "    '' index %zu using (%zu):1 with lines lc rgb '#9cc7e4', \\\n", b,
-                x); /* covers the line between the two halves */
+                x); /* a filled shape that hides the line between the two halves */
     }
     fprintf(gp,
             "    data index %zu using 1:5:(0):($7 - $5) with vectors nohead lw 6 lc rgb '#204a70', \\\n"

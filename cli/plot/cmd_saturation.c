@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot saturation: plots the cosine, both forms of the angle score, and their derivatives as functions of the angle between
- * two vectors (figures 1 and 2b of the paper). The curves are means over random pairs of vectors at each angle, computed with
- * the scores and the objective of the library; this file contains no formulas of scores.
+ * Implements `aoe plot saturation`: plots the cosine, both forms of the angle score, and their derivatives as functions of the
+ * angle between two vectors, as in figures 1 and 2b of the AnglE paper. A point of a curve is the mean over random pairs of
+ * vectors with the same angle. The library computes all scores and gradients, so the plot shows the formulas that training
+ * uses.
  */
 #include "aoe_train.h"
 #include "cli/common/dispatch.h"
@@ -11,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 180 /* steps of one degree, computed at their centers */, SCORES = 3, COSINE = 0, REFERENCE = 1, PHASE = 2 };
+enum {
+    STEPS = 180 /* number of angles: one per degree, at 0.5, 1.5 and so on */,
+    SCORES = 3,
+    COSINE = 0,
+    REFERENCE = 1,
+    PHASE = 2
+};
 
 static const double pi = 3.14159265358979323846;
 
@@ -21,14 +28,15 @@ typedef struct options {
     size_t pairs; /* number of random pairs per angle */
 } options;
 
-/* Inputs of the objective, x and y, and its gradients, gx and gy: two pairs of vectors, [2, dims] each. */
+/* Two pairs of vectors, and the gradients of the objective. x, y: [2, dims] first and second vectors of the pairs; gx, gy: [2,
+ * dims] their gradients. */
 typedef struct pairs {
     float *x, *y, *gx, *gy;
 } pairs;
 
 typedef struct curves {
-    double score[SCORES][STEPS];    /* mean score over the pairs at each angle */
-    double gradient[SCORES][STEPS]; /* mean of -d score / d angle over the pairs at each angle, per radian */
+    double score[SCORES][STEPS];    /* for each angle, the mean score over all pairs */
+    double gradient[SCORES][STEPS]; /* for each angle, the mean of -d score / d angle (per radian) over all pairs */
 } curves;
 
 #define AT(field) .offset = offsetof(options, field)
@@ -51,7 +59,7 @@ static const cli_option vector_table[] = {
      .help = "number of random pairs of vectors per angle"},
 };
 
-/* Returns a uniform random number in (0, 1), generated with splitmix64 (Steele, Lea, Flood 2014). */
+/* Returns a uniform random number in (0, 1). The generator is splitmix64 (Steele, Lea, Flood 2014). */
 static double uniform(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -71,7 +79,8 @@ static void random_unit(double *v, size_t n, uint64_t *state) {
         v[i] /= sqrt(norm);
 }
 
-/* Makes t[n] a unit vector orthogonal to the unit vector u. */
+/* Subtracts from t[n] its projection on the unit vector u[n], and normalizes t. Afterwards, t is a unit vector orthogonal
+ * to u. */
 static void make_tangent(double *t, const double *u, size_t n) {
     double along = 0, norm = 0;
     for (size_t i = 0; i < n; i++)
@@ -84,9 +93,9 @@ static void make_tangent(double *t, const double *u, size_t n) {
         t[i] /= sqrt(norm);
 }
 
-/* Computes -d score / d angle of the second pair from the gradient of the objective: with labels 0 and 1 and scores s_0 and s_1
- * of the two pairs, the loss is L = log(1 + exp(s_0 - s_1)), and therefore dL/ds_1 = exp(-L) - 1. direction: [dims] dy / d
- * angle. */
+/* Sets *gradient to -d score / d angle of the second pair, computed from the gradient of the objective. The labels of the two
+ * pairs are 0 and 1. If s_0 and s_1 are the scores of the pairs, the loss is L = log(1 + exp(s_0 - s_1)), so dL/ds_1 = exp(-L)
+ * - 1. direction: [dims] derivative dy / d angle; score: COSINE, REFERENCE or PHASE. */
 static int gradient_of(const pairs *p, const double *direction, size_t dims, int score, double *gradient, aoe_error *err) {
     static const double label[] = {0, 1};
     aoe_objective_options o;
@@ -105,8 +114,8 @@ static int gradient_of(const pairs *p, const double *direction, size_t dims, int
     return code;
 }
 
-/* Adds the scores and gradients of one pair at all angles. u, t: [dims] orthogonal unit vectors that span the plane of the
- * pair; direction: [dims] scratch memory. */
+/* Adds the scores and gradients of one random pair at all angles to *c. u, t: [dims] orthogonal unit vectors; the vectors of
+ * the pair are u and cos(angle) u + sin(angle) t. direction: [dims] workspace. */
 static int add_pair(curves *c, const pairs *p, const double *u, const double *t, double *direction, size_t dims,
                     aoe_error *err) {
     const float *x = p->x + dims, *y = p->y + dims;
@@ -167,7 +176,7 @@ static void write_data(cli_picture *p, const curves *c) {
 }
 
 static void write_script(cli_picture *p, const curves *c, const options *o) {
-    static const double flat = 0.2; /* the range of angles where the gradient of the cosine is below this value is shaded */
+    static const double flat = 0.2; /* angles at which the gradient of the cosine is smaller are shaded */
     int first = 0, last = STEPS;
     while (first < STEPS && c->gradient[COSINE][first] < flat)
         first++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes the data file and the gnuplot script of a plot: header, labels, line styles, colors and file names.
+ * Writes the data file and the gnuplot script of a plot. This file contains what all plots have in common: headers, labels,
+ * line styles, colors and file names.
  */
 #include "cli/plot/gnuplot.h"
 
@@ -19,7 +20,8 @@ static const char *const suffixes[CLI_PICTURE_FILES] = {".dat", ".gp", ".svg", "
 
 /* ---- labels */
 
-/* Returns the last `parts` components of a path without the extension of a table. The caller frees the result. */
+/* Returns the last `parts` components of a path, without the file extension of a table. The caller frees the text with
+ * free(). */
 static char *short_label(const char *path, int parts) {
     static const char *const known[] = {".gz", ".zst", ".tsv", ".csv", ".jsonl", ".txt"};
     char *copy = cli_strdup(path);
@@ -78,11 +80,11 @@ void cli_gp_line_styles(FILE *gp) {
     fputs("set grid back lt 1 lw 0.5 lc rgb '#d8d8d8'\n", gp);
 }
 
-/* Colors from light yellow to green to dark blue. */
+/* Red, green and blue components of the colors of a heat map, from light yellow over green to dark blue. */
 static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178}, {48, 148, 176}, {32, 92, 152}, {14, 34, 84}};
 enum { RAMP = sizeof ramp / sizeof *ramp };
 
-/* Interpolates the colors linearly; x is from 0 to 1. */
+/* Sets color[] to the color at x in [0, 1]. The colors of `ramp` are interpolated linearly. */
 static void ramp_at(double color[3], double x) {
     const double place = (x < 0 ? 0 : x > 1 ? 1 : x) * (RAMP - 1);
     const int k = place < RAMP - 1 ? (int)place : RAMP - 2;
@@ -114,14 +116,14 @@ void cli_gp_palette(FILE *gp) {
 
 /* ---- files */
 
-/* Writes the quoted path of one of the plot's files, relative to the directory of the script. */
+/* Writes the quoted path of a file of the plot, relative to the directory of the script. */
 static void put_path(FILE *gp, const char *base, int file) {
     char *path = cli_format("./%s%s", base, suffixes[file]);
     cli_gp_path(gp, path);
     free(path);
 }
 
-/* Opens the data and the script as streams in memory and writes their headers. */
+/* Opens memory streams for the data and the script, and writes the first lines of both. */
 static int open_streams(cli_picture *p, const char *what) {
     p->dat = open_memstream(&p->dat_text, &p->dat_size);
     p->gp = open_memstream(&p->gp_text, &p->gp_size);
@@ -143,7 +145,7 @@ static int open_streams(cli_picture *p, const char *what) {
     return 0;
 }
 
-/* Returns 1 if name ends with the extension, ignoring case, and does not consist of it only. */
+/* Returns 1 if the name ends with the extension, in upper or lower case, and is longer than the extension. */
 static int has_extension(const char *name, const char *extension) {
     const size_t n = strlen(name), k = strlen(extension);
     return n > k && strcasecmp(name + n - k, extension) == 0;
@@ -189,7 +191,7 @@ size_t cli_picture_block(cli_picture *p, const char *fmt, ...) {
     return p->blocks++;
 }
 
-enum { PNG_SCALE = 2 }; /* resolution of the .png file relative to the .svg file, for slides */
+enum { PNG_SCALE = 2 }; /* number of pixels of the .png image per pixel of the .svg image, in each direction */
 
 void cli_picture_begin(cli_picture *p, int width, int height) {
     fprintf(p->gp,
@@ -211,7 +213,7 @@ void cli_picture_end(cli_picture *p) {
     fputs("\nset output\n}\n", p->gp);
 }
 
-/* Writes the contents of a stream in memory to a file. */
+/* Writes the contents of a memory stream to a file. */
 static int write_stream(FILE *f, const char *path, char *const *text, const size_t *size) {
     cli_file out;
     if (fflush(f) || ferror(f))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs gnuplot, which draws into the temporary files of two outputs (cli_file). The files get their final names when both are
- * complete.
- * Paths in gnuplot commands begin with ./ or /, because gnuplot executes names that begin with < or | as commands.
+ * Runs gnuplot, which draws two images into temporary files (cli_file). The files are renamed to their final names after both
+ * images are complete. Paths in gnuplot commands begin with "./" or "/", because gnuplot executes a name that begins with '<'
+ * or '|' as a shell command.
  */
 #include "cli/plot/gnuplot_run.h"
 
@@ -24,8 +24,8 @@
 
 extern char **environ;
 
-/* Returns the gnuplot commands that run before the script: they change to its directory and set the variables svg, png and
- * characters. The caller frees them with free(). Returns NULL if out of memory. */
+/* Returns the gnuplot commands that are executed before the script. They change to the directory of the script and set the
+ * variables svg, png and characters. The caller frees the text with free(). Returns NULL if memory allocation failed. */
 static char *prologue(const char *name, const char *svg, const char *png, int characters) {
     char *text = NULL;
     size_t size;
@@ -49,7 +49,7 @@ static char *prologue(const char *name, const char *svg, const char *png, int ch
     return NULL;
 }
 
-/* Reads a pipe to its end and stores the first size - 1 bytes in text[size], terminated by NUL. */
+/* Reads a pipe to its end and stores its first size - 1 bytes and a NUL in text[size]. */
 static void read_all(int fd, char *text, size_t size) {
     char rest[512];
     size_t n = 0;
@@ -65,7 +65,7 @@ static void read_all(int fd, char *text, size_t size) {
     text[n] = 0;
 }
 
-/* Starts gnuplot with stderr redirected to the descriptor `messages`. Returns 0, or the errno of the failure. */
+/* Starts gnuplot with its stderr redirected to the file descriptor `messages`. Returns 0, or the errno value of the failure. */
 static int start(pid_t *pid, char *const *argv, int messages) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -77,7 +77,7 @@ static int start(pid_t *pid, char *const *argv, int messages) {
         return ENOMEM;
     }
     sigemptyset(&piped);
-    sigaddset(&piped, SIGPIPE); /* gnuplot gets the default action, because aoe ignores SIGPIPE */
+    sigaddset(&piped, SIGPIPE); /* gnuplot gets the default action for SIGPIPE, which aoe ignores */
     int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (!error)
         error = posix_spawn_file_actions_adddup2(&actions, messages, 2);
@@ -92,8 +92,8 @@ static int start(pid_t *pid, char *const *argv, int messages) {
     return error;
 }
 
-/* Returns the last line of gnuplot's messages that contains text. gnuplot prints the failed command, a line with a caret, and
- * then the message. */
+/* Returns the last line of gnuplot's output that is not blank. The last line is the error message: gnuplot prints the command
+ * that failed, a line with a caret, and then the message. */
 static const char *reason(char *text) {
     const char *last = NULL;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -102,7 +102,7 @@ static const char *reason(char *text) {
     return last ? last + strspn(last, " \t") : "gnuplot printed no message";
 }
 
-/* Reports the errno value with which gnuplot failed to start. */
+/* Reports that gnuplot could not be started. error: errno value of the failure. */
 static int fail_start(const char *name, int error) {
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
         return cli_fail("gnuplot is not installed; %s.gp and %s.dat are written: install gnuplot (Debian: apt-get install "
@@ -111,7 +111,8 @@ static int fail_start(const char *name, int error) {
     return cli_fail("cannot start gnuplot: %s; %s.gp and .dat are written", strerror(error), name);
 }
 
-/* Runs gnuplot on the script, in the script's directory, and waits until it ends. Stores its exit status and its messages. */
+/* Runs gnuplot on the script, in the directory of the script, and waits until it ends. Sets *status to its exit status, and
+ * stores its output on stderr in messages[size]. */
 static int run(const char *name, char *commands, int *status, char *messages, size_t size) {
     static char program[] = "gnuplot", defaults[] = "-d", before[] = "-e";
     int ends[2];
@@ -132,14 +133,15 @@ static int run(const char *name, char *commands, int *status, char *messages, si
     return error ? fail_start(name, error) : 0;
 }
 
-/* Returns 1 if gnuplot wrote the file, or if it is a device or a pipe, whose size is not informative. */
+/* Returns 1 if gnuplot wrote the file. For devices and pipes, always returns 1, because their size does not show whether they
+ * were written. */
 static int is_drawn(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
 }
 
-/* Returns the absolute path of the file into which gnuplot draws. The caller frees it with aoei_free. Returns NULL if out of
- * memory. */
+/* Returns the absolute path of the file into which gnuplot draws. The caller frees the path with aoei_free. Returns NULL if
+ * memory allocation failed. */
 static char *drawing_path(const cli_file *f) {
     return aoei_full_path(f->writer.temp_path ? f->writer.temp_path : f->path);
 }

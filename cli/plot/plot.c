@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options and input files of all plots.
+ * Parses the options that all plot commands have, and finds their input files.
  */
 #include "cli/plot/plot.h"
 

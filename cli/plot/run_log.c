@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the log of a training run. A last line without a line end was not completely written by a running or stopped
- * run, and is skipped.
+ * Reads the log of a training run. A last line without a line end is skipped, because a running or stopped run has not written
+ * it completely.
  */
 #include "cli/plot/run_log.h"
 
@@ -18,7 +18,7 @@ size_t cli_run_log_part(const cli_run_log *log, const char *name) {
     return i;
 }
 
-/* Returns 1 if the key of an event is not the name of a loss. */
+/* Returns 1 if a key of a step event is one of the known keys that are not losses. */
 static int is_other(const char *key) {
     static const char *const others[] = {
         "step",    "steps",       "epoch", "accuracy", "lr", "grad_norm", "tokens_per_second", "pairs_per_second",
@@ -29,7 +29,7 @@ static int is_other(const char *key) {
     return 0;
 }
 
-/* Enlarges the array, if necessary, to at least n + 1 elements of `size` bytes, and returns it. */
+/* Enlarges an array if it has space for only n elements of `size` bytes. Returns the array. */
 static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
     if (n < *capacity)
         return array;
@@ -37,7 +37,7 @@ static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
     return cli_realloc(array, *capacity * size);
 }
 
-/* Adds the losses of a step. */
+/* Adds the losses of a step to the log. o: the step event. */
 static void add_step(cli_run_log *log, double step, json_t *o) {
     const char *key;
     json_t *v;
@@ -64,7 +64,7 @@ static void add_step(cli_run_log *log, double step, json_t *o) {
     log->step[log->n++] = step;
 }
 
-/* Adds the score of an evaluation. */
+/* Adds the score of an evaluation to the log. step: step at which the evaluation took place. */
 static void add_eval(cli_run_log *log, double step, double score) {
     size_t capacity = log->eval_capacity;
     log->eval_step = grow(log->eval_step, log->evals, &capacity, sizeof *log->eval_step);
@@ -73,7 +73,7 @@ static void add_eval(cli_run_log *log, double step, double score) {
     log->score[log->evals++] = score;
 }
 
-/* Adds the event of a line to the log. Returns 0, or -1 if the line is not an event. */
+/* Parses a line and adds its event to the log. Returns 0, or -1 if the line is not an event. */
 static int add_line(cli_run_log *log, const char *line, size_t len) {
     json_t *o = json_loadb(line, len, 0, NULL);
     const char *event = json_string_value(json_object_get(o, "event"));
