@@ -2,19 +2,19 @@
 # aoe: angle-optimized embeddings. `make help` lists the targets.
 #
 #   CC=gcc|clang   compiler
-#   SAN=LIST       sanitizers, e.g. SAN=address,undefined or SAN=thread; each list has its own build directory
-#   TAGS=WORD      check: runs only the tests with this tag (tests/README.md), e.g. TAGS=numbers
-#   SKIP=WORD      check: leaves out the tests with this tag
+#   SAN=LIST       sanitizers, such as SAN=address,undefined or SAN=thread; each list has its own build directory
+#   TAGS=WORD      check: runs only the tests with this tag (tests/README.md), such as TAGS=numbers
+#   SKIP=WORD      check: does not run the tests with this tag
 #   FUZZ_SECONDS=N fuzz: seconds per harness (default: 60)
 #   BUILD=DIR      build directory (default: build, or build/san-... with SAN)
-#   WERROR=1       makes warnings errors (used in CI)
+#   WERROR=1       warnings are errors (used in CI)
 #   V=1            prints every command
-#   PEERS=OPTIONS  options of bench-peers (bench/README.md)
+#   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md)
 #   PREFIX, DESTDIR  directories of install
 
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-builtin-rules
-# One job per CPU, unless -j is given on the command line. With the goal clean, make uses a single job.
+# Runs one job per CPU if there is no -j on the command line. With the goal `clean`, runs one job.
 ifeq ($(filter clean,$(MAKECMDGOALS)),)
 MAKEFLAGS += --jobs=$(or $(shell nproc 2>/dev/null),1)
 endif
@@ -40,14 +40,14 @@ DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 HEADERS := $(sort $(wildcard include/*.h))
 VERSION := $(shell sed -n 's/^#define AOE_VERSION *"\(.*\)"/\1/p' include/aoe.h)
 
-# Prints commands as `CC file`; V=1 prints the complete commands.
+# Prints a command as `CC file`. With V=1, prints the complete command.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $@)
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla $(if $(WERROR),-Werror)
-# Sanitizer builds are run once, so the time of compilation matters: -O1 -g1 takes half the time.
+# A sanitizer build is usually run only once, so compilation takes most of the time. -O1 -g1 halves this time.
 OPT := $(if $(SAN),-O1 -g1,-O2 -g)
-# One binary supports every CPU of the architecture, so -march=native is not used. Contraction is disabled, so that all compilers
-# produce equal results; kernels contain explicit fused multiply-adds.
+# -march=native is not used, because one binary supports every CPU of the architecture. -ffp-contract=off makes the
+# results of all compilers equal. Kernels contain explicit fused multiply-adds.
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
   -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
 LDFLAGS_ALL := -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
@@ -62,8 +62,9 @@ SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
-# Tests declare tags in their first comment lines (tests/README.md). With the thread sanitizer, only tests with the tag `threads`
-# run; with the address sanitizer, tests with the tag `slow` are left out. `make fuzz` builds the fuzz harnesses with sanitizers.
+# Tests declare tags in their first comment lines (tests/README.md). With the thread sanitizer, only tests with the tag
+# `threads` run. With the address sanitizer, tests with the tag `slow` do not run. `make fuzz` builds the fuzz
+# harnesses with sanitizers.
 TAGS ?= $(if $(findstring thread,$(SAN)),threads)
 SKIP ?= $(if $(findstring address,$(SAN)),slow)
 with_tag = $(if $(2),$(shell grep -lE '^( \*|\#) tags:.*\<$(1)\>' /dev/null $(2)))
@@ -75,9 +76,9 @@ FUZZ_ALL := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(if $(SAN),,$(call selected,$(FUZZ_ALL))))
 LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
-# local servers for the command-line cases
+# Local servers for the command-line cases.
 SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/servers/*.c)))
-# aoe-check contains all kernel tests; the main function of each is renamed
+# aoe-check contains all kernel tests. The main functions of the tests are renamed.
 CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
@@ -89,10 +90,10 @@ LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
 
 FUZZ_SECONDS ?= 60
-# Only targets that compile need the packages. Missing packages are listed in one line.
+# The packages are needed only for targets that compile. Missing packages are listed in one line.
 NO_PACKAGES := help deps deps-lint deps-peers clean
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
-# demo and check install missing packages first
+# The goals `demo` and `check` install missing packages first.
 ifneq ($(filter demo check,$(MAKECMDGOALS)),)
 DEPS_RUN := $(shell tools/deps.sh $(DEPS_APT) >&2; echo $$?)
 ifneq ($(DEPS_RUN),0)
@@ -104,7 +105,7 @@ ifneq ($(MISSING),)
 $(error missing packages: $(MISSING). Run `make deps` as root, or: apt-get install $(DEPS_APT))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-# libcurl is loaded when a command first needs it (src/net/libraries.c)
+# libcurl is not linked, because src/net/libraries.c loads it at run time when it is first needed.
 LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
 endif
 
@@ -144,18 +145,18 @@ $(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# A fuzz harness with the regression driver, which runs the stored corpus and reproducible mutations of it.
+# A fuzz harness with tests/fuzz/driver.c, which runs the stored corpus and reproducible mutations of the corpus.
 $(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/driver.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# The same harness with libFuzzer (clang).
+# A fuzz harness with libFuzzer, which is part of clang.
 $(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# Cases generated from the public headers.
+# Test cases that are generated from the public headers.
 $(BUILD)/tests/null_arguments.inc: tests/api/null_arguments.awk $(HEADERS)
 	@mkdir -p $(@D)
 	@awk -f $< $(HEADERS) > $@
@@ -177,7 +178,7 @@ $(BUILD)/aoe-check: $(CHECK_OBJ) $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# Only the peers' programs need oneDNN.
+# Only the programs in bench/peers need oneDNN.
 $(PEER_BIN:=.o): | deps-peers
 $(BUILD)/bench/peers/%: $(BUILD)/bench/peers/%.o $(BENCH_SUPPORT) $(LIB)
 	$(call say,LINK)

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fuzz.sh: runs every libFuzzer harness in $BUILD/libfuzzer for $FUZZ_SECONDS (default: 60), two in parallel. The last
-# line is:
+# fuzz.sh: runs every libFuzzer harness in $BUILD/libfuzzer for $FUZZ_SECONDS seconds (default: 60), two in parallel.
+# The last line of the output is:
 #     aoe: N passed, M failed, 0 skipped
-# A harness starts from its stored corpus, tests/fuzz/corpus/NAME, and stores inputs that reach new code in
-# $BUILD/corpus/NAME for the next run. An input that causes a failure is stored in $BUILD/findings; `HARNESS FILE` runs
-# it again. The exit code is 0 only if no harness failed.
+# A harness starts from the corpus in tests/fuzz/corpus/NAME. It stores inputs that reach new code in
+# $BUILD/corpus/NAME for the next run. It stores inputs that cause a failure in $BUILD/findings. `HARNESS FILE` runs a
+# stored input again. The exit code is 0 only if no harness failed.
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build/fuzz}
 FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 export BUILD FUZZ_SECONDS
-# Sanitizers return NULL for huge allocations, because the harnesses also test failed allocations.
+# With this option, malloc returns NULL for huge allocations. By default, AddressSanitizer ends the program instead.
 export ASAN_OPTIONS="${ASAN_OPTIONS-allocator_may_return_null=1}" UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
 
 if [ "${1-}" = --one ]; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# qemu.sh: runs the program on two emulated CPUs, Haswell (AVX2, no AVX-512) and Nehalem (no AVX). An instruction that
-# is used outside its CPU tier ends the program with SIGILL. Also compares the vectors of the two CPUs, and runs
-# aoe-check for the kernels of their tiers. Prints SKIP if qemu-user is not installed.
+# qemu.sh: runs the program on two emulated CPUs, Haswell (AVX2, no AVX-512) and Nehalem (no AVX). If the program
+# executes an instruction that the CPU does not have, it ends with SIGILL. Also compares the embeddings that both CPUs
+# compute, and runs the kernel tests (aoe-check) on both CPUs. Prints SKIP if qemu-user is not installed.
 set -eu
 build=${BUILD:-build}
 command -v qemu-x86_64 >/dev/null || { echo "SKIP: qemu-x86_64 (package qemu-user) is not installed"; exit 0; }
@@ -23,8 +23,8 @@ for cpu in Nehalem Haswell; do
     run eval sts -m "$dir/$cpu-model" "$dir/data.tsv" --quiet
     wc -l <"$dir/$cpu.tsv" | grep -qx 2
     if [ -x "$build/aoe-check" ]; then
-        # Matmuls and GELU are left out because their tests take long. AOE_TEST_GUARDS=0, because qemu's masked loads
-        # and stores access lanes that are masked off.
+        # The tests of matmuls and GELU are omitted because they take long. AOE_TEST_GUARDS=0 is necessary because
+        # masked loads and stores in qemu also access the disabled lanes.
         ops=$("$build/aoe-check" --list | grep -v -e gemm -e gelu)
         # shellcheck disable=SC2086
         AOE_TEST_GUARDS=0 qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed $ops >"$dir/check" 2>&1 || { cat "$dir/check"; exit 1; }
@@ -35,7 +35,7 @@ for cpu in Nehalem Haswell; do
     fi
 done
 cmp "$dir/Nehalem-start/model.safetensors" "$dir/Haswell-start/model.safetensors"
-# Only one of the tiers uses fused multiply-adds, so the vectors of the trained models agree to a few digits only.
+# Only one of the two CPUs has fused multiply-adds, so the embeddings of the trained models agree only in a few digits.
 paste "$dir/Nehalem.tsv" "$dir/Haswell.tsv" | awk '
     { n = NF / 2; d = r = 0; for (i = 1; i <= n; i++) { d += ($i - $(i + n)) ^ 2; r += $i ^ 2 }
       if (!(sqrt(d / r) <= 1e-3)) { print "vectors differ by " sqrt(d / r); bad = 1 } }

@@ -1,20 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh PROGRAM...: runs the test programs (cmocka tests and fuzz drivers) and the cases of tests/cli, two in parallel.
-# Prints one line per program and case, and the output of those that fail. The last line is:
+# run.sh PROGRAM...: runs the given test programs (cmocka tests and fuzz drivers) and the command-line cases in
+# tests/cli, two in parallel. Prints one line per program or case. If a program or case fails, also prints its output.
+# The last line is:
 #     aoe: N passed, M failed, K skipped
 # N counts the cmocka test functions, fuzz drivers and cases. The exit code is 0 only if nothing failed. Environment
 # variables:
 #   BUILD     build directory (default: build)
 #   CASES     names of the cases to run, or "none" (default: all)
-#   SAN       sanitizers of the build; some cases are skipped with sanitizers
+#   SAN       sanitizers of the build; if it is set, some cases are skipped
 #   UPDATE=1  writes the output of the cases to their .exact files; check the changes with git diff
 #
-# A case is a file tests/cli/NAME.sh, which sh -eu runs in an empty directory. The variables AOE (path of the program),
-# BUILD, SRC (path of the repository) and, if the shared data exist, AOE_SHARED are set. Files of a case; at least one
-# with expected output must exist:
+# A case is a file tests/cli/NAME.sh, which `sh -eu` runs in an empty directory. These environment variables are set
+# for it:
+#   AOE         path of the program
+#   BUILD       build directory
+#   SRC         path of the repository
+#   AOE_SHARED  directory of the shared data; not set if it does not exist
+# These files contain the expected results of a case. At least one file with expected output must exist.
 #   NAME.exact, NAME.err.exact   expected stdout, stderr
-#   NAME.glob, NAME.err.glob     one shell pattern per line of stdout, stderr; a line `...` matches any number of lines
+#   NAME.glob, NAME.err.glob     one shell pattern per line of stdout, stderr; the line `...` matches any number of lines
 #   NAME.exit                    expected exit code (default: 0)
 # A case that cannot run prints "SKIP: REASON" and exits with code 77.
 set -u
@@ -29,7 +34,8 @@ show() { # show FILE: prints the last 200 lines, indented
     sed -e 's/^/    /' "$1" | tail -n 200
 }
 
-# count_cmocka FILE: prints the sums of the totals that cmocka prints for each group: "PASSED FAILED SKIPPED GROUPS"
+# count_cmocka FILE: reads the totals that cmocka printed for each group of tests. Prints their sums and the number of
+# groups, as "PASSED FAILED SKIPPED GROUPS".
 count_cmocka() {
     LC_ALL=C awk '/^\[  PASSED  \] [0-9]+ test/ { passed += $4; groups++ }
          /^\[  FAILED  \] [0-9]+ test/ { failed += $4 }
@@ -51,7 +57,7 @@ run_program() {
     case $name in
     fuzz/*) if [ $code = 0 ]; then passed=1; else failed=1; fi ;;
     *)
-        # After a crash there are no totals; a sanitizer can make the program fail after the totals.
+        # A program that crashed printed no totals. A sanitizer can make a program fail after it printed the totals.
         if [ "$4" = 0 ] || { [ $code != 0 ] && [ "$failed" = 0 ]; }; then failed=$((failed + 1)); fi
         ;;
     esac
@@ -65,8 +71,8 @@ run_program() {
     fi
 }
 
-# match_lines PATTERNS FILE: returns 0 if the lines of FILE match the patterns in their order; otherwise prints the
-# difference
+# match_lines PATTERNS FILE: returns 0 if the lines of FILE match the patterns in order. Otherwise prints the
+# difference.
 match_lines() (
     exec 3<"$1" 4<"$2"
     any=0
@@ -98,8 +104,8 @@ match_lines() (
     fi
 )
 
-# compare BASE FILE STREAM: compares FILE with BASE.exact and BASE.glob, if they exist. STREAM (stdout or stderr) is
-# used in messages
+# compare BASE FILE STREAM: compares FILE with BASE.exact and BASE.glob, if they exist. STREAM is stdout or stderr; it
+# appears in messages.
 compare() {
     if [ -e "$1.exact" ] && ! diff -u "$1.exact" "$2"; then
         echo "$3 differs from $(basename "$1").exact"
@@ -199,7 +205,7 @@ if [ ! -s "$WORK/items" ]; then
     exit 2
 fi
 tr '\n' '\0' <"$WORK/items" | xargs -0 -n 1 -P 2 sh "$SRC/tests/run.sh" --one
-# A program or case without a result, because its process was killed, is counted as failed.
+# If the process of a program or case was killed, there is no result. Such a program or case is counted as failed.
 cat "$WORK"/*.result 2>/dev/null | awk -v items="$(wc -l <"$WORK/items")" '
     { passed += $1; failed += $2; skipped += $3 }
     END { if (NR < items) failed += items - NR

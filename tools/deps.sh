@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deps.sh PACKAGE...: installs the given Debian packages that are missing. Prints nothing if none is missing.
+# deps.sh PACKAGE...: installs the given Debian packages. Prints nothing if all of them are already installed.
 set -eu
 missing=
 for p in "$@"; do

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # lint.sh [CHECK...]: checks rules of the sources that compilers do not check. The checks are:
-#   includes   a folder includes only lower layers; memory, threads, intrinsics and output are used only where they are allowed
-#   cycles     no dependency cycles between units; a function is declared in the header of the unit that defines it
-#   vocabulary no words that tools/vocabulary.txt replaces by standard terms
-#   sizes      files under 1,000 lines, functions under 150
-#   words      no reminder comments; a license line in every source file
+#   includes   code of a folder includes only headers of lower layers; functions for memory, threads, intrinsics and output
+#              are used only in the files in which they are allowed
+#   cycles     there are no dependency cycles between units (pairs of a .c and a .h file); the header of a unit declares only
+#              functions that the unit defines
+#   vocabulary no file contains a word that tools/vocabulary.txt replaces by a standard term
+#   sizes      files have fewer than 1,000 lines, functions fewer than 150
+#   words      there are no reminder comments, and every source file has a license line
 #   format     clang-format
 #   tidy       clang-tidy for src and cli (slow)
 # Prints violations as FILE:LINE: MESSAGE. The exit code is 1 if there are violations.
@@ -121,8 +123,8 @@ check_restricted() {
     } || true
 }
 
-# A function begins at a line that ends with `) {`, or at a line `{` after a line that contains `)`. It ends at the next
-# line `}`.
+# A function begins at a line that ends with `) {`, or at a line `{` after a line that contains `)`. It ends at the
+# next line `}`.
 check_sizes() {
     sources '*.c' '*.h' '*.sh' | grep -v '_tables\.h$' | while IFS= read -r f; do
         awk -v f="$f" '

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# man_page.sh PROGRAM: prints the manual page aoe(1). The commands and their options come from `PROGRAM COMMAND --help`;
-# the options that most commands share are printed once, as `PROGRAM embed --help` lists them.
+# man_page.sh PROGRAM: prints the manual page aoe(1). `PROGRAM COMMAND --help` provides the commands and their options.
+# Options that most commands have are printed only once, with the text in `PROGRAM embed --help`.
 set -eu
 aoe=$1
 
@@ -10,8 +10,8 @@ names() {
     "$aoe" ${1+"$1"} --help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p'
 }
 
-# page TITLE GROUPS: converts a help text on stdin to roff. GROUPS is `own` for the command with its own groups of options, or
-# `shared` for the groups of options that most commands share.
+# page TITLE GROUPS: converts a help text on stdin to roff. If GROUPS is `own`, prints the command and the groups of
+# options that only this command has. If GROUPS is `shared`, prints the groups of options that most commands have.
 page() {
     awk -v title="$1" -v groups="$2" '
         function roff(text) {

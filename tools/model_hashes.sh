@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# model_hashes.sh [AOE]: trains six small models, one per task, architecture and data type, and prints the SHA-256 of the
-# weights of each. A change that is not meant to change results prints the same six lines before and after.
-# AOE is the program to run (default: build/aoe). The hashes depend on the CPU tier; AOE_CPU=avx2 selects one that most
-# machines have.
+# model_hashes.sh [AOE]: trains six small models for different tasks, architectures and data types. Prints the SHA-256
+# of the weights of each model. A change of the code that does not change results must not change these six lines. AOE
+# is the program to run (default: build/aoe). The hashes depend on the instruction set. AOE_CPU=avx2 selects an
+# instruction set that most machines have.
 set -eu
 cd "$(dirname "$0")/.."
 aoe=${1:-build/aoe}
@@ -11,7 +11,8 @@ export AOE_MODEL="$PWD/models/aoe-mini-en"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Triplets from scored pairs: text1, text2, and the second text of the row above.
+# Creates triplets from scored pairs. The query is text1, the positive is text2, and the negative is text2 of the row
+# before.
 awk -F '\t' 'BEGIN { print "query\tpositive\tnegative" } NR > 2 { print $2 "\t" $3 "\t" above } { above = $3 }' examples/train.tsv |
     head -n 200 >"$work/triplets.tsv"
 cut -f 2 examples/train.tsv | tail -n +2 >"$work/texts.txt"
