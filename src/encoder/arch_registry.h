@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The architectures that aoe supports, and the reader of config.json.
+ * Finds architectures by name, and reads config.json.
  */
 #ifndef AOEI_ENCODER_ARCH_REGISTRY_H
 #define AOEI_ENCODER_ARCH_REGISTRY_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls the functions of the encoder of a model: transformer.c, ran.c or static_encoder.c.
+ * Implements encoder.h. Each function calls the implementation of the model's encoder: transformer.c, ran.c or
+ * static_encoder.c.
  */
 #include "encoder/encoder.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass of one RAN layer (docs/ran.md). Within a layer, only the cell of a window depends on the previous window. A
- * round of windows (ran_windows.h) is therefore processed in three parts:
+ * The forward pass of one layer of a recurrent attention network (RAN, docs/ran.md). Within a layer, only the cell of a window
+ * depends on the previous window. A round of windows (ran_windows.h) is therefore processed in three parts:
  * - the queries, keys and values of all tokens, at once;
  * - the cells, step by step;
  * - the attention of all tokens to the cell and the tokens of their window, at once.

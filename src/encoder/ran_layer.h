@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One RAN layer for one batch: its tensors, its forward pass, and functions that the forward and the backward pass use.
+ * One layer of a recurrent attention network (RAN, docs/ran.md) for one batch: its tensors, its forward pass, and functions
+ * that the forward and the backward pass use.
  */
 #ifndef AOEI_ENCODER_RAN_LAYER_H
 #define AOEI_ENCODER_RAN_LAYER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The backward pass of one RAN layer. It processes, in this order:
+ * The backward pass of one layer of a recurrent attention network (RAN, docs/ran.md). It processes, in this order:
  * - memory review;
  * - the tokens of all windows at once;
  * - the cells, from the last step to the first; each cell adds to the gradients of the keys and values of its window;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The backward pass of one RAN layer over one batch.
+ * The backward pass of one layer of a recurrent attention network (RAN, docs/ran.md) for one batch.
  */
 #ifndef AOEI_ENCODER_RAN_LAYER_BACKWARD_H
 #define AOEI_ENCODER_RAN_LAYER_BACKWARD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Numbers of the weights of a RAN layer (slots), and numbers of its dropout sites. A dropout site is one use of dropout
- * (docs/ran.md).
+ * Numbers (slots) of the weights of a layer of a recurrent attention network (RAN, docs/ran.md), and numbers of its dropout
+ * sites. A dropout site is one use of dropout.
  */
 #ifndef AOEI_ENCODER_RAN_SLOTS_H
 #define AOEI_ENCODER_RAN_SLOTS_H

@@ -321,8 +321,8 @@ static void finish_rows(work *w) {
     const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
     aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
-        const float *c = (const float *)g->c + (m + i) * g->c_row +
-                         next; /* stored elements of C that are the initial sums of the next panel */
+        /* stored elements of C that are the initial sums of the next panel */
+        const float *c = (const float *)g->c + (m + i) * g->c_row + next;
         AOEI_PREFETCH(c);
         AOEI_PREFETCH(c + min_size(g->N - next, BLOCK) - 1);
     }

@@ -53,8 +53,8 @@ typedef struct aoei_gemm_tier {
                        cache */
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
-    aoei_gemm_pack_lines_fn
-        *pack_lines[2];              /* packing functions, indexed by the element type of the source (AOEI_F32 or AOEI_BF16) */
+    /* packing functions, indexed by the element type of the source (AOEI_F32 or AOEI_BF16) */
+    aoei_gemm_pack_lines_fn *pack_lines[2];
     aoei_gemm_epilogue_fn *epilogue; /* epilogue of this instruction set */
 } aoei_gemm_tier;
 

@@ -94,9 +94,8 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
             sum = vd_add(sum, g);
             dot = vd_fma(g, vd_from(xhat), dot);
         }
-        const size_t n =
-            cols -
-            i; /* number of elements in the incomplete vector, less than VF_LANES; the remaining lanes of g and xhat are 0 */
+        /* number of elements in the incomplete vector, less than VF_LANES; the remaining lanes of g and xhat are 0 */
+        const size_t n = cols - i;
         if (n) {
             const vd g = vd_from(vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n)));
             const vf xhat = vf_first(vf_mul(vf_sub(NORM_LOAD_PART(xr + i, n), m), s), n, vf_zero());

@@ -31,7 +31,7 @@ typedef struct state {
     double *label;              /* [2B] labels of the pairs in `ranking` */
 } state;
 
-/* Takes the memory of all arrays of *p from the arena. If the arena is a measuring arena, only the size of the workspace is
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
  * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;

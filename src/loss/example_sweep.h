@@ -43,8 +43,9 @@ typedef struct aoei_sweep {
     void *arg;               /* first argument of fn, borrowed */
 } aoei_sweep;
 
-/* Takes the memory for n examples of `arity` vectors of D components from the arena. If the arena is a measuring arena, only
- * the size is computed. The size does not decrease if an argument increases. After this call, the caller sets s->e. */
+/* Allocates the memory for n examples of `arity` vectors of D components in the arena. If the arena is a measuring arena
+ * (base/arena.h), only the size is computed. The size does not decrease if an argument increases. After this call, the caller
+ * sets s->e. */
 void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D);
 /* Calls fn for each example whose vectors are finite. Returns the index of the first example with a vector that is not finite,
  * or n if there is none. fn may or may not be called for the examples after this example. */

@@ -43,8 +43,9 @@ typedef struct aoei_ibn {
     size_t strip_from, strip_to; /* the current strip consists of block columns [strip_from, strip_to) */
 } aoei_ibn;
 
-/* Takes the memory for N rows of D components from the arena. If the arena is a measuring arena, only the size is computed. The
- * size does not decrease if N or D increases. After this call, the caller sets ctx, tau, label, threshold and group. */
+/* Allocates the memory for N rows of D components in the arena. If the arena is a measuring arena (base/arena.h), only the size
+ * is computed. The size does not decrease if N or D increases. After this call, the caller sets ctx, tau, label, threshold and
+ * group. */
 void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D);
 /* Returns the loss, which is the mean over all N rows. The caller must have set all rows of b->rows. If with_grad is 1, adds
  * the gradient to b->rows.dz. */

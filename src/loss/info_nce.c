@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The InfoNCE loss, computed for one strip of queries at a time. The scores are S_ij = <q_i, t_j> / tau; p_ij is the softmax of
- * row i. The target T_ij is 1 if j = i, otherwise 0. Then:
+ * The InfoNCE loss. It is computed for one strip, which is a range of queries, at a time. The scores are S_ij = <q_i, t_j> /
+ * tau; p_ij is the softmax of row i. The target T_ij is 1 if j = i, otherwise 0. Then:
  *     B L       = sum_i (log sum_j exp(S_ij) - S_ii)
  *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau
  *     B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
@@ -18,7 +18,7 @@
 
 enum {
     P = AOEI_PANEL_F64,
-    BLOCK = 4 * P,    /* queries in a block of scores; candidates in a block of scores */
+    BLOCK = 4 * P,    /* number of queries, and number of candidates, in a block of scores */
     GROUP = 8 * P,    /* columns of dz that one task computes */
     STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates. If the scores of a
                          single block of queries do not fit, the buffer is larger */

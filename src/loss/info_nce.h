@@ -31,8 +31,8 @@ typedef struct aoei_info_nce {
     size_t from, rows; /* the current strip consists of queries [from, from + rows) */
 } aoei_info_nce;
 
-/* Takes the memory for B queries and M candidates of D components from the arena. If the arena is a measuring arena, only the
- * size is computed. The size does not decrease if an argument increases. */
+/* Allocates the memory for B queries and M candidates of D components in the arena. If the arena is a measuring arena
+ * (base/arena.h), only the size is computed. The size does not decrease if an argument increases. */
 void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, size_t D);
 /* Returns the loss for the first M candidates, not multiplied by weight. M is at least B. If with_grad is 1, adds weight times
  * the gradient to c->queries.dz and c->candidates.dz. */

@@ -20,8 +20,8 @@ typedef struct aoei_ranking_terms {
     size_t *order, *start, *sorted; /* workspaces [n], [n + 1] and [n] of aoei_ranking_build */
 } aoei_ranking_terms;
 
-/* Takes the memory for n pairs from the arena. If the arena is a measuring arena, only the size is computed. After this call,
- * the caller sets r->o. */
+/* Allocates the memory for n pairs in the arena. If the arena is a measuring arena (base/arena.h), only the size is computed.
+ * After this call, the caller sets r->o. */
 void aoei_ranking_terms_lay_out(aoei_ranking_terms *r, aoei_arena *a, size_t n);
 /* Computes the scores of pair i, whose vectors are x[D] and y[D]. */
 void aoei_ranking_terms_score(aoei_ranking_terms *r, size_t i, const double *x, const double *y, size_t D);

@@ -20,8 +20,8 @@ typedef struct aoei_unit_rows {
     double *inv_norm; /* [N] 1 / norm of each row before normalization; 0 if the row is zero */
 } aoei_unit_rows;
 
-/* Takes the memory for N rows of D components from the arena. If the arena is a measuring arena, only the size is computed. The
- * size does not decrease if N or D increases. */
+/* Allocates the memory for N rows of D components in the arena. If the arena is a measuring arena (base/arena.h), only the size
+ * is computed. The size does not decrease if N or D increases. */
 void aoei_unit_rows_lay_out(aoei_unit_rows *r, aoei_arena *a, size_t N, size_t D);
 /* Sets row u of z and column u of zt to v[D] / |v|, and row u of dz to 0. Different rows may be set in parallel. */
 void aoei_unit_rows_set(aoei_unit_rows *r, size_t u, const double *v);

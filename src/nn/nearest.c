@@ -128,7 +128,7 @@ typedef struct search {
     aoei_neighbor *best;        /* [Q, k] results */
 } search;
 
-/* Takes the memory of all arrays of *s from the arena s->arena. */
+/* Allocates all arrays of *s in the arena s->arena. */
 static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_t D, size_t k) {
     size_t found = 0;
     s->arena.overflow |= aoei_mul_size(Q, k, &found);

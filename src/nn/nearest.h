@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Exact nearest-neighbor search: for each query, finds the k texts with the largest inner product. Scores are computed and
- * scanned in blocks, so the size of the workspace does not depend on the number of texts. If scores are equal, the text with
- * the lower row index ranks first. Results depend neither on the number of threads nor on block boundaries. Vectors are not
+ * scanned in blocks, so the workspace has a limited size even if there are many texts. If scores are equal, the text with the
+ * lower row index ranks first. Results depend neither on the number of threads nor on block boundaries. Vectors are not
  * normalized; to rank by cosine, pass unit vectors.
  */
 #ifndef AOEI_NN_NEAREST_H
