@@ -11,8 +11,8 @@
 
 /* The open mode. If all fields are 0, the model is opened for training all weights. */
 typedef struct aoei_open_mode {
-    /* 1: inference. Adapters are merged into the linear weights, and these are copied to the memory layout of the matmul
-     * kernels. */
+    /* 1: inference. Adapters are merged into the linear weights, and the merged weights are copied to the memory layout of the
+     * matmul kernels. */
     int packed;
     /* 1: saving. No weights are loaded when the model is opened; aoei_model_rows reads single rows from the file. */
     int rows_from_file;

@@ -36,7 +36,7 @@ typedef struct job {
     const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
     int may_be_empty;            /* 1: a text may have no tokens */
     size_t max_length; /* maximum sequence length, which prompt and special tokens must not fill; 0 if texts are truncated */
-    aoei_affix_lengths *affixes; /* [n] set by the tasks, borrowed; NULL if texts are truncated */
+    aoei_affix_lengths *affixes; /* [n] tokens around each text, set by the tasks, borrowed; NULL if texts are truncated */
     size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
     uint8_t *truncated;          /* [n] 1 for each truncated text, set by the tasks, borrowed */
     block *blocks;               /* [tasks] results, owned */
@@ -134,7 +134,8 @@ static void encode_block(void *arg, size_t task, size_t worker) {
     aoei_buffer_free(&lowercased);
 }
 
-/* Concatenates the results of the tasks in `out`. If texts could not be tokenized, returns the error of the first of them. */
+/* Concatenates the results of the tasks in `out`. If tokenization failed for some texts, returns the error of the first such
+ * text. */
 static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     size_t total = 0;
     for (size_t k = 0; k < n_blocks; k++) {

@@ -18,7 +18,7 @@ typedef struct aoei_token_lists {
     int32_t *ids;       /* [offsets[n]] concatenated token ids, owned */
     size_t *offsets;    /* [n + 1] index in `ids` of the first token of each text; the last element is the total; owned */
     uint8_t *truncated; /* [n] 1 for each text that was truncated, owned */
-    /* [n] tokens around each text, owned; NULL if texts were truncated to the maximum sequence length */
+    /* [n] numbers of tokens before and after each text, owned; NULL if texts were truncated to the maximum sequence length */
     aoei_affix_lengths *affixes;
 } aoei_token_lists;
 

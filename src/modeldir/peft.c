@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes adapter_config.json. It lists the targets, which are the linear layers with adapters. As in PEFT, a target
- * is given by the complete name of a module, or by the last components of this name, such as "q_proj".
+ * Reads and writes adapter_config.json. This file lists the targets, which are the linear layers with adapters. As in PEFT, a
+ * target is given by the complete name of a module, or by the last components of this name, such as "q_proj".
  */
 #include "modeldir/peft.h"
 
@@ -115,8 +115,8 @@ static unsigned matching_targets(const char *name, const aoei_encoder_config *c)
     return targets;
 }
 
-/* Returns 1 if `name` also matches a module that is not one of the targets. This is another linear layer, or the pooler that
- * transformers adds.
+/* Returns 1 if `name` also matches a module that is not one of the targets. Such a module is another linear layer, or the
+ * pooler that transformers adds.
  */
 static int matches_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
     return (matching_targets(name, c) & ~targets) || matches_module(name, "pooler.dense");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads and writes LoRA adapters in the format of Hugging Face PEFT (peft/tuners/lora/config.py). adapter_config.json contains
- * the settings and the path of the base model. adapter_model.safetensors contains the weights; this file defines the names of
- * its tensors.
+ * the settings and the path of the base model. adapter_model.safetensors contains the weights; aoei_peft_name returns the names
+ * of its tensors.
  */
 #ifndef AOEI_MODELDIR_PEFT_H
 #define AOEI_MODELDIR_PEFT_H

@@ -124,8 +124,8 @@ static char *last_component(const char *path) {
     return name;
 }
 
-/* If dir contains a LICENSE file, appends a sentence that names the model from which it was copied. For a trained model, this
- * is the initial model in the training record, because m->source may be a checkpoint. Returns 0 or AOE_ENOMEM. */
+/* If dir contains a LICENSE file, appends a sentence that names the model from which this file was copied. For a trained model,
+ * this is the initial model in the training record, because m->source may be a checkpoint. Returns 0 or AOE_ENOMEM. */
 static int put_license(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
     if (!aoei_entry_exists(dir, "LICENSE"))

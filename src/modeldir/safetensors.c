@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads safetensors files. The tensors are either in one file, or in several files, the shards, which an index lists. The files
- * are mapped into memory, so the data is not copied. Functions in weights_check.h check the data for NaN and infinity. After a
- * file was opened, the following is true:
+ * are mapped into memory, so the data is not copied. Functions in weights_check.h check the data for NaN and infinity. These
+ * invariants are true after a file was opened:
  * - The bytes of every tensor are inside the file and do not overlap another tensor.
  * - The number of bytes of a tensor matches its data type and shape.
  * - The names are unique, and the entries are sorted by name.
@@ -259,8 +259,8 @@ static const aoei_st_tensor *find_joined(const aoei_safetensors *s, const char *
     return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_joined_name) : NULL;
 }
 
-/* Completes opening. rc: result of the previous steps. If rc is 0, sorts the entries by name and sets their scales. Otherwise,
- * closes *s and sets *s to NULL. Returns rc. */
+/* Completes opening. rc: result of the previous steps. If rc is 0, sorts the entries by name and sets the field `scale` of each
+ * tensor. Otherwise, closes *s and sets *s to NULL. Returns rc. */
 static int finish(aoei_safetensors **s, int rc) {
     if (rc) {
         aoei_safetensors_close(*s);
@@ -294,8 +294,8 @@ static int by_string(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sets names[n] to the distinct file names in weight_map, in ascending order. The caller frees the array; the strings are
- * borrowed from weight_map. */
+/* Sets *names to an array of the distinct file names in weight_map, in ascending order, and *n to their number. The caller
+ * frees the array; the strings are borrowed from weight_map. */
 static int shard_names(const char ***names, size_t *n, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;

@@ -116,8 +116,6 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
 }
 
 const char *aoei_settings_dense_folder(const aoei_settings *s) {
-    return s->pooling == AOE_POOLING_CLS_LAST_AVG ? "3_Dense"
-                                                  /* With cls-last-avg pooling, 2_Dense is the module that computes the mean of
-                                                   * the [CLS] vector and the mean vector. */
-                                                  : "2_Dense";
+    /* With cls-last-avg pooling, 2_Dense is the module that computes the mean of the [CLS] vector and the mean vector. */
+    return s->pooling == AOE_POOLING_CLS_LAST_AVG ? "3_Dense" : "2_Dense";
 }

@@ -2,9 +2,11 @@
  * Writes weights in one of the storage types float32, bfloat16 and int8. With int8, a matrix NAME of shape [rows, cols] is
  * stored as two tensors:
  * - NAME, I8 [rows, cols], with values from -127 to 127
- * - NAME_scale, F32 [rows] The value of a weight is its int8 value times the scale of its row, computed in float32. With int8,
- *   tensors that are not matrices are stored as F32. Invariant: if weights are read from an int8 file and converted to int8
- *   again, the bytes are identical (see the proof in docs/model-directories.md).
+ * - NAME_scale, F32 [rows]
+ * The value of a weight is its int8 value times the scale of its row, computed in float32. With int8, tensors that are not
+ * matrices are stored as F32.
+ * Invariant: if weights are read from an int8 file and converted to int8 again, the bytes are identical (see the proof in
+ * docs/model-directories.md).
  */
 #ifndef AOEI_MODELDIR_STORAGE_H
 #define AOEI_MODELDIR_STORAGE_H

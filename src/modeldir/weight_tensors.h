@@ -8,9 +8,9 @@
 #include "encoder/config.h"
 #include "modeldir/model_files.h"
 
-/* Sets f->tensors, f->prefix, f->storage and f->stored_bytes for the configuration c. Checks shapes and data types. f->tensors
- * is NULL for weights that the caller initializes. These are new adapters, and a masked-LM head if the files contain no tensor
- * of the head. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
+/* Sets f->tensors, f->prefix, f->storage and f->stored_bytes for the configuration c. Checks shapes and data types. The
+ * elements of f->tensors are NULL for weights that the caller initializes. These are new adapters, and a masked-LM head if the
+ * files contain no tensor of the head. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
 /* Checks on all threads of `pool` that all values are finite. Errors: AOE_ENUMERIC (a value is NaN or infinite; the message
  * names the tensor and the element), AOE_EFORMAT (-128 in an I8 tensor), AOE_ENOMEM. */

@@ -59,8 +59,7 @@ int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json
 /* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. A missing
  * key leaves its flag unchanged, except that a missing "normalized" sets the flag to the opposite of `special`. */
 int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const char *file, aoe_error *err);
-/* Builds the patterns `raw` and `normalized`. Must be called after the last token has been added. `file` is the path for
- * messages. */
+/* Builds a->raw and a->normalized. Must be called after the last token has been added. `file` is the path for messages. */
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err);
 /* Return the index in a->token of the added token with the given content or id, or (size_t)-1 if no added token has it. */
 size_t aoei_added_tokens_find(const aoei_added_tokens *a, const char *content, size_t len);

@@ -22,7 +22,7 @@ typedef struct aoei_merge {
     int32_t id;    /* id of the merged token; -1: the slot is empty */
 } aoei_merge;
 
-/* Hash table from pairs of ids to merges, with open addressing; at most half full. */
+/* A hash table with open addressing that maps pairs of ids to merges. At most half of its slots are used. */
 typedef struct aoei_merge_table {
     aoei_merge *slot; /* [2^(64 - shift)] slots, owned; NULL if there are no merges */
     unsigned shift;   /* 64 - log2(number of slots) */
@@ -30,19 +30,19 @@ typedef struct aoei_merge_table {
 
 typedef struct aoei_bpe {
     aoei_vocab vocab;        /* vocabulary; owned */
-    aoei_merge_table merges; /* all merges, found by their pair of ids; owned */
+    aoei_merge_table merges; /* merges of all pairs of ids; owned */
     int byte_fallback;       /* 1: a character without a token is encoded as byte tokens such as <0x41> */
     int fuse_unk;            /* 1: consecutive unknown characters become one unknown token */
     int ignore_merges;       /* 1: a word that is a token becomes this token, without merges */
     int has_unk;             /* 1: the model names an unknown token; 0: unknown characters are dropped */
-    int32_t unk;             /* id of the unknown token; -1: the vocabulary lacks it, so encoding an unknown character fails */
+    int32_t unk;             /* id of the unknown token; -1: not in the vocabulary, so encoding an unknown character fails */
     char *prefix;            /* [prefix_len] prefix of all characters of a word except the first; owned, NULL if empty */
     char *suffix;            /* [suffix_len] suffix of the last character of a word; owned, NULL if empty */
     size_t prefix_len, suffix_len; /* lengths in bytes */
     uint32_t prefix_node;          /* trie node of the prefix in the vocabulary; 0: no token begins with the prefix */
     int32_t fallback[256];         /* ids of the byte tokens <0x00> to <0xFF>; -1: not in the vocabulary */
     int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: not in the vocabulary */
-    int raw_bytes; /* 1: words contain raw bytes, and the model maps the bytes to letters; 0: words contain the letters */
+    int raw_bytes; /* 1: words contain raw bytes, and the model maps the bytes to letters; 0: words contain characters */
     /* [split_letter_len] words are split before this character, because no merge joins it to a different preceding character;
      * "" if words are not split */
     char split_letter[5];

@@ -28,6 +28,8 @@ typedef enum aoei_normalizer_type {
     AOEI_NORMALIZER_BYTE_LEVEL
 } aoei_normalizer_type;
 
+/* A step of a normalizer. The comment of a field begins with the types that use the field. For example, REPLACE stands for
+ * AOEI_NORMALIZER_REPLACE. */
 typedef struct aoei_normalizer_step {
     aoei_normalizer_type type;
     aoei_bert_normalizer bert;          /* BERT: options of BertNormalizer */

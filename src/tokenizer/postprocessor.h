@@ -11,10 +11,10 @@
 #include "aoe.h"
 
 typedef struct aoei_postprocessor {
-    int32_t *id; /* [n_before + n_after] special tokens before the text, followed by the special tokens after the text; owned */
+    int32_t *id;     /* [n_before + n_after] tokens before the text, followed by the tokens after the text; owned */
     size_t n_before; /* number of tokens before the text */
     size_t n_after;  /* number of tokens after the text */
-    size_t capacity; /* capacity of id */
+    size_t capacity; /* number of allocated elements of `id` */
 } aoei_postprocessor;
 
 /* Adds a special token. `after` is 0 for a token before the text and 1 for a token after the text. All tokens before the text

@@ -10,7 +10,7 @@
 #include "aoe.h"
 #include "tokenizer/pattern.h"
 
-/* What counts as a match. */
+/* The kinds of matches at which a text can be split. */
 typedef enum aoei_split_at {
     AOEI_SPLIT_NOWHERE,     /* nothing, so the text is one piece */
     AOEI_SPLIT_PATTERN,     /* a match of the pattern */
@@ -35,7 +35,7 @@ typedef struct aoei_split {
     aoei_pattern pattern; /* pattern of AOEI_SPLIT_PATTERN, owned */
 } aoei_split;
 
-/* State of splitting one text. The caller zeroes it before the first use. */
+/* The state of a splitter. The caller zeroes it before the first use. */
 typedef struct aoei_splitter {
     const aoei_split *split;
     const char *s;                 /* [len] text, borrowed */

@@ -43,8 +43,8 @@ const char *aoei_subword_name(const aoei_subword *m); /* name such as "BPE"; sta
 const aoei_vocab *aoei_subword_vocab(const aoei_subword *m);
 int32_t aoei_subword_unknown(const aoei_subword *m);                     /* id of the unknown token; -1: none */
 int aoei_subword_is_continuation(const aoei_subword *m, aoe_text token); /* 1: the token continues a word */
-/* Appends the tokens of the words to out. Encoding stops soon after out has `stop` tokens. The span of a token is its byte
- * range in words->s. Errors: AOE_ENOMEM; AOE_EFORMAT if a word is unknown and the model has no unknown token. */
+/* Appends the tokens of the words to out. Encoding may stop when out has at least `stop` tokens. The span of a token is its
+ * byte range in words->s. Errors: AOE_ENOMEM; AOE_EFORMAT if a word is unknown and the model has no unknown token. */
 int aoei_subword_encode(const aoei_subword *m, const aoei_words *words, size_t stop, aoei_token_list *out,
                         aoei_subword_scratch *scratch, aoe_error *err);
 void aoei_subword_scratch_free(aoei_subword_scratch *s);

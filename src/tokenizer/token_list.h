@@ -18,7 +18,7 @@ typedef struct aoei_token_list {
     aoe_ids *ids;         /* token ids, borrowed; tokens are appended */
     int track;            /* 1: spans are recorded */
     aoei_span *span;      /* [ids->n] spans if track is 1, owned */
-    size_t span_capacity; /* capacity of span */
+    size_t span_capacity; /* number of allocated elements of `span` */
     /* Used only if the vocabulary has no unknown token. 1: unknown words are dropped; 0: encoding an unknown word fails. */
     int drop_unknown;
 } aoei_token_list;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Internal functions of tokenizers, in addition to the public functions in aoe.h. One function also returns which tokens belong
- * to the text itself. Other functions return properties of tokens.
+ * Internal functions of tokenizers, in addition to the public functions in aoe.h. aoei_tokenizer_encode_marked also returns
+ * which tokens belong to the text itself. Other functions return properties of tokens.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_H
 #define AOEI_TOKENIZER_TOKENIZER_H
@@ -18,7 +18,7 @@ int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const ao
 /* Returns the id of the token token[len], or -1 if the tokenizer has no such token. Added tokens take precedence over the
  * vocabulary. */
 int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len);
-/* Kinds of tokens, used for whole-word masking. */
+/* The kinds of tokens, which are used for whole-word masking. */
 typedef enum aoei_token_kind {
     AOEI_TOKEN_NONE,         /* no token has this id */
     AOEI_TOKEN_SPECIAL,      /* special added tokens such as [CLS] and [MASK], and the unknown token */

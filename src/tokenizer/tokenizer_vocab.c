@@ -55,8 +55,8 @@ typedef struct reader {
     /* Parsed contents of tokenizer_config.json (config), special_tokens_map.json (map) and added_tokens.json (added); owned.
      * NULL if the file does not exist. */
     json_t *config, *map, *added;
-    char *config_path, *map_path, *added_path; /* paths of the same three files for messages, owned */
-    char *vocab_path, *merges_path;            /* paths of the vocabulary and the merges for messages, owned */
+    char *config_path, *map_path, *added_path; /* paths of these three files, for messages; owned */
+    char *vocab_path, *merges_path;            /* paths of the vocabulary and the merges, for messages; owned */
     family family;
     special special[N_SPECIALS];
     aoe_error *err;
@@ -76,8 +76,8 @@ static int load(json_t **root, char **path, const reader *r, int which, aoe_text
     return rc;
 }
 
-/* Sets r->family from the class name in tokenizer_config.json. If there is no class name, vocab.txt selects BERT. vocab.json
- * then selects RoBERTa or GPT-2, depending on the tokens that it contains. */
+/* Sets r->family from the class name in tokenizer_config.json. Without a class name, the family is BERT if the vocabulary is
+ * vocab.txt. If the vocabulary is vocab.json, its tokens show whether the family is RoBERTa or GPT-2. */
 static int find_family(reader *r, int from_txt) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     const char *class = NULL;
@@ -123,8 +123,8 @@ static int read_byte_level(const reader *r) {
     return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 0, r->err);
 }
 
-/* Reads a special token from `value`. The value is either a string, and the token gets the flags `flags`, or an object that
- * contains "content" and the flags. */
+/* Reads a special token from `value`, which is a string or an object. A string is the text of the token, and the token gets the
+ * flags `flags`. An object contains the text ("content") and the flags. */
 static int read_token(special *s, const json_t *value, aoei_added_flags flags, const char *key, const char *path,
                       aoe_error *err) {
     const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;

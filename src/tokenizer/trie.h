@@ -26,7 +26,7 @@ typedef struct aoei_trie_edge {
 typedef struct aoei_trie {
     aoei_trie_edge *edge; /* [mask + 1] hash table, owned; NULL if the trie is empty */
     int32_t *value;       /* [n + 1] value of the key that ends at each node, owned */
-    size_t capacity;      /* capacity of value */
+    size_t capacity;      /* number of allocated elements of `value` */
     uint32_t mask;        /* number of slots (a power of two) - 1 */
     uint32_t shift;       /* 32 - log2(number of slots) */
     uint32_t n;           /* number of nodes except the root */

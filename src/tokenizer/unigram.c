@@ -15,8 +15,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-static const double unknown_penalty =
-    10.0; /* lowest score of a token minus the score of an unknown character, as in SentencePiece */
+/* Lowest score of a token minus the score of an unknown character, as in SentencePiece. */
+static const double unknown_penalty = 10.0;
 
 #define NO_TOKEN INT32_MAX /* id of an unknown character if the model has no unknown token */
 

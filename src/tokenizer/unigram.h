@@ -32,7 +32,7 @@ typedef struct aoei_unigram_node {
     int32_t id;   /* id of the last token of the segmentation; -1: no segmentation ends at this position */
 } aoei_unigram_node;
 
-/* Workspace of encoding. The caller zeroes it before the first use; every word uses the same buffers. */
+/* The workspace for encoding. The caller zeroes it before the first use. All words use the same buffers. */
 typedef struct aoei_unigram_scratch {
     aoei_unigram_node *node; /* [capacity] one node per position of a word; owned */
     size_t capacity;

@@ -26,7 +26,7 @@ typedef struct aoei_vocab {
     aoei_buffer text;        /* concatenated token texts; owned */
     aoei_token_place *place; /* [n_ids] position of each token in text, owned */
     size_t n_ids;            /* largest id + 1 */
-    size_t capacity;         /* capacity of place */
+    size_t capacity;         /* number of allocated elements of `place` */
     size_t n_tokens; /* number of distinct tokens, including the empty token; the vocabulary size in Hugging Face tokenizers */
     int has_empty;   /* 1: the empty token was added; it never matches a text */
     aoei_trie trie;  /* maps tokens to ids; owned */
