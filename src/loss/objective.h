@@ -2,8 +2,9 @@
  * Types and checks that all training objectives (loss functions) use: the batch of examples and the check of the options.
  *
  * An objective computes the loss of a batch of vectors and its gradient, in workspace memory that the caller provides.
- * Objectives do not allocate memory. Their results depend only on the arguments and on the instruction set of the kernels, bit
- * for bit, and not on the number of threads or on earlier calls. docs/objectives.md contains the formulas.
+ * Objectives do not allocate memory. For equal arguments and an equal instruction set of the kernels, their results are
+ * bit-identical. The results do not depend on the number of threads or on earlier calls. docs/objectives.md contains the
+ * formulas.
  */
 #ifndef AOEI_LOSS_OBJECTIVE_H
 #define AOEI_LOSS_OBJECTIVE_H

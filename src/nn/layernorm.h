@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Layer normalization over each row (Ba et al. 2016), with biased variance.
+ * Layer normalization of each row (Ba et al. 2016), with the biased variance.
  */
 #ifndef AOEI_NN_LAYERNORM_H
 #define AOEI_NN_LAYERNORM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm over each row (Zhang and Sennrich 2019).
+ * RMSNorm of each row (Zhang and Sennrich 2019).
  */
 #ifndef AOEI_NN_RMSNORM_H
 #define AOEI_NN_RMSNORM_H
