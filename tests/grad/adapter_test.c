@@ -22,9 +22,9 @@ enum { N = 75, I = 40, O = 70, R = 5 };
 #define SCALE 0.75
 
 typedef struct layer {
-    aoei_tensor x, w, b, dy, gate; /* inputs of the passes; w may have another type than x */
-    /* Outputs of the forward pass (y, pre) and of the backward pass. With `accumulate`, the backward pass adds to the initial
-     * dx. */
+    aoei_tensor x, w, b, dy, gate; /* inputs of both passes; w may have another type than x */
+    /* y and pre are the outputs of the forward pass; dx, dw and db are the outputs of the backward pass. The backward pass adds
+     * to the initial values of dw and db, and also of dx if `accumulate` is set. */
     aoei_tensor y, pre, dx, dw, db;
     aoei_tensor down, up, ddown, dup, low, dropped, workspace;
     aoei_tensor w32; /* w converted to float32 */

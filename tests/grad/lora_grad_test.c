@@ -217,7 +217,7 @@ static void test_threads_and_dropout(void **state) {
     aoei_tensor *w = weights_create(&c);
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
         run r[3];
-        for (size_t i = 0; i < 3; i++) { /* 0: one thread; 1: three threads, chunks and recomputation; 2: no dropout */
+        for (size_t i = 0; i < 3; i++) { /* run 0: one thread; run 1: three threads, chunks, recomputation; run 2: no dropout */
             const aoei_pair_step_options o = {.pairs = PAIRS,
                                               .tokens = TOKENS,
                                               .longest = LONGEST,

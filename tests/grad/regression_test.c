@@ -90,8 +90,8 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Tests that float vectors give exactly the same loss as equal double vectors, and the gradient of double vectors, rounded
- * once. The results must be bitwise independent of the number of threads. */
+/* Tests that float vectors give exactly the same loss as equal double vectors. Their gradient must be the gradient of the
+ * double vectors, rounded to float. The results must be bitwise independent of the number of threads. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[2][MAX_CELLS];

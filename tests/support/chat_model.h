@@ -25,7 +25,7 @@ typedef struct chat_model {
 } chat_model;
 
 enum {
-    CHAT_429 = 1, /* status 429; for odd numbers of requests, with the header "Retry-After: 1" */
+    CHAT_429 = 1, /* status 429; if `requests` is odd, with the header "Retry-After: 1" */
     CHAT_500 = 2,
     CHAT_MALFORMED = 4,   /* status 200 with a body that is not valid JSON */
     CHAT_CUT = 8,         /* the connection is closed in the middle of the body */
