@@ -375,7 +375,7 @@ static void write_titles(const job *j) {
 
 static void write_script(job *j) {
     FILE *gp = j->picture.gp;
-    enum { LEFT = 60, BOTTOM = 73, ROW_HEIGHT = 45, PANEL_WIDTH = 270 }; /* sizes in pixels */
+    enum { LEFT = 60, BOTTOM = 73, ROW_HEIGHT = 45, PANEL_WIDTH = 270 }; /* pixels */
     const double top = base_line(j, GROUPS) + 1.6, above = *j->o->plot.title ? 94 : 68;
     const size_t panels = j->columns - (size_t)gold_is_discrete(j);
     const int width = LEFT + 10 + PANEL_WIDTH * (int)panels, height = (int)(BOTTOM + ROW_HEIGHT * (top + 0.3) + above);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe embed: reads texts from lines or tables and computes one embedding per text, in the order of the input. Texts are
- * processed in batches, so memory use does not grow with the input.
+ * Implements `aoe embed`: reads texts from lines or tables, computes one embedding per text, and writes the embeddings in the
+ * order of the input. Texts are processed in batches, so memory use does not depend on the size of the input.
  */
 #include "aoe_data.h"
 #include "base/path.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. A large batch contains
- * more texts of similar length, which the model computes together. */
+/* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. The model processes texts
+ * of similar length together, and a large batch contains more such texts. */
 enum { BATCH = 4096, BATCH_BYTES = 4 << 20 };
-enum { NPY_HEADER = 128 }; /* size of the .npy header in bytes, which does not depend on the number of rows */
+enum { NPY_HEADER = 128 }; /* size in bytes of the header of a .npy file; it does not depend on the number of rows */
 
 typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV, FORMAT_BY_NAME } format;
 
@@ -25,8 +25,8 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     format format;
-    size_t dims;        /* number of components to print; 0: all */
-    const char *output; /* path of the embeddings; NULL: stdout */
+    size_t dims;        /* number of components of an embedding that are written; 0: all */
+    const char *output; /* path of the output file; NULL: stdout */
     aoe_table_options table;
 } options;
 
@@ -35,21 +35,24 @@ typedef struct job {
     cli_lines lines;
     cli_batch batch;
     cli_progress progress;
-    const char *table_path; /* table being read, borrowed; NULL: lines are read */
-    size_t row;             /* number of texts read from the current table */
-    int reported;           /* 1: aoe_embed or the output failed while a table was read, and the error was reported */
+    const char *table_path; /* path of the table that is being read, borrowed; NULL: lines are read */
+    size_t row;             /* number of texts that were read from the current table */
+    int reported;           /* 1: embedding or writing failed while a table was read, and the error was reported */
     cli_file out;
-    FILE *spool;    /* temporary file for the embeddings if the output is .npy and cannot be rewritten, owned; otherwise NULL */
-    FILE *to;       /* stream for the embeddings: out.file or spool */
-    float *vectors; /* [BATCH, model dims] embeddings, owned */
-    aoe_text_info *info; /* [BATCH] token counts, owned */
-    char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] an embedding as text, owned */
+    /* temporary file for the embeddings, owned; used if the output is a .npy file whose header cannot be rewritten, otherwise
+     * NULL */
+    FILE *spool;
+    FILE *to;            /* stream to which embeddings are written: out.file or spool */
+    float *vectors;      /* [BATCH, model dims] embeddings, owned */
+    aoe_text_info *info; /* [BATCH] information about each text, such as its number of tokens; owned */
+    char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] workspace: an embedding as text, owned */
     size_t model_dims, dims;
     int normalize;
     format format;
-    int has_chunks;                          /* 1 if the output contains the number of chunks (--chunk mean) */
-    size_t texts, empty, truncated, chunked; /* numbers of texts: all, empty, truncated, split into chunks */
-    size_t zero;                             /* number of texts without tokens */
+    int has_chunks; /* 1: the output contains the number of chunks of each text (--chunk mean) */
+    /* number of all texts, of empty texts, of truncated texts, and of texts that were split into chunks */
+    size_t texts, empty, truncated, chunked;
+    size_t zero; /* number of texts without tokens */
 } job;
 
 static const cli_option table[] = {
@@ -95,7 +98,7 @@ static int write_npy_header(FILE *f, size_t texts, size_t dims) {
     return fwrite(header, 1, NPY_HEADER, f) == NPY_HEADER ? 0 : -1;
 }
 
-/* Writes floats in little-endian order, as the .npy format requires. */
+/* Writes floats in little-endian byte order, as the header of the .npy file says. */
 static void write_floats(FILE *f, const float *v, size_t n) {
     const uint32_t one = 1;
     unsigned char first;
@@ -112,7 +115,7 @@ static void write_floats(FILE *f, const float *v, size_t n) {
     }
 }
 
-/* Writes the components of an embedding as decimal numbers with a separator between them. */
+/* Writes the components of an embedding as decimal numbers, separated by `separator`. */
 static void write_text(job *j, const float *v, char separator) {
     char *to = j->line;
     for (size_t k = 0; k < j->dims; k++) {
@@ -122,7 +125,7 @@ static void write_text(job *j, const float *v, char separator) {
     fwrite(j->line, 1, (size_t)(to - 1 - j->line), j->to);
 }
 
-/* Writes the JSON object of text i of the batch. v: its embedding. */
+/* Writes the JSON object of text i of the batch. v: embedding of the text. */
 static int write_jsonl(job *j, size_t i, const float *v) {
     json_t *text = cli_json_text(j->batch.text[i].data, j->batch.text[i].len);
     fputs("{\"text\":", j->to);
@@ -139,7 +142,7 @@ static int write_jsonl(job *j, size_t i, const float *v) {
     return 0;
 }
 
-/* Scales v[n] to unit length; zeros are unchanged. */
+/* Scales v[n] to unit length. A zero vector is not changed. */
 static void normalize(float *v, size_t n) {
     double sum = 0;
     for (size_t k = 0; k < n; k++)
@@ -151,7 +154,8 @@ static void normalize(float *v, size_t n) {
         v[k] = (float)((double)v[k] * scale);
 }
 
-/* Writes the embeddings of the batch, and counts the texts that were truncated, were split or have no tokens. */
+/* Writes the embeddings of the batch. Counts the texts that were truncated, that were split into chunks, and that have no
+ * tokens. */
 static int write_batch(job *j) {
     for (size_t i = 0; i < j->batch.n; i++) {
         float *v = j->vectors + i * j->model_dims;
@@ -175,7 +179,7 @@ static int write_batch(job *j) {
     return j->to == j->spool ? 0 : cli_file_check(&j->out);
 }
 
-/* Reports an error of aoe_embed. If a text caused it, the message contains the file and line of the text. */
+/* Reports an error of aoe_embed. If a text caused the error, the message contains the file and the line of the text. */
 static int report_failure(const job *j, const aoe_error *err) {
     size_t i = aoe_embed_failed_text(j->session.embedder);
     if (i >= j->batch.n)
@@ -206,7 +210,7 @@ static int embed_lines(job *j, const char *const *path, size_t n) {
     return code || more < 0;
 }
 
-/* Adds a text of a table to the batch, and embeds the batch if it is full. It is called by aoe_texts_read. */
+/* Callback of aoe_texts_read. Adds a text of a table to the batch, and embeds the batch if it is full. */
 static int take_text(void *user, aoe_text text, aoe_error *err) {
     job *j = user;
     cli_batch_add(&j->batch, text, j->table_path, ++j->row);
@@ -235,8 +239,8 @@ static int embed_table(job *j, const char *path, const aoe_table_options *t) {
     return j->reported;
 }
 
-/* Returns 1 if the file is a table or is compressed, according to the options or its extension. Such files are read by
- * aoe_texts_read, which also reports an error if --columns is given for a file without columns. */
+/* Returns 1 if aoe_texts_read must read the file: the options or the file extension say that it is a table or is compressed.
+ * Also returns 1 if --columns was given, because aoe_texts_read reports an error if the file has no columns. */
 static int is_table(const char *path, const aoe_table_options *t) {
     static const char *const extensions[] = {".tsv", ".csv", ".jsonl", ".gz", ".zst"};
     if (t->input_format != AOE_TABLE_AUTO)
@@ -249,13 +253,13 @@ static int is_table(const char *path, const aoe_table_options *t) {
     return 0;
 }
 
-/* Embeds all files. If none is a table, they are read as one sequence of lines. */
+/* Embeds the texts of all files. If no file is a table, the files are read as one sequence of lines. */
 static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
     static const char *const standard_input[] = {"-"};
     const char *const *path = args->n ? args->operand : standard_input;
     const size_t n = args->n ? args->n : 1;
     size_t tables = 0;
-    aoe_table_options one = *t; /* NULL columns would read all text columns and mix their texts */
+    aoe_table_options one = *t; /* if `columns` were NULL, aoe_texts_read would read all text columns and mix their texts */
     one.columns = t->columns ? t->columns : "";
     int code = 0;
     for (size_t i = 0; i < n; i++)
@@ -269,15 +273,15 @@ static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
     return code;
 }
 
-/* Opens the output and, for .npy, its temporary file or its header. */
+/* Opens the output. For the .npy format, also opens the temporary file or writes a provisional header. */
 static int begin_output(job *j, const char *path) {
     if (cli_file_open(&j->out, path))
         return 1;
     j->to = j->out.file;
     if (j->format != FORMAT_NPY)
         return 0;
-    /* The header contains the number of rows, which is known only at the end. In a regular file the header is rewritten;
-     * otherwise the rows are first written to a temporary file. */
+    /* The header contains the number of rows, which is known only at the end. If the output is a regular file, the header is
+     * then rewritten. Otherwise the rows are first written to a temporary file. */
     if (!j->out.writer.temp_path) {
         j->spool = tmpfile();
         if (!j->spool)
@@ -288,7 +292,8 @@ static int begin_output(job *j, const char *path) {
     return write_npy_header(j->to, 0, j->dims) ? cli_file_check(&j->out) : 0;
 }
 
-/* Completes a .npy file when the number of texts is known. */
+/* Completes a .npy file: writes the header with the final number of texts and, if there is a temporary file, copies the
+ * rows. */
 static int finish_npy(job *j) {
     char block[1 << 16];
     size_t n;
@@ -298,7 +303,7 @@ static int finish_npy(job *j) {
         return 0;
     }
     if (j->texts == 0)
-        return 0; /* for empty input, a pipe gets empty output */
+        return 0; /* if the input contains no texts, nothing is written to a pipe */
     write_npy_header(j->out.file, j->texts, j->dims);
     rewind(j->spool);
     while ((n = fread(block, 1, sizeof block, j->spool)) > 0 && fwrite(block, 1, n, j->out.file) == n)
@@ -312,7 +317,7 @@ static int finish_npy(job *j) {
 static void report_counts(const job *j) {
     if (j->texts == 0)
         cli_warn("the input contains no texts; the output contains no embeddings");
-    if (j->zero) /* only static models produce embeddings without tokens; these texts include the empty ones */
+    if (j->zero) /* only a static model can embed texts without tokens; empty texts are among them */
         cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
                  j->zero == 1 ? "has" : "have");
     else if (j->empty)
@@ -324,7 +329,7 @@ static void report_counts(const job *j) {
                  j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");
 }
 
-/* Returns the format: --format or, without it, the one of the output's extension. */
+/* Returns the output format. Without --format, the file extension of the output determines it. */
 static format format_of(const options *o) {
     if (o->format != FORMAT_BY_NAME)
         return o->format;
@@ -333,7 +338,7 @@ static format format_of(const options *o) {
     return o->output && !o->general.json && aoei_name_ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
 }
 
-/* Returns 1 if the output format depends on the file name and its extension is unknown. */
+/* Returns 1 if the file extension of the output must determine the format but is unknown. */
 static int has_unknown_extension(const options *o) {
     if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
         return 0;

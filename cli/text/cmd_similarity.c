@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe similarity: prints the cosine and the angle score of two texts.
+ * Implements `aoe similarity`: prints the cosine and the angle score of two texts.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -21,7 +21,7 @@ static const cli_option table[] = {
 static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {
     size_t dims = aoe_model_dims(s->model);
     double cosine = aoe_cosine(v, v + dims, dims);
-    double angle = aoe_angle_score(v, v + dims, dims, o->angle_form) + 0.0; /* prints 0 instead of -0 */
+    double angle = aoe_angle_score(v, v + dims, dims, o->angle_form) + 0.0; /* adding 0.0 changes -0 to 0 */
     if (dims % 2)
         cli_warn("%s: the angle score requires an even embedding size, not %zu", s->dir, dims);
     if (o->general.json) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe tokenize: prints one JSON array of token ids per line of text. Only the files of the tokenizer are opened, not the
- * weights.
+ * Implements `aoe tokenize`: prints one JSON array of token ids per line of text. Only the files of the tokenizer are opened;
+ * the weights of the model are not read.
  */
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
@@ -14,8 +14,8 @@ typedef struct options {
     cli_general general;
     const char *dir;
     aoe_encode_options encode;
-    int jsonl;  /* 1: each line is a JSON string */
-    int tokens; /* 1: tokens are printed */
+    int jsonl;  /* 1: each input line is a JSON string */
+    int tokens; /* 1: tokens are printed as text */
 } options;
 
 typedef struct job {
@@ -23,11 +23,11 @@ typedef struct job {
     cli_lines lines;
     aoe_ids ids;
     const options *o;
-    aoe_encode_options encode; /* options of the command line, combined with the settings of the model */
-    char *line;                /* [line_capacity] line to print, owned */
+    aoe_encode_options encode; /* encoding options from the command line and from the settings of the model */
+    char *line;                /* [line_capacity] buffer for an output line, owned */
     size_t line_capacity;
-    size_t texts, empty; /* number of texts, and of empty texts */
-    int bare;            /* 1 if an empty text had no tokens, not even special tokens */
+    size_t texts, empty; /* texts: number of texts; empty: number of empty texts */
+    int bare;            /* 1: an empty text had no tokens, not even special tokens */
 } job;
 
 static const cli_option table[] = {
@@ -75,7 +75,8 @@ static json_t *ids_json(const job *j) {
     return ids;
 }
 
-/* Prints the ids as a JSON array. It does not create a JSON value, because this would take longer than tokenizing the text. */
+/* Prints the token ids as a JSON array. The array is written directly, because creating a JSON value would take longer than
+ * tokenizing the text. */
 static void print_ids(job *j) {
     const size_t most = sizeof "-2147483648,";
     if (j->ids.n >= j->line_capacity / most) {
@@ -120,8 +121,8 @@ static int print_text(job *j, aoe_text text) {
     aoe_error err;
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
-    /* fails for a text without tokens if special tokens are disabled or the line is plain text, unless the tokenizer drops
-     * unknown words */
+    /* A text without tokens is an error if special tokens are disabled or if the line is plain text. It is not an error if the
+     * tokenizer drops unknown words. */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_line(j, "the text has no tokens; remove the line");
     j->texts++;
@@ -141,7 +142,7 @@ static int print_text(job *j, aoe_text text) {
     return 0;
 }
 
-/* Tokenizes a line that contains a JSON string. */
+/* Tokenizes the JSON string in a line. */
 static int take_json(job *j, aoe_text line) {
     json_error_t e;
     json_t *value = json_loadb(line.data, line.len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);

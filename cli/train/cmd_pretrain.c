@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe pretrain: options, notes and metrics of masked language modeling. The progress is in training_run.c.
+ * Implements `aoe pretrain` (masked language modeling): its options, notes and metrics. training_run.c shows the progress.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -18,7 +18,7 @@ typedef struct options {
     aoe_pretrain_options p;
 } options;
 
-enum { FEW_STEPS = 100 }; /* a note is printed for runs with fewer steps */
+enum { FEW_STEPS = 100 }; /* if a run has fewer steps, a note is printed */
 
 #define AT(field) .offset = offsetof(options, field)
 
@@ -74,7 +74,7 @@ static const cli_option batch_table[] = {
      .help = "size of the shuffle buffer in sequences"},
 };
 
-/* Prints the number of steps. */
+/* Prints notes about the number of steps. */
 static void describe(const void *own, const aoe_train_event *e) {
     const options *o = own;
     const aoe_pretrain_options *p = &o->p;

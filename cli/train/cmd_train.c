@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe train: the notes and metrics of a fine-tuning run. The options are in train_options.c, the progress in training_run.c.
+ * Implements `aoe train` (fine-tuning): its notes and metrics. train_options.c parses the options, and training_run.c shows the
+ * progress.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -13,7 +14,7 @@
 
 typedef struct job {
     cli_train_config o;
-    aoe_dev_set *dev; /* dev set, owned; NULL without --dev */
+    aoe_dev_set *dev; /* dev set, owned; NULL if --dev was not given */
 } job;
 
 static void score_text(char out[32], double score) {
@@ -23,7 +24,7 @@ static void score_text(char out[32], double score) {
         snprintf(out, 32, "undefined");
 }
 
-/* Prints the number of examples and steps, and the labels that count as positive. */
+/* Prints the number of examples, the number of steps, and which labels are considered positive. */
 static void describe(const void *own, const aoe_train_event *e) {
     const job *j = own;
     const aoe_train_options *t = &j->o.t;
@@ -98,7 +99,7 @@ static int run(void *own, aoe_context *ctx, aoe_error *err) {
         o->t.dev_fingerprint = aoe_dev_set_fingerprint(j->dev);
     }
     const int code = aoe_train(ctx, &o->t, err);
-    aoe_dev_set_free(j->dev); /* before its context is destroyed */
+    aoe_dev_set_free(j->dev); /* the dev set must be freed before its context */
     j->dev = NULL;
     return code;
 }

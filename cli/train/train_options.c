@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The options of aoe train: tables, settings of data files, checks.
+ * Defines the option tables of `aoe train`, parses the settings of data files, and checks the options.
  */
 #include "cli/train/train_options.h"
 
@@ -211,7 +211,7 @@ static const cli_option teacher_table[] = {
              "have the same size"},
 };
 
-/* Settings of a training file. */
+/* Settings (KEY=VALUE) that may follow the name of a training file. */
 enum {
     SETTING_WEIGHT,
     SETTING_FORM,
@@ -233,7 +233,8 @@ static size_t setting_of(const char *key, size_t len) {
     return i;
 }
 
-/* Returns 1 if text is KEY=VALUE with a known key, or with an unknown key and no file has the name `text`. */
+/* Returns 1 if the text is a setting and not the name of a file. A text KEY=VALUE is a setting if the key is known or if no
+ * file has the name `text`. */
 static int is_setting(const char *text) {
     const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
     return n && text[n] == '=' && (setting_of(text, n) < SETTINGS || access(text, F_OK) != 0);
@@ -251,7 +252,8 @@ static int unknown_setting(const char *path, const char *text) {
                      path, text, key);
 }
 
-/* Parses KEY=VALUE into the settings of a file. Returns CLI_GO, or the exit code after reporting an error. */
+/* Parses a setting KEY=VALUE of a training file. key_length: length of KEY. Returns CLI_GO, or the exit code after reporting an
+ * error. */
 static int read_setting(aoe_train_data *d, const char *text, size_t key_length) {
     const char *value = text + key_length + 1;
     char *end = NULL;
@@ -288,7 +290,7 @@ static int read_setting(aoe_train_data *d, const char *text, size_t key_length) 
     return CLI_GO;
 }
 
-/* Reads the files of --data with their settings into o->files. */
+/* Parses the values of --data, which are names of files and their settings, and sets o->files. */
 static int read_data(options *o) {
     aoe_train_data *d = cli_realloc(NULL, (o->data.n + 1) * sizeof *d);
     size_t n = 0;
@@ -310,7 +312,8 @@ static int read_data(options *o) {
     return code;
 }
 
-/* Reads the file of --dev with its settings. If --dev is given several times, the last one is used. */
+/* Parses the values of --dev, which are the name of a file and its settings. If several files are given, the last file is
+ * used. */
 static int read_dev(options *o) {
     for (size_t i = 0; i < o->dev_texts.n; i++) {
         const char *text = o->dev_texts.item[i];
@@ -332,7 +335,7 @@ static int read_dev(options *o) {
     return CLI_GO;
 }
 
-/* Rejects options that have no effect with the method, whatever their value. */
+/* Rejects options that have no effect with this training method. */
 static int check_method(const cli_args *args, aoe_method method) {
     enum {
         COSINE = 1,

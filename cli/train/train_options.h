@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The options of aoe train as an object, so that other commands can parse and check several sets of them.
+ * The options of `aoe train` as an object. Other commands (`aoe grid` and `aoe compare`) use it to parse and check the options
+ * of several runs.
  */
 #ifndef AOE_CLI_TRAIN_TRAIN_OPTIONS_H
 #define AOE_CLI_TRAIN_TRAIN_OPTIONS_H
@@ -13,25 +14,26 @@ enum { CLI_TRAIN_GROUPS = 11 };
 typedef struct cli_train_config {
     cli_general general;
     cli_model_options model;
-    cli_texts data;      /* training files, each followed by its settings */
-    cli_texts dev_texts; /* the dev file and its settings */
-    const char *dev;     /* path of the dev set; NULL: none */
+    cli_texts data;      /* names of training files; the settings of a file follow its name */
+    cli_texts dev_texts; /* name of the dev file and its settings */
+    const char *dev;     /* path of the dev file; NULL: none */
     aoe_table_options table, dev_table;
     aoe_train_options t;
-    aoe_train_data *files; /* [t.n_data] training files, owned; t.data points to them */
+    aoe_train_data *files; /* [t.n_data] training files with their settings, owned; t.data points to this array */
     char *model_dir;       /* model directory, owned; set by cli_train_config_resolve */
     cli_args args;         /* parsed arguments, owned */
-    cli_syntax syntax;     /* syntax of aoe train, with the groups below */
+    cli_syntax syntax;     /* syntax of `aoe train`, with the groups of options below */
     cli_group groups[CLI_TRAIN_GROUPS];
 } cli_train_config;
 
-/* Parses the arguments after "train". Returns CLI_GO, or the exit code after reporting; the caller frees *c in any case.
- * *c must not move until it is freed; argv must stay valid. */
+/* Parses the arguments of `aoe train`. Returns CLI_GO, or the exit code after --help or after reporting an error. The caller
+ * frees *c in both cases. Until then, the address of *c must not change, and argv must remain valid. */
 int cli_train_config_parse(cli_train_config *c, int argc, char **argv);
-/* Rejects missing and contradictory options. Returns CLI_GO, or exit code 2 after reporting an error. */
+/* Checks that no required option is missing and that no options contradict each other. Returns CLI_GO, or exit code 2 after
+ * reporting an error. */
 int cli_train_config_check(const cli_train_config *c);
-/* Sets the fields of c->t.args that come from options shared with other commands: model, its options, tokens per batch and
- * seed. Returns 0, or 1 after reporting that there is no model. */
+/* Sets the fields of c->t.args for the model, the options of the model, the number of tokens per batch, and the seed. Also sets
+ * c->model_dir. Returns 0, or 1 after reporting that there is no model. */
 int cli_train_config_resolve(cli_train_config *c);
 void cli_train_config_free(cli_train_config *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options of the commands that train.
+ * Option tables that `aoe train` and `aoe pretrain` have in common.
  */
 #include "cli/train/training_args.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The events of a training run on the terminal.
+ * Prints the events of a training run.
  */
 #include "cli/train/training_run.h"
 
@@ -24,7 +24,7 @@ static void show_step(cli_training *t, const aoe_train_event *e) {
     cli_progress_update(&t->progress, e->step, e->steps, rate, e->seconds_left, terms);
 }
 
-/* Moves the fields of `more` to the end of o. */
+/* Appends the fields of the JSON object `more` to o, and releases `more`. */
 static void append_fields(json_t *o, json_t *more) {
     json_object_update(o, more);
     json_decref(more);
