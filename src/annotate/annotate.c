@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * aoe_annotate: sends every distinct input to every model, once for sentences with the same meaning and once for sentences
- * with the opposite meaning, and writes the parsed sentences as pairs or triplets. calls.c makes the calls,
- * parse_sentences.c parses the responses.
+ * Implements aoe_annotate: chat models write training sentences for input texts. Every distinct input text is sent to every
+ * model in two requests. The first request asks for sentences with the same meaning (positives). The second request asks for
+ * sentences with the opposite meaning (negatives). The sentences in the responses are written as pairs or triplets. calls.c
+ * sends the requests, and parse_sentences.c parses the responses.
  */
 #include <math.h>
 #include <string.h>
@@ -24,26 +25,29 @@
 
 enum { MAX_SENTENCES = 1000, SIDES = 2, NO_CALL = 0 };
 
-/* What a call requests: sentences with the same meaning as the input, or with the opposite meaning. */
+/* Meaning of the requested sentences. POSITIVE: the same meaning as the input. NEGATIVE: the opposite meaning. */
 typedef enum side { POSITIVE, NEGATIVE } side;
 
-/* Whether a sentence is written (KEPT), or the reason why it is not. COPY: it equals the input. REPEATED: it equals an
- * earlier sentence. CONFLICT: it is both a positive and a negative of the input. */
+/* Decision about a sentence of a response.
+ * - KEPT: the sentence is written to the output.
+ * - COPY: the sentence is omitted because it equals the input.
+ * - REPEATED: the sentence is omitted because it equals an earlier sentence.
+ * - CONFLICT: the sentence is omitted because it was returned as a positive and as a negative of the same input. */
 typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
 
 /* A sentence that a response contains. */
 typedef struct sentence {
-    size_t begin, len;   /* offset in job.bytes, and length, of the sentence */
-    size_t key, key_len; /* offset in job.bytes, and length, of the key by which the sentence is compared */
-    size_t model;        /* index of the model */
-    side of;             /* what the request asked for */
+    size_t begin, len;   /* offset of the sentence in job.bytes, and its length */
+    size_t key, key_len; /* offset in job.bytes, and length, of the comparison key (dataset/text_equality.h) */
+    size_t model;        /* index in o->chat.models of the model that wrote the sentence */
+    side of;             /* meaning that the request asked for */
     fate fate;
 } sentence;
 
 typedef struct input {
     aoe_text text;    /* input text; points into job.file */
-    const char *file; /* file name, for messages */
-    size_t line;      /* line number, for messages */
+    const char *file; /* name of the file that contains the text, for error messages */
+    size_t line;      /* line number of the text in this file, for error messages */
 } input;
 
 typedef struct job {
@@ -53,13 +57,14 @@ typedef struct job {
     aoei_distinct keys;  /* distinct inputs, with normalized white space */
     input *input;        /* [keys.n] inputs, owned */
     size_t capacity;
-    size_t *call; /* [keys.n, n_models, SIDES] index of each call plus 1, or NO_CALL; owned */
+    size_t *call; /* [keys.n, n_models, SIDES] index in `calls` plus 1, or NO_CALL if nothing was requested; owned */
     aoei_chat_calls *calls;
     aoei_sentences list; /* sentences of one response */
-    sentence *found;     /* [n_found] sentences of all responses for the current input, owned; found[0] is the input */
+    /* [n_found] found[0] is the current input, the other elements are the sentences of all its responses; owned */
+    sentence *found;
     size_t n_found, found_capacity;
-    aoei_buffer bytes; /* bytes of the sentences in `found` and of their keys */
-    aoei_buffer key;   /* workspace: key of a text */
+    aoei_buffer bytes; /* bytes of the sentences in `found` and of their comparison keys */
+    aoei_buffer key;   /* workspace: comparison key of one text */
     aoei_text_key_scratch scratch;
     aoei_table_writer writer;
 } job;
@@ -149,7 +154,7 @@ static size_t call_index(const job *j, size_t text, size_t model, side s) {
 }
 
 static int add_call(job *j, size_t text, size_t model, side s, aoei_buffer *prompt, aoe_error *err) {
-    enum { LIST_TOKENS = 6 }; /* number of tokens for the number, the quotes and the line end of a sentence */
+    enum { LIST_TOKENS = 6 }; /* estimated tokens per sentence for the item number, the quotes and the line end */
     const aoei_prompt_values v = {.size = n_requested(j->o, s), .text1 = j->input[text].text};
     size_t number;
     aoei_buffer_clear(prompt);
@@ -176,7 +181,7 @@ static int add_calls(job *j, aoe_error *err) {
     return rc;
 }
 
-/* ---- sentences of one text */
+/* ---- sentences for one input */
 
 static aoe_text sentence_text(const job *j, const sentence *s) {
     return (aoe_text){j->bytes.data + s->begin, s->len};
@@ -199,7 +204,8 @@ static int add_sentence(job *j, aoe_text text, size_t model, side of, aoe_error 
     return j->bytes.failed ? aoei_fail_nomem(err, text.len) : 0;
 }
 
-/* Reads the sentences from the reply of a model to the request for positives or negatives of a text. */
+/* Parses one response and appends its sentences to j->found. text: index of the input; s: meaning that the request asked for.
+ * Does nothing if there is no response. */
 static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err) {
     const size_t call = j->call[call_index(j, text, model, s)];
     const aoei_chat_reply *r = call == NO_CALL ? NULL : aoei_chat_calls_reply(j->calls, call - 1);
@@ -219,7 +225,7 @@ static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err)
     return rc;
 }
 
-/* Sets the fate of every sentence. */
+/* Sets the fate of every sentence in j->found and counts the fates in j->result. */
 static void select_sentences(job *j) {
     for (size_t i = 1; i < j->n_found; i++) {
         sentence *s = &j->found[i];
@@ -263,8 +269,8 @@ static int write_pairs(job *j, const input *in, aoe_error *err) {
     return rc;
 }
 
-/* Returns the n-th sentence (counted from 0) with the fate KEPT that this model wrote for this side. Returns NULL if the
- * model wrote fewer such sentences. */
+/* Returns the n-th sentence (counted from 0) in j->found that has the fate KEPT, this model and this side. Returns NULL if
+ * there are not more than n such sentences. */
 static const sentence *nth_kept(const job *j, size_t model, side of, size_t n) {
     for (size_t i = 1; i < j->n_found; i++) {
         const sentence *s = &j->found[i];
@@ -274,8 +280,9 @@ static const sentence *nth_kept(const job *j, size_t model, side of, size_t n) {
     return NULL;
 }
 
-/* Writes triplets. For each model, positives are combined with negatives. The shorter list is repeated until every sentence is
- * in a triplet. */
+/* Writes the triplets of one input. For each model, its i-th positive and its i-th negative form a triplet. If a model wrote
+ * fewer positives than negatives, its positives are used repeatedly until every negative is in a triplet, and vice versa. A
+ * model without positives or without negatives contributes no triplets. */
 static int write_triplets(job *j, const input *in, aoe_error *err) {
     int rc = 0;
     for (size_t m = 0; m < j->o->chat.n_models; m++) {

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The calls of a job. Calls that the cache cannot answer (open calls) are assigned to threads in order. With a spending limit,
- * a call starts only after all earlier calls have started, and only if the limit permits the sum of three amounts: the recorded
- * spending, the maximum cost of this call, and the maximum cost of all remaining attempts of the running calls. An unusable
- * response is recorded with its maximum cost; the call is retried when all earlier calls have ended, if the limit permits. The
- * set of calls and attempts therefore depends on the responses and not on their timing: a later call starts only if the limit
- * permits all attempts of the earlier calls.
+ * Sends prompts to chat models, several at a time, and keeps the responses in a cache. A prompt for one model is a call. A call
+ * is open if the cache does not contain its response. Threads take the open calls in order.
+ *
+ * A spending limit is options.max_cost or options.max_total_tokens. If there is a spending limit, a call starts only after all
+ * earlier calls have started. In addition, the sum of three amounts must be within the limit:
+ * - the recorded spending,
+ * - the maximum cost of this call,
+ * - the maximum cost of all remaining attempts of the running calls.
+ * An unusable response is recorded with its maximum cost. Its call is retried after all earlier calls have ended, if the limit
+ * permits another attempt. Because the limit covers all attempts of the earlier calls when a later call starts, the calls and
+ * attempts that are made depend on the responses, but not on their timing.
  */
 #include "annotate/calls.h"
 
@@ -25,19 +30,23 @@
 #include "net/secret.h"
 #include "net/url.h"
 
-#define KIND "chat" /* kind of the results in the cache */
+#define KIND "chat" /* kind under which the cache stores responses */
 
 enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_RESPONSE = 16 << 20, ATTEMPTS = 6 };
 
-/* State of a call. CALL_OPEN: it has no response yet. CALL_CACHED: its response is from the cache. CALL_ANSWERED: its
- * response is from the endpoint. CALL_FAILED: it ended without a response. */
+/* State of a call.
+ * - CALL_OPEN: the call has no response yet.
+ * - CALL_CACHED: the response is from the cache.
+ * - CALL_ANSWERED: the response is from the endpoint.
+ * - CALL_FAILED: the call ended without a response. */
 typedef enum call_state { CALL_OPEN, CALL_CACHED, CALL_ANSWERED, CALL_FAILED } call_state;
 
 typedef struct call {
-    size_t model;                   /* index of the model */
-    size_t prompt_tokens, expected; /* estimated numbers of tokens of the prompt and of the response */
-    size_t body;                    /* offset of the request body in the key of the call */
-    size_t unusable;                /* number of unusable responses, each recorded with its maximum cost */
+    size_t model; /* index of the model in o->models */
+    /* prompt_tokens: estimated tokens of the prompt; expected: estimated tokens of the response */
+    size_t prompt_tokens, expected;
+    size_t body;     /* offset of the request body in the key of the call (aoei_chat_calls.keys) */
+    size_t unusable; /* number of unusable responses that this call received */
     call_state state;
     int ended;             /* 1: no further attempt follows */
     aoei_chat_reply reply; /* response in state CALL_CACHED or CALL_ANSWERED, owned */
@@ -45,7 +54,7 @@ typedef struct call {
 
 typedef struct endpoint {
     char *url;         /* URL of the endpoint, owned */
-    aoei_fetch *fetch; /* rate limits of the endpoint, owned */
+    aoei_fetch *fetch; /* sends the requests of the endpoint within its rate limit, owned */
 } endpoint;
 
 struct aoei_chat_calls {
@@ -53,31 +62,34 @@ struct aoei_chat_calls {
     size_t attempts;    /* maximum number of attempts per call */
     double limit;       /* maximum number of tokens per response; 0: unknown */
     aoei_store *store;  /* cache, owned; NULL: dry run without a cache */
-    aoei_distinct keys; /* key of each call: URL, line end, body */
+    aoei_distinct keys; /* keys of the calls; a key consists of the URL, a line end and the request body */
     call *call;         /* [keys.n] calls, owned */
     size_t capacity;
     endpoint *endpoint; /* [n_models] endpoints, owned */
     aoei_http **http;   /* [concurrency] HTTP clients, owned */
     size_t *open;       /* [n_open] indices of the open calls, owned */
     size_t n_open;
-    aoei_mutex lock; /* protects the fields below and o->progress */
-    /* done: calls that ended; failures_in_a_row: latest calls that failed in succession; failed: all failed calls */
+    aoei_mutex lock; /* protects all fields below; also held while o->progress is called */
+    /* done: number of open calls that have ended; failed: number of calls that failed; failures_in_a_row: number of calls that
+     * failed since the last call that succeeded */
     size_t done, failures_in_a_row, failed;
-    size_t turn;    /* index in `open` of the first call that has not started; used with a spending limit */
+    size_t turn;    /* index in `open` of the first call that has not started; used only if there is a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
     size_t running; /* number of running calls */
-    double prompt_tokens, completion_tokens, cost; /* recorded spending: numbers of tokens, and their cost */
-    double pending_tokens, pending_cost;           /* maximum spending of all remaining attempts of the running calls */
-    int stopped;                                   /* 1: the caller requested cancellation */
-    int spent;                                     /* 1: the next call could exceed the spending limit */
-    int aborted;                                   /* 1: an error affects all calls, so no further call is sent */
-    size_t first_failed;                           /* index in `open` of the first failed call, whose error is in err */
+    /* recorded spending: tokens of prompts, tokens of responses, and the cost of both */
+    double prompt_tokens, completion_tokens, cost;
+    double pending_tokens, pending_cost; /* maximum spending of all remaining attempts of the running calls */
+    int stopped;                         /* 1: the caller requested cancellation */
+    int spent;                           /* 1: the next call could exceed the spending limit */
+    int aborted;                         /* 1: an error affects all calls, so no further call is sent */
+    size_t first_failed;                 /* index in `open` of the first failed call, whose error is in err */
     aoe_error err;
 };
 
 /* ---- options */
 
-/* Accepts only a URL with scheme, host and path, because other parts could contain a secret. */
+/* Accepts a URL only if it consists of scheme, host and path. Other parts, such as a user name or a query, could contain a
+ * secret. */
 static int check_api(const char *api, const char *name, aoe_error *err) {
     if (!api || !*api)
         return aoei_fail(err, AOE_EARG, "%s: the model has no endpoint; set options.api to the URL of its endpoint", name);
@@ -101,7 +113,8 @@ static int is_bounded(const aoe_chat_options *o) {
     return o->max_cost > 0 || o->max_total_tokens > 0;
 }
 
-/* Sets *limit to the token limit of a response, after options.request is merged into the request, and checks it. */
+/* Sets *limit to the maximum number of tokens per response; a limit in options.request replaces options.max_tokens. If there is
+ * a spending limit, rejects requests without this maximum and requests for several responses. */
 static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err) {
     const aoei_chat_settings s = settings_of(o, 0);
     aoei_chat_limits l;
@@ -160,7 +173,7 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
 
 /* ---- progress */
 
-/* Calls the progress callback, which may request cancellation. The caller holds the lock. */
+/* Calls the progress callback. If the callback requests cancellation, sets c->stopped. The caller holds the lock. */
 static void report_progress(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
     const aoe_chat_progress p = {.state = state,
                                  .done = c->done,
@@ -187,7 +200,7 @@ static int has_ended(aoei_chat_calls *c) {
     return c->stopped || c->spent || c->aborted;
 }
 
-/* An aoei_stop_fn for waits between attempts: they end when the job stops. */
+/* An aoei_stop_fn that ends the wait between two attempts when the run stops. */
 static int stop_waiting(void *user) {
     aoei_chat_calls *c = user;
     aoei_mutex_lock(&c->lock);
@@ -197,8 +210,8 @@ static int stop_waiting(void *user) {
     return over;
 }
 
-/* An aoei_stop_fn for running requests, which are always completed, because the endpoint charges for them. It only calls the
- * progress callback. */
+/* An aoei_stop_fn that never stops a running request, because the endpoint charges for the request even if it is interrupted.
+ * The function only calls the progress callback. */
 static int never_stop(void *user) {
     (void)stop_waiting(user);
     return 0;
@@ -284,7 +297,8 @@ void aoei_chat_calls_destroy(aoei_chat_calls *c) {
     aoei_free(c);
 }
 
-/* Creates the key of a call: the request without its API key, that is URL and body. */
+/* Creates the key by which the cache finds a call: the URL, a line end and the request body. The API key is not part of it.
+ * Sets *body to the offset of the request body in *key. */
 static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body, aoe_error *err) {
     const aoei_chat_settings s = settings_of(c->o, model);
     const char *url = c->endpoint[model].url, *secret = c->o->models[model].key;
@@ -346,7 +360,8 @@ static double max_cost_of(const aoei_chat_calls *c, const call *x) {
     return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
-/* Returns 1 if the limits permit one attempt of the call in addition to the recorded spending and the pending amounts. */
+/* Returns 1 if the recorded spending, the pending amounts and the maximum spending of one attempt of x are together within the
+ * limits on tokens and cost. */
 static int is_within_limits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
     const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + max_tokens_of(c, x);
     const double cost = c->cost + pending_cost + max_cost_of(c, x);
@@ -362,7 +377,7 @@ static double attempts_left(const aoei_chat_calls *c, const call *x) {
     return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
 }
 
-/* Returns 1 if the i-th open call may start; 0 if it must not be sent; -1 if it must wait until other calls have ended. */
+/* Returns 1 if the i-th open call may start, 0 if the call must never be sent, and -1 if the call must wait for other calls. */
 static int may_begin(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (has_ended(c))
@@ -376,8 +391,9 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Returns 1 if the i-th open call may be retried; 0 if not; -1 if it must wait until other calls have ended. The pending
- * amounts of later calls are ignored, because a later call started only if the limits permitted all attempts of this call. */
+/* Returns 1 if the i-th open call may be retried, 0 if it must not be retried, and -1 if it must wait until all earlier calls
+ * have ended. The pending amounts of later calls need no check: a later call started only if the limits permitted all attempts
+ * of this call too. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (!is_bounded(c->o) || has_ended(c) || attempts_left(c, x) <= 0)
@@ -389,7 +405,7 @@ static int may_retry(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Waits until `rule` (may_begin or may_retry) returns 1 or 0 for the i-th open call, and returns this result. */
+/* Waits until `rule` returns 1 or 0 for the i-th open call, and returns this value. rule: may_begin or may_retry. */
 static int wait_for(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
     const struct timespec moment = {0, 2000000};
     for (;;) {
@@ -415,7 +431,8 @@ static void add_spending(aoei_chat_calls *c, const call *x, double in, double ou
     c->cost += cost_of(c, x, in, out);
 }
 
-/* Records an unusable response with its maximum cost, because the endpoint may charge for it. */
+/* Records the spending for an unusable response, because the endpoint may charge for it. The recorded number of response tokens
+ * is the maximum, or the expected number if there is no maximum. */
 static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_lock(&c->lock);
     add_spending(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
@@ -424,11 +441,12 @@ static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_unlock(&c->lock);
 }
 
-/* Records a response, or the end of a call without a response. The caller holds the lock. */
+/* Records that a call has ended. If answered is 1, adds the spending of its response; otherwise the call ended without a
+ * response. The caller holds the lock. */
 static void record(aoei_chat_calls *c, call *x, int answered) {
     reserve_spending(c, x, -attempts_left(c, x));
     if (!--c->running)
-        c->pending_tokens = c->pending_cost = 0; /* both are 0 now except for rounding errors */
+        c->pending_tokens = c->pending_cost = 0; /* removes rounding errors; without running calls both sums are 0 */
     c->done++;
     x->ended = 1;
     while (c->front < c->n_open && c->call[c->open[c->front]].ended)
@@ -443,7 +461,7 @@ static void record(aoei_chat_calls *c, call *x, int answered) {
 
 /* ---- one call */
 
-/* The open call that a thread runs. */
+/* State of a call while a thread runs it. */
 typedef struct task {
     aoei_chat_calls *c;
     size_t index; /* index of the call in c->open */
@@ -456,8 +474,8 @@ static aoei_response_class retry(task *t, call *x) {
     return t->dropped ? AOEI_RESPONSE_FINAL : AOEI_RESPONSE_INVALID;
 }
 
-/* An aoei_classify_fn. A response that reports an exhausted account is final, although it has status 429 like a temporary
- * limit. A request with an unusable response is sent again. */
+/* An aoei_classify_fn. If a response with status 429 reports that the account has no credit left, the request is not repeated;
+ * for other responses with status 429 it is. If a response with status 200 is unusable, the request is repeated. */
 static aoei_response_class classify_response(void *user, const aoei_http_response *r) {
     task *t = user;
     call *x = &t->c->call[t->c->open[t->index]];
@@ -476,8 +494,9 @@ static aoei_response_class classify_response(void *user, const aoei_http_respons
     return AOEI_RESPONSE_BY_STATUS;
 }
 
-/* Handles a response with a status other than 200. Returns AOE_OK if the content filter declined the prompt, which counts as
- * a response. Returns AOE_EFORMAT if only this call fails, and another error if all calls would fail. */
+/* Handles a response with a status other than 200. Returns AOE_OK if the endpoint's content filter rejected the prompt; this
+ * result counts as a response. Returns AOE_EFORMAT if only this call fails. Returns another error if all other calls would fail
+ * for the same reason. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
     char shown[AOEI_URL_DISPLAY_MAX];
@@ -551,7 +570,7 @@ static int send_call(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, ao
     return rc;
 }
 
-/* Task i of the thread pool: runs the i-th open call. */
+/* Function for the thread pool: runs the i-th open call. */
 static void run_call(void *arg, size_t i, size_t worker) {
     aoei_chat_calls *c = arg;
     call *x = &c->call[c->open[i]];
@@ -611,8 +630,8 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     return rc;
 }
 
-/* Returns the error of the run: AOE_ECANCELLED if the caller cancelled it; the error in c->err if the run was aborted or
- * failed calls are not skipped; otherwise 0. */
+/* Returns AOE_ECANCELLED if the caller cancelled the run. Returns the error in c->err if the run was aborted, or if a call
+ * failed and options.skip_failed is 0. Otherwise returns 0. */
 static int report_failures(const aoei_chat_calls *c, aoe_error *err) {
     if (c->stopped)
         return aoei_fail(err, AOE_ECANCELLED, "the run was cancelled; run again to resume it");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The JSON of chat requests and responses.
+ * Creates the JSON of chat requests and reads the JSON of chat responses.
  */
 #include "annotate/completion.h"
 
@@ -21,7 +21,7 @@ static int append_string(aoei_buffer *out, const json_t *v) {
     return json_is_string(v) ? aoei_buffer_append(out, json_string_value(v), json_string_length(v)) : 0;
 }
 
-/* Appends the value of "content": a string, null, or a list of parts with texts. */
+/* Appends the value of "content": a string, null, or an array of objects whose key "text" contains a part of the text. */
 static int append_content(aoei_buffer *out, const json_t *content) {
     size_t i;
     json_t *part;
@@ -29,9 +29,9 @@ static int append_content(aoei_buffer *out, const json_t *content) {
     return append_string(out, content);
 }
 
-/* Reads one choice of a response and appends its text to r->content. Without streaming, a choice contains the complete
- * message; in a stream, it contains a part of the message. `message`: key of the message in `choice`. Sets *ended to 1 if
- * the message is complete. */
+/* Reads one choice of a response and appends its text to r->content. A choice of a normal response contains the complete
+ * message. A choice of a streamed event contains a part of the message. `message`: key of the message in `choice` ("message" or
+ * "delta"). Sets *ended to 1 if the choice has a finish_reason. */
 static int read_choice(aoei_chat_reply *r, const json_t *choice, const char *message, int *ended) {
     const json_t *m = json_object_get(choice, message), *refusal = json_object_get(m, "refusal");
     const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
@@ -81,7 +81,7 @@ static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     return rc;
 }
 
-/* Reads one event of a stream. Sets *ended to 1 if the message is complete. */
+/* Reads one event of a stream. Sets *ended to 1 if the event completes the message. */
 static int read_event(aoei_chat_reply *r, aoe_text data, int *ended, aoe_error *err) {
     json_t *root;
     int rc = aoei_json_parse(&root, data.data, data.len, NAME, err);
@@ -96,7 +96,7 @@ static int read_event(aoei_chat_reply *r, aoe_text data, int *ended, aoe_error *
     return rc;
 }
 
-/* Reads server-sent events: lines "data: JSON", each followed by an empty line, then "data: [DONE]". */
+/* Reads server-sent events. Each event is a line "data: JSON" and an empty line. The last event is "data: [DONE]". */
 static int read_stream(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     aoe_text line;
     int ended = 0, rc = 0;
@@ -134,8 +134,8 @@ static int append_piece(const char *data, size_t len, void *out) {
     return aoei_buffer_append(out, data, len);
 }
 
-/* Appends the JSON text of root and releases root. jansson ignores some errors of its output callback, so out->failed is
- * checked. */
+/* Appends the JSON text of root and releases root. out->failed is checked because jansson ignores some errors that the callback
+ * append_piece returns. */
 static int append_json(aoei_buffer *out, json_t *root) {
     const int bad =
         !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
@@ -172,7 +172,8 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
 
 /* ---- requests */
 
-/* Merges `more` into the body: its keys replace keys of the body; the value null removes a key. */
+/* Merges the JSON object `more` into the request body. A key of `more` replaces the same key of the body; if its value is null,
+ * the key is removed from the body. */
 static int merge(json_t *body, const char *more, aoe_error *err) {
     json_t *o, *value;
     const char *key;
@@ -241,7 +242,7 @@ int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_
 
 /* ---- errors and estimates */
 
-/* Copies s with the secret redacted. s is truncated only afterwards, because a truncated secret would not be found. */
+/* Copies s with the secret redacted. The copy is truncated after redaction, because a truncated secret would not be found. */
 static void copy_redacted(char *out, size_t size, const char *s, const char *secret) {
     aoei_buffer b = {0};
     if (s && !aoei_buffer_append(&b, s, strlen(s))) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads the markers of list items.
+ * Reads markers such as "1." or "- " at the start of list items.
  */
 #include "annotate/list_marker.h"
 
@@ -19,7 +19,7 @@ static uint32_t first_of(aoe_text s, size_t *bytes) {
     return *bytes ? cp : 0;
 }
 
-/* Returns the value of a digit of the scripts that models use in lists; -1 if it is not a digit. */
+/* Returns the value of a digit in one of the scripts that chat models use in lists, or -1 if cp is not such a digit. */
 static int digit_of(uint32_t cp) {
     static const uint32_t zero[] = {'0',   0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6,  0xB66,  0xBE6,
                                     0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0xFF10};
@@ -29,7 +29,7 @@ static int digit_of(uint32_t cp) {
     return -1;
 }
 
-/* Returns the value of a character that represents a number, such as ①, ❶, ⑴ or ⒈; 0 for other characters. */
+/* Returns the number that a single character such as ①, ❶, ⑴ or ⒈ represents, or 0 for other characters. */
 static size_t enclosed_number(uint32_t cp) {
     static const struct {
         uint32_t first;
@@ -41,7 +41,8 @@ static size_t enclosed_number(uint32_t cp) {
     return 0;
 }
 
-/* Reads a Chinese numeral from 一 to 九十九. Returns its length; 0 if there is none. */
+/* Reads a Chinese numeral from 一 (1) to 九十九 (99) at the start of s. Returns its length in bytes, or 0 if s starts
+ * differently. */
 static size_t chinese_numeral(aoe_text s, size_t *number) {
     static const uint32_t digits[] = {0x4E00, 0x4E8C, 0x4E09, 0x56DB, 0x4E94, 0x516D, 0x4E03, 0x516B, 0x4E5D};
     size_t bytes, used = 0, units = 0, tens = 0;
@@ -77,7 +78,8 @@ size_t aoei_marker_numeral(aoe_text s, size_t *number) {
     return chinese_numeral(s, number);
 }
 
-/* Reads a Roman numeral from i to xxxix in upper or lower case, or a single letter. Returns its length; 0 if there is none. */
+/* Reads a Roman numeral from i to xxxix (39) or a single letter, both in upper or lower case, at the start of s. Returns its
+ * length, or 0 if s starts differently. */
 static size_t letter_numeral(aoe_text s, aoei_marker *m) {
     static const char values[] = "ivx";
     const int upper = s.len && s.data[0] >= 'A' && s.data[0] <= 'Z';
@@ -129,9 +131,9 @@ static size_t skip_bold(aoe_text s) {
     return skip_text(s, bold);
 }
 
-/* Returns the length of the separator after a number; 0 if there is none. Sets *tight to 1 if the text of the item may
- * follow the separator without a space, and *bare to 1 if the number is followed by a space or the end of the line instead
- * of a separator. */
+/* Returns the length of the separator (such as "." or ")") at the start of s, which is the text after a number, or 0 if there
+ * is no separator. Sets *tight to 1 if the text of the item may follow this separator without a space, otherwise to 0. Sets
+ * *bare to 1 if a space or the end of the line replaces the separator, otherwise to 0. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",
                                        "\xEF\xBC\x9A", "\xEF\xBC\x89", NULL}; /* 、．。：） */
@@ -151,16 +153,16 @@ static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     return n;
 }
 
-/* Returns 1 if s may be the text of an item directly after a separator that normally needs a space. A digit may not follow,
- * because "3.5" and "3:05" are not markers. */
+/* Returns 1 if s may be the text of an item although no space separates it from the marker, as in "1.Text". Returns 0 if s
+ * starts with a digit, because "3." is not a marker in "3.5". */
 static int may_follow(aoe_text s) {
     size_t bytes;
     const uint32_t cp = first_of(s, &bytes);
     return !cp || digit_of(cp) < 0;
 }
 
-/* Returns the length of a label of up to four words before a number, such as "Synonymous sentence #" or "第"; 0 if there is
- * none. */
+/* Returns the length of the label at the start of s, such as "Synonymous sentence #" in "Synonymous sentence #1", or 0 if there
+ * is no label. A label has at most four words and is followed by a number. */
 static size_t skip_label(aoe_text s) {
     size_t used = 0, words = 0, bytes;
     int in_word = 0, letters = 0;
@@ -185,8 +187,8 @@ static size_t skip_label(aoe_text s) {
     return 0;
 }
 
-/* Returns the length of the bullet at the start of s with the spaces after it; 0 if there is none. Bullets such as "-" need a
- * space after them. */
+/* Returns the length of the bullet at the start of s, including the spaces after it, or 0 if there is no bullet. ASCII bullets
+ * and dashes ("- ") count only if a space follows. */
 static size_t bullet_bytes(aoe_text s) {
     static const char *const spaced[] = {"- ", "* ", "+ ", "\xE2\x80\x93 ", "\xE2\x80\x94 ", "> ", NULL};
     static const char *const alone[] = {"\xE2\x80\xA2",
@@ -220,8 +222,8 @@ static size_t bullet_bytes(aoe_text s) {
     return n ? n + skip_spaces(aoei_text_skip(s, n)) : 0;
 }
 
-/* Returns the length of the opening bracket or '#' at the start of s; 0 if there is none. Sets *closing to the matching
- * bracket, "" or NULL. */
+/* Returns the length of the opening bracket or '#' at the start of s, or 0 if there is neither. Sets *closing to the closing
+ * bracket, to "" for '#', or to NULL if the length is 0. */
 static size_t opening_bytes(aoe_text s, const char **closing) {
     static const char *const pairs[][2] = {
         {"(", ")"}, {"[", "]"}, {"\xEF\xBC\x88", "\xEF\xBC\x89"}, {"\xE3\x80\x90", "\xE3\x80\x91"}, {"#", ""}};
@@ -234,8 +236,8 @@ static size_t opening_bytes(aoe_text s, const char **closing) {
     return 0;
 }
 
-/* Reads a number with an optional label before it, and sets the kind and number of *m. Returns the length of both; 0 if there
- * is none. */
+/* Reads an optional label and a number at the start of s, and sets m->kind and m->number. Returns the length of label and
+ * number, or 0 if there is no number. */
 static size_t read_number(aoe_text s, aoei_marker *m) {
     static const char *const counters[] = {"\xE5\x8F\xA5", "\xE4\xB8\xAA", "\xE6\x9D\xA1", NULL}; /* 句 个 条 */
     static const char *const keycap[] = {"\xEF\xB8\x8F\xE2\x83\xA3", "\xE2\x83\xA3", NULL};
@@ -253,7 +255,8 @@ static size_t read_number(aoe_text s, aoei_marker *m) {
     return n;
 }
 
-/* Reads a marker with a number: brackets, label, number and separator. The kind is AOEI_MARKER_NONE if there is none. */
+/* Reads a marker that contains a number and possibly brackets, a label and a separator, such as "(1)" or "Sentence 1:". If s
+ * starts differently, the kind of the result is AOEI_MARKER_NONE. */
 static aoei_marker read_numbered(aoe_text s) {
     const aoei_marker none = {AOEI_MARKER_NONE, 0, 0, 0};
     const char *closing;
@@ -301,7 +304,7 @@ aoei_marker aoei_marker_read(aoe_text line) {
     const size_t bullet = bullet_bytes(line);
     if (!bullet)
         return m;
-    /* "- 1. text" is numbered, "- text" has a bullet */
+    /* "- 1. text" has the marker "- 1.", which is numbered; "- text" has the bullet "-" */
     const aoe_text rest = aoei_text_skip(line, bullet);
     const size_t bold = skip_bold(rest);
     m = read_numbered(aoei_text_skip(rest, bold));

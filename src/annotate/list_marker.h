@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Markers at the start of list items, such as "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the numerals of
- * many scripts. The functions read one line; parse_sentences.c decides which lines form a list.
+ * Reads the markers at the start of list items, such as "1.", "(b)", "- ", "**2)**", "Sentence 3:" or "第一句：". Numbers may
+ * be written in the digits of many scripts. The functions read one line at a time; parse_sentences.c decides which lines form a
+ * list.
  */
 #ifndef AOEI_ANNOTATE_LIST_MARKER_H
 #define AOEI_ANNOTATE_LIST_MARKER_H
@@ -15,22 +16,24 @@ typedef enum aoei_marker_kind {
     AOEI_MARKER_LABEL,  /* Sentence 1: */
     AOEI_MARKER_LETTER, /* a)  B. */
     AOEI_MARKER_ROMAN,  /* ii.  III) */
-    AOEI_MARKER_BARE,   /* number and a space: a marker only if other lines also have markers */
+    /* number and a space, such as "1 text"; such a line is a list item only if other lines begin in this way too */
+    AOEI_MARKER_BARE,
     AOEI_MARKER_BULLET
 } aoei_marker_kind;
 
 typedef struct aoei_marker {
     aoei_marker_kind kind;
-    size_t number; /* position in the list that the marker states; 0 for bullets */
-    size_t letter; /* AOEI_MARKER_ROMAN: position if the marker is read as a letter; 0: it is not a single letter */
-    size_t bytes;  /* length of the marker: bytes before the text of the item */
+    size_t number; /* number of the item as written in the marker; 0 for bullets */
+    /* AOEI_MARKER_ROMAN: number of the item if the marker is a letter ("i)" is item 9); 0: the numeral has several letters */
+    size_t letter;
+    size_t bytes; /* length of the marker in bytes, including the spaces before the text of the item */
 } aoei_marker;
 
-/* Reads the marker of a line without leading white space. The kind is AOEI_MARKER_NONE if there is no marker. */
+/* Reads the marker of a line without leading white space. If there is no marker, the kind of the result is AOEI_MARKER_NONE. */
 aoei_marker aoei_marker_read(aoe_text line);
 
-/* Reads a number of up to three digits at the start of s: digits of any script, circled digits or Chinese numerals. Returns
- * its length in bytes; 0 if there is none. */
+/* Reads a number at the start of s: up to three digits of many scripts, a circled number such as ①, or a Chinese numeral.
+ * Returns its length in bytes, or 0 if there is no number. */
 size_t aoei_marker_numeral(aoe_text s, size_t *number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds sentences in responses that resemble JSON.
+ * Finds the requested sentences in responses that are JSON or similar to JSON.
  */
 #include "annotate/parse_json.h"
 
@@ -8,7 +8,8 @@
 #include "base/utf8.h"
 #include "annotate/reply_text.h"
 
-/* Returns the length of an opening quote at s and sets *close to the matching closing quote; 0 if there is none. */
+/* Returns the length of the opening quote at the start of s and sets *close to the matching closing quote. Returns 0 if s does
+ * not start with an opening quote. */
 static size_t open_quote(aoe_text s, const char **close) {
     static const char *const quotes[][2] = {{"\"", "\""},
                                             {"'", "'"},
@@ -81,8 +82,8 @@ static size_t unescape(aoei_buffer *out, aoe_text s) {
     return used;
 }
 
-/* Reads the string that starts at s with a quote into out. Returns its length including both quotes; 0 if it is not
- * terminated. */
+/* Reads the string that starts with the opening quote at s, and stores its contents in `out`. Returns the length of the string
+ * in s, including both quotes, or 0 if the string is not terminated. */
 static size_t read_string(aoei_buffer *out, aoe_text s) {
     const char *close = NULL;
     size_t at = open_quote(s, &close);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Parses scores. The context of a number in the response determines its rank. The highest rank is for numbers that the response
- * calls the final score. The next rank is for numbers that it calls a score, and for numbers with a suffix such as "/5" or "out
- * of 5". All other numbers have the lowest rank. A response has a score only if all its numbers of the highest occurring rank
+ * Finds the score in the response of a chat model. Every number in the response gets a rank, which depends on the words near
+ * the number. The ranks from highest to lowest:
+ * - RANK_FINAL: words such as "final score" precede the number.
+ * - RANK_NAMED: a word such as "score" or "rating" precedes the number, a suffix such as "/5" or "out of 5" follows the number,
+ *   or the response starts with the number and an explanation follows.
+ * - RANK_PLAIN: any other number that may be a score.
+ * Only the numbers of the highest rank that occurs in the response are used. The response has a score only if all these numbers
  * are equal.
  */
 #include "annotate/parse_score.h"
@@ -17,9 +21,9 @@ typedef enum rank { RANK_NONE, RANK_PLAIN, RANK_NAMED, RANK_FINAL } rank;
 
 typedef struct search {
     unsigned max_score; /* maximum score */
-    rank best;          /* highest rank so far */
-    double value;       /* number with this rank */
-    int several;        /* 1: different numbers have this rank */
+    rank best;          /* highest rank of the numbers read so far */
+    double value;       /* number with the rank `best`; -1 if it is not a valid score */
+    int several;        /* 1: different numbers have the rank `best` */
 } search;
 
 static void add_candidate(search *s, rank r, double value) {
@@ -41,8 +45,8 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & '\x80');
 }
 
-/* Reads a decimal number with up to 3 digits before and up to 6 digits after a point (or a comma). Returns its length; 0 if
- * there is none. */
+/* Reads a decimal number at the start of s: up to 3 digits, optionally followed by a point or a comma and up to 6 digits.
+ * Returns the length of the number, or 0 if s does not start with such a number. */
 static size_t read_decimal(aoe_text s, double *value) {
     char digits[16];
     size_t n = 0, whole = 0, fraction = 0;
@@ -71,7 +75,7 @@ static size_t read_decimal(aoe_text s, double *value) {
     return used;
 }
 
-/* Returns the text before a number without trailing spaces, emphasis, quotes, "=" and similar marks. */
+/* Returns s without spaces, Markdown emphasis, quotes, "=" and similar characters at its end. */
 static aoe_text trim_end(aoe_text s) {
     while (s.len && strchr(" *_\"'`=:~[{(<>\n", s.data[s.len - 1]))
         s.len--;
@@ -87,8 +91,8 @@ static int ends_with_any(aoe_text s, const char *const *list) {
     return 0;
 }
 
-/* Returns 1 if the text before a number shows that it is not a score but, for example, the number of a sentence, or the
- * minimum or maximum of a scale. */
+/* Returns 1 if the number after the text `before` cannot be the score. Such a number is, for example, the number of a sentence
+ * ("Sentence 1"), or the minimum or maximum of a scale. */
 static int is_not_a_score(aoe_text before) {
     static const char *const other_contexts[] = {
         "sentence", "sentences", "text",  "pair",  "step",  "s", "example", "between", "from", "scale of", "scale",
@@ -96,7 +100,8 @@ static int is_not_a_score(aoe_text before) {
     return ends_with_any(trim_end(before), other_contexts);
 }
 
-/* Returns the text before a number from the start of its sentence or line, but at most 60 bytes. */
+/* Returns the last part of the text `before` a number: from the start of the number's sentence or line, at most 60 bytes,
+ * without spaces and marks at the end. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
     const aoe_text s = trim_end(before);
@@ -106,7 +111,8 @@ static aoe_text clause(aoe_text before) {
     return aoei_text_skip(s, begin);
 }
 
-/* Ranks a number by the words before it in the same clause. */
+/* Returns the rank of a number, determined by the words that precede the number in its sentence. before: text before the
+ * number. */
 static rank rank_of(aoe_text before) {
     static const char *const named[] = {"score",
                                         "rating",
@@ -130,8 +136,8 @@ static rank rank_of(aoe_text before) {
     return aoei_text_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
 }
 
-/* Reads a number written as a word ("three", "four and a half") at the start of s; it must be a whole word. Returns its length;
- * 0 if there is none. */
+/* Reads a number written in words ("three", "four and a half") at the start of s. A word that only begins like a number word,
+ * such as "oneself", is not a number. Returns the length of the number, or 0 if s does not start with a number word. */
 static size_t read_word(aoe_text s, double *value) {
     static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -148,8 +154,9 @@ static size_t read_word(aoe_text s, double *value) {
     return 0;
 }
 
-/* Classifies the text after a number. Returns 1 for "out of MAX" or "/MAX"; -1 for another scale, a range or a percent sign; 0
- * for other text. Sets *bytes to the length of a suffix such as "out of 5", otherwise to 0. */
+/* Classifies the text after a number. Returns 1 if s starts with "out of MAX" or "/MAX", where MAX is max_score. Returns -1 if
+ * s starts with another scale, the second number of a range, or a percent sign. Returns 0 for any other text. Sets *bytes to
+ * the length of a suffix such as "out of 5", or to 0 if there is no suffix. */
 static int scale_after(aoe_text s, unsigned max_score, size_t *bytes) {
     static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
     static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
@@ -182,7 +189,8 @@ static int scale_after(aoe_text s, unsigned max_score, size_t *bytes) {
     return aoei_text_starts_with(rest, "%") || aoei_text_starts_with(rest, "percent") ? -1 : 0;
 }
 
-/* Returns the length of the sequence of digits or letters at the start of s ("1999", "someone"); 1 for any other character. */
+/* Returns the length of the digits ("1999") or of the letters ("someone") at the start of s. Returns 1 if s starts with another
+ * character. */
 static size_t token_length(aoe_text s) {
     size_t n = 0;
     while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
@@ -190,13 +198,14 @@ static size_t token_length(aoe_text s) {
     return n ? n : 1;
 }
 
-/* Returns 1 if the words before the number contain a negation, as in "I would not give it a 4". */
+/* Returns 1 if the clause before the number contains a negation, as in "I would not give it a 4". */
 static int is_negated(aoe_text before) {
     static const char *const denials[] = {" not ", "n't ", "n\xE2\x80\x99t ", " never ", " cannot ", " neither ", NULL};
     static const char *const clause_starts[] = {" so ",    " but ",  " and ",       " because ", " since ",
                                                 " hence ", " thus ", " therefore ", NULL};
     const char *end = before.data + before.len, *data = clause(before).data;
-    const aoe_text words = {data, (size_t)(end - data)}; /* includes the character that clause removes: a space or a colon */
+    /* the result of clause() and the characters that clause() removes at the end */
+    const aoe_text words = {data, (size_t)(end - data)};
     size_t begin = 0;
     for (size_t i = 0; i < words.len; i++)
         if (strchr(",:(=", words.data[i]) || aoei_text_starts_with_any(aoei_text_skip(words, i), clause_starts))
@@ -204,7 +213,8 @@ static int is_negated(aoe_text before) {
     return aoei_text_contains_any(aoei_text_skip(words, begin), denials);
 }
 
-/* Returns 1 if the response starts with this number and the following text only explains it, as in "4 (one has 3 dogs)". */
+/* Returns 1 if the response starts with this number and an explanation follows, as in "4 (one has 3 dogs)". before, after: text
+ * of the response before and after the number. */
 static int is_leading(aoe_text before, aoe_text after) {
     static const char *const hedges[] = {"or ", "maybe", "perhaps", "possibly", NULL};
     size_t n = 0;
@@ -222,7 +232,8 @@ static int is_leading(aoe_text before, aoe_text after) {
     return 0;
 }
 
-/* Returns 1 if a number word may be a score, because it does not count something as in "these two sentences". */
+/* Returns 1 if a number word may be a score. Returns 0 if the word counts things, as in "these two sentences". before, rest:
+ * text before and after the word; r: rank of the word. */
 static int is_word_position(aoe_text before, aoe_text rest, rank r) {
     static const char *const determiners[] = {"the", "these", "those", "both", NULL};
     if (!aoei_text_has_word(before) && !aoei_text_has_word(rest))
@@ -231,7 +242,8 @@ static int is_word_position(aoe_text before, aoe_text rest, rank r) {
            !(rest.len > 1 && rest.data[0] == ' ' && is_letter(rest.data[1])) && !(rest.len && rest.data[0] == '-');
 }
 
-/* Evaluates the number at offset i of the text, if there is one. Returns the number of bytes to advance. */
+/* If a number starts at offset i of the text, determines its rank and adds it to the candidates for the score. Returns the
+ * length of the number, or the number of bytes to skip if no number starts at i. */
 static size_t evaluate_number(search *s, aoe_text text, size_t i) {
     const aoe_text here = aoei_text_skip(text, i), before = {text.data, i};
     double value;
@@ -251,14 +263,15 @@ static size_t evaluate_number(search *s, aoe_text text, size_t i) {
     else if (r < RANK_NAMED && is_leading(before, after))
         r = RANK_NAMED;
     const int negative = i > 0 && text.data[i - 1] == '-' && (i == 1 || !is_letter(text.data[i - 2]));
-    /* a number in the position of a score that is not a valid score makes the result ambiguous */
+    /* an invalid number in the position of a score is added as -1, which makes the outcome AOEI_SCORE_AMBIGUOUS */
     if (scale < 0 || negative || value > s->max_score || is_negated(before))
         value = -1;
     add_candidate(s, r, value);
     return n + suffix;
 }
 
-/* Returns the length of a description of the scale at s ("0 to 5", "0-5"); 0 if there is none. */
+/* Returns the length of a description of the scale at the start of s, such as "0 to 5" or "0-5", or 0 if s starts differently.
+ */
 static size_t scale_description_length(aoe_text s, unsigned max_score) {
     static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ", NULL};
     double low, high;

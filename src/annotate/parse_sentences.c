@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Parses responses into sentences. The response is converted to plain text, and code fences are removed. The parser tries
- * JSON first, then tables, then lines with markers, then plain lines. Lines with markers form a list if the markers are of
- * one kind and have consecutive numbers.
+ * Extracts the requested sentences from the response of a chat model. The response is first converted to plain text without
+ * code fences. The parser then tries several formats and uses the first one in which it finds sentences. It tries JSON, then
+ * Markdown tables, then lines with markers such as "1." or "- ", then plain lines. Lines with markers form a list if the
+ * markers are of one kind and their numbers increase.
  */
 #include "annotate/parse_sentences.h"
 
@@ -20,13 +21,14 @@ typedef struct line {
 } line;
 
 typedef struct lines {
-    line *line; /* [n] lines that are not blank, owned */
+    line *line; /* [n] the lines of the response that are not blank, owned */
     size_t n, capacity;
-    const char *end; /* end of the text */
+    const char *end; /* end of the text that contains the lines */
     int truncated;   /* 1: the response was truncated at the token limit */
 } lines;
 
-/* Returns 1 if an item with the number 2 occurs in the text or starts the next line. */
+/* Returns 1 if item 1 in line i is followed by item 2. If there is a next line, it must start with item 2. If line i is the
+ * last line, item 2 must be in `text`, the part of line i that starts with item 1. */
 static int has_item_two(const lines *l, size_t i, aoe_text text) {
     if (i + 1 < l->n)
         return l->line[i + 1].marker.kind == AOEI_MARKER_NUMBER && l->line[i + 1].marker.number == 2;
@@ -37,7 +39,7 @@ static int has_item_two(const lines *l, size_t i, aoe_text text) {
     return 0;
 }
 
-/* Splits a line such as "Yes! 1. A" into two lines if an item "2. B" follows. */
+/* Splits a line such as "Yes! 1. A" into the lines "Yes!" and "1. A" if an item such as "2. B" follows. */
 static int split_introduction(lines *l) {
     for (size_t i = 0; i < l->n; i++) {
         const aoe_text s = l->line[i].text;
@@ -48,7 +50,7 @@ static int split_introduction(lines *l) {
             const aoei_marker m = aoei_marker_read(item);
             if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
                 continue;
-            if (!has_item_two(l, i, item)) /* a later "1." in the line is not tried */
+            if (!has_item_two(l, i, item)) /* if the first "1." of a line has no item 2 after it, the line is not split */
                 break;
             if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
                 return AOE_ENOMEM;
@@ -76,8 +78,7 @@ static int split_lines(lines *l, aoe_text text, int truncated) {
     return l->line ? split_introduction(l) : 0;
 }
 
-/* Returns 1 if the response was truncated within this text: the token limit was reached, and the text is at the end of the
- * response and does not end a sentence. */
+/* Returns 1 if the text is an incomplete sentence at the end of a truncated response. */
 static int is_unfinished(const lines *l, aoe_text text) {
     const aoe_text rest = {text.data + text.len, (size_t)(l->end - (text.data + text.len))};
     return l->truncated && !aoei_text_trim(rest).len && !aoei_text_ends_sentence(text);
@@ -89,8 +90,8 @@ static int add(aoei_sentences *list, const lines *l, aoe_text text) {
 
 /* ---- lines with markers */
 
-/* Returns 1 if the line continues a list of this kind after the number `last` (0: the list has not begun). Sets *number to the
- * line's number. */
+/* Returns 1 if the line may be the next item of a list whose markers have this kind. last: number of the previous item, or 0
+ * before the first item. Sets *number to the number of this item. */
 static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *number) {
     const aoei_marker *m = &x->marker;
     *number = m->number;
@@ -102,7 +103,7 @@ static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *nu
         return 0;
     if (*number == last + 1 || *number == 1)
         return 1;
-    /* models may skip numbers and may start at 0 */
+    /* a list may start at 0 and may skip up to two numbers */
     return kind != AOEI_MARKER_BARE && (last ? *number > last && *number <= last + 3 : *number == 0);
 }
 
@@ -111,8 +112,9 @@ static int is_heading(aoe_text s) {
            aoei_text_starts_with(s, "#") || (aoei_text_starts_with(s, "**") && aoei_text_ends_with(s, "**"));
 }
 
-/* Returns the index of the first line after a list of this kind. The list ends at a heading that is followed by a list with
- * bullets or by a list whose numbers start again. */
+/* Returns the index of the line at which the list of this kind ends. A heading after the first item ends the list if a second
+ * list of this kind follows the heading. Bullets after the heading are a second list, and so are numbers that start again. If
+ * there is no such heading, the list ends at l->n. */
 static size_t list_end(const lines *l, aoei_marker_kind kind) {
     size_t last = 0, number, items = 0, heading = 0;
     for (size_t i = 0; i < l->n; i++) {
@@ -130,7 +132,7 @@ static size_t list_end(const lines *l, aoei_marker_kind kind) {
     return l->n;
 }
 
-/* Returns the number of items of a list of this kind, without headings such as "1. Synonyms:". */
+/* Returns the number of items in the list of this kind. Headings such as "1. Synonyms:" are not counted. */
 static size_t count_list(const lines *l, aoei_marker_kind kind) {
     const size_t end = list_end(l, kind);
     size_t n = 0, last = 0, number;
@@ -145,7 +147,8 @@ static size_t count_list(const lines *l, aoei_marker_kind kind) {
 static aoei_marker_kind choose_kind(const lines *l) {
     static const struct {
         aoei_marker_kind kind;
-        size_t least; /* minimum number of items; fewer lines may be sentences that only begin like a marker */
+        /* minimum number of items of a list; fewer lines of this kind may be sentences whose first word looks like a marker */
+        size_t least;
     } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1},  {AOEI_MARKER_ROMAN, 2},
                  {AOEI_MARKER_LETTER, 2}, {AOEI_MARKER_BULLET, 1}, {AOEI_MARKER_BARE, 2}};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -154,7 +157,8 @@ static aoei_marker_kind choose_kind(const lines *l) {
     return AOEI_MARKER_NONE;
 }
 
-/* Adds the text after marker `number`, which may contain further items: "A 2. B 3. C" after marker 1 is three sentences. */
+/* Adds the text after the marker with the number `number`. The text may contain further items: if "A 2. B 3. C" follows marker
+ * 1, the sentences A, B and C are added. */
 static int add_inline(aoei_sentences *list, const lines *l, aoe_text text, size_t number) {
     for (size_t i = 1; i < text.len; i++) {
         const aoe_text here = aoei_text_skip(text, i);
@@ -169,8 +173,8 @@ static int add_inline(aoei_sentences *list, const lines *l, aoe_text text, size_
     return add(list, l, text);
 }
 
-/* Returns 1 if line i belongs to the previous item: the item's marker is alone on its line, or the line continues a wrapped
- * line. */
+/* Returns 1 if line i belongs to the previous item. This is the case if `item`, the text of the previous item, is still empty,
+ * or if line i continues a wrapped line. indent: indentation of the line with the item's marker. */
 static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     if (i >= l->n)
         return 0;
@@ -187,7 +191,8 @@ static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     return !blank && (x->indent > indent || (c >= 'a' && c <= 'z'));
 }
 
-/* Adds the items of the list of this kind and sets *first to the index of its first line. */
+/* Adds the items of the list whose markers have this kind. Sets *first to the index of the first line of the list, or to l->n
+ * if there is no list. */
 static int add_marked(aoei_sentences *list, const lines *l, aoei_marker_kind kind, size_t *first) {
     const size_t marked = count_list(l, kind), end = list_end(l, kind);
     size_t last = 0, number;
@@ -253,7 +258,7 @@ static int add_table(aoei_sentences *list, const lines *l) {
 
 /* ---- plain lines */
 
-/* Returns the length of the first sentence of s. */
+/* Returns the length in bytes of the first sentence of s. */
 static size_t sentence_bytes(aoe_text s) {
     static const char *const wide[] = {"\xE3\x80\x82", "\xEF\xBC\x81", "\xEF\xBC\x9F", NULL};
     for (size_t i = 0; i < s.len; i++) {
@@ -266,8 +271,8 @@ static size_t sentence_bytes(aoe_text s) {
     return s.len;
 }
 
-/* Returns the part of a line that may be a list of strings ("A", "B", "C"): without a label or announcement that ends with a
- * colon, and without a final full stop. */
+/* Returns the part of a line that may be a list of quoted strings. For example, the line `Output: "A", "B", "C".` becomes `"A",
+ * "B", "C"`. A label or an announcement before a colon, and a full stop at the end, are removed. */
 static aoe_text find_strings(aoe_text s) {
     const char *colon = memmem(s.data, s.len, ": ", 2);
     aoe_text rest = aoei_strip_label(s);
@@ -278,8 +283,8 @@ static aoe_text find_strings(aoe_text s) {
     return rest;
 }
 
-/* Adds a line that is the whole response. If it contains several sentences, they are added only if their number is the
- * requested number. */
+/* Adds the sentences of a response that consists of the single line s. If s contains several unquoted sentences and more than
+ * one sentence is requested, they are added only if their number is the requested number. */
 static int add_line(aoei_sentences *list, const lines *l, aoe_text s) {
     size_t n = 0, strings;
     const aoe_text quoted = find_strings(s);
@@ -315,7 +320,8 @@ static int add_plain(aoei_sentences *list, const lines *l) {
     return rc;
 }
 
-/* Returns 1 if the only sentence of a text without a list is a refusal. A quoted sentence is not a refusal. */
+/* Returns 1 if `sentence`, the only sentence found in `text`, is a refusal. A sentence that is quoted in the text is not a
+ * refusal. */
 static int is_plain_refusal(aoe_text text, aoe_text sentence) {
     static const char *const quotes[] = {"\"", "'", "\xE2\x80\x9C", "\xE2\x80\x98", "\xC2\xAB", "\xE3\x80\x8C", NULL};
     const char *at = memmem(text.data, text.len, sentence.data, sentence.len);
@@ -338,7 +344,8 @@ static int read_lines(aoei_sentences *list, aoei_parse_outcome *outcome, aoe_tex
     if (!rc && !list->n) {
         const aoei_marker_kind kind = choose_kind(&l);
         rc = kind == AOEI_MARKER_NONE ? 0 : add_marked(list, &l, kind, &first);
-        if (!rc && list->n && first) { /* "I cannot do that. Instead I could: 1. ..." */
+        /* the text before the list may be a refusal: "I cannot do that. Instead I could: 1. ..." */
+        if (!rc && list->n && first) {
             const char *answer = l.line[first].text.data;
             if (aoei_is_refusal((aoe_text){text.data, (size_t)(answer - text.data)})) {
                 aoei_sentences_clear(list);
@@ -359,7 +366,8 @@ static int read_lines(aoei_sentences *list, aoei_parse_outcome *outcome, aoe_tex
     return rc;
 }
 
-/* Returns the text before the point at which the model continues with another turn, such as "Input: ..." after its answer. */
+/* Returns the first answer in the text. Some models continue after their answer and write the next turn of the conversation,
+ * such as "Input: ..."; this part is removed. */
 static aoe_text first_turn(aoe_text text) {
     static const char *const turns[] = {
         "input:",    "input sentence:",        "**input", "user:", "human:", "### input", "### instruction", "### user",

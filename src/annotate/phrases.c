@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Phrases that models use, collected from responses. A phrase that is missing here can be parsed as a sentence.
+ * Recognizes phrases that chat models write around or instead of the requested sentences. The phrases were collected from
+ * responses. If a phrase is missing in these lists, it may be parsed as a requested sentence.
  */
 #include "annotate/phrases.h"
 
@@ -104,7 +105,7 @@ int aoei_is_refusal(aoe_text s) {
     s = aoei_text_trim(s);
     if (!aoei_text_starts_with_any(s, declines) || !aoei_text_contains_any(s, denials))
         return 0;
-    /* "I cannot promise that they are perfect, but here are five sentences:" */
+    /* an announcement is not a refusal: "I cannot promise that they are perfect, but here are five sentences:" */
     return !(s.data[s.len - 1] == ':' && aoei_text_contains_any(s, here) && !aoei_text_contains(s, "instead"));
 }
 

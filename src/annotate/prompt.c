@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates.
+ * Contains the default prompt templates, and replaces the placeholders of a template.
  */
 #include "annotate/prompt.h"
 
@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 
-/* Figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871). The two parts of its prompt are separate prompts here. */
+/* Source: figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871). The figure has one prompt for synonymous and
+ * opposite sentences; here it is divided into two prompts. */
 const char aoei_prompt_positive[] =
     "You are a highly smart same-meaning sentence-generating system. Your job is to generate {size} synonymous sentences of a "
     "given input sentence. Input sentence: {text}. Output:";

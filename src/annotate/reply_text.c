@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Text functions for responses.
+ * Text functions for parsing the responses of chat models.
  */
 #include "annotate/reply_text.h"
 
@@ -117,7 +117,7 @@ static const char *find(aoe_text s, const char *what) {
     return s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
 }
 
-/* Returns the replacement of a character in plain text; NULL if it is kept. */
+/* Returns the text that replaces a character in plain text, or NULL if the character is kept. */
 static const char *plain_of(uint32_t cp) {
     if (cp == 0x2028 || cp == 0x2029 || cp == 0x85)
         return "\n";
@@ -132,8 +132,8 @@ static const char *plain_of(uint32_t cp) {
     return NULL;
 }
 
-/* Returns the length of an HTML tag that ends a line or begins a list item, and sets *with to its replacement; 0 if there is
- * none. */
+/* Returns the length of the HTML tag at the start of s if the tag ends a line or begins a list item, and sets *with to the text
+ * that replaces the tag. Returns 0 if s does not start with such a tag. */
 static size_t line_tag(aoe_text s, const char **with) {
     static const struct {
         const char *tag, *with;
@@ -147,7 +147,7 @@ static size_t line_tag(aoe_text s, const char **with) {
     return 0;
 }
 
-/* Returns the length of a model's reasoning (<think> ... </think>) at the start of s; 0 if there is none. */
+/* Returns the length of the reasoning of a model ("<think> ... </think>") at the start of s, or 0 if s starts differently. */
 static size_t reasoning_length(aoe_text s) {
     static const char *const names[][2] = {
         {"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
@@ -159,8 +159,8 @@ static size_t reasoning_length(aoe_text s) {
     return 0;
 }
 
-/* Returns the length of a chat template token such as "</s>" or "<|im_end|>" at the start of s; 0 if there is none. Sets *ends
- * to 1 if the token ends the turn. */
+/* Returns the length of the chat template token at the start of s, such as "</s>" or "<|im_end|>", or 0 if s starts
+ * differently. Sets *ends to 1 if the token ends the model's turn, otherwise to 0. */
 static size_t template_token(aoe_text s, int *ends) {
     static const struct {
         const char *token;
@@ -182,8 +182,8 @@ static size_t template_token(aoe_text s, int *ends) {
 }
 
 int aoei_reply_plain(aoei_buffer *out, aoe_text s) {
-    int begun = 0, ends;                    /* begun: 1 if visible text was written */
-    const char *late = find(s, "</think>"); /* some servers send only the closing tag */
+    int begun = 0, ends;                    /* begun: 1 after visible text has been written to `out` */
+    const char *late = find(s, "</think>"); /* some servers omit the opening tag */
     const char *early = find(s, "<think>");
     if (late && (!early || early > late))
         s = aoei_text_skip(s, (size_t)(late - s.data) + strlen("</think>"));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_score: chat models rate the similarity of the pairs of a table. The table is read twice, first to make the calls and
- * then to write the rows with their scores, so that rows are not kept in memory.
+ * Implements aoe_score: chat models rate the similarity of the two texts in each row of a table. The table is read twice,
+ * because its rows are not kept in memory. The first pass sends the requests, and the second pass writes the rows with their
+ * scores.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,11 +22,11 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-#define SCORE_PREFIX "score:" /* prefix of the score column of a model, followed by the model's source */
+#define SCORE_PREFIX "score:" /* name of the score column of one model, before the model's source: "score:SOURCE" */
 
 enum {
     MAX_SCORE = 5,       /* maximum score */
-    EXPECTED_TOKENS = 4, /* expected number of tokens of a response */
+    EXPECTED_TOKENS = 4, /* expected number of tokens of a response, used to estimate the cost */
     TEXTS = 2            /* number of texts of a pair */
 };
 
@@ -36,20 +37,22 @@ struct job {
     const aoe_score_options *o;
     aoe_score_result *result;
     aoei_table *table;  /* input table while it is open, owned */
-    size_t columns;     /* number of columns of the table, all selected */
+    size_t columns;     /* number of columns of the input table; all columns are read */
     size_t text[TEXTS]; /* indices of the two text columns */
-    size_t label;       /* index of the column that the scores replace; `columns` if they are written to a new column */
-    size_t rows;        /* number of rows read so far */
-    size_t *call;       /* [rows, n_models] indices of the calls, owned */
+    /* index of the column whose cells the scores replace; `columns` if the scores are written to a new column */
+    size_t label;
+    size_t rows;  /* number of rows read so far */
+    size_t *call; /* [rows, n_models] index in `calls` of the call for each row and model, owned */
     size_t capacity;
-    aoei_chat_calls *calls; /* calls of the job, owned */
+    aoei_chat_calls *calls; /* the calls (requests to chat models) of this run, owned */
     aoei_buffer prompt;     /* workspace: prompt of the current row */
     aoei_table_writer writer;
-    aoe_text *name;                   /* [columns + 1 + n_models] names of the output columns; the array is owned */
-    char *own_names;                  /* the concatenated names "score:SOURCE", each with NUL; owned */
+    aoe_text *name; /* [columns + 1 + n_models] names of the output columns; the array is owned */
+    /* the names "score:SOURCE", each terminated by NUL and stored one after the other; owned */
+    char *own_names;
     aoei_cell *cell;                  /* [columns + 1 + n_models] cells of the current row, owned */
-    char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] texts of the scores, owned */
-    double total;                     /* sum of the scores that were written */
+    char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] the mean score and the score of each model as decimal text, owned */
+    double total;                     /* sum of the mean scores of all rows that were written */
 };
 
 void aoe_score_options_defaults(aoe_score_options *o) {
@@ -84,7 +87,7 @@ static size_t find_column(const aoei_table *t, const char *name, size_t len) {
     return i;
 }
 
-/* Returns the index of the column with this name; the number of columns if there is none. */
+/* Returns the index of the column with this name, or the number of columns if no column has this name. */
 static size_t find_text(const aoei_table *t, aoe_text name) {
     size_t column = aoei_table_columns(t);
     (void)aoei_columns_find(t, name, &column);
@@ -97,7 +100,8 @@ static int fail_column(const job *j, aoe_text name, aoe_error *err) {
     return aoei_columns_fail(j->table, problem, "set options.columns to text1=NAME,text2=NAME", err);
 }
 
-/* Parses options.columns, "text1=NAME,text2=NAME". j->text[i] is not changed for a text that the option does not contain. */
+/* Parses options.columns, for example "text1=NAME,text2=NAME", and sets j->text. If the option names only one text, the column
+ * of the other text is not changed. */
 static int read_columns(job *j, const char *s, aoe_error *err) {
     while (*s) {
         const size_t len = strcspn(s, ","), key = strcspn(s, "=");
@@ -116,7 +120,8 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
     return 0;
 }
 
-/* Rejects output columns with equal names, and a label column that contains texts, before any request is sent. */
+/* Rejects options for which two output columns would have the same name, and options for which the scores would replace one of
+ * the two texts. */
 static int check_names(job *j, aoe_error *err) {
     const size_t models = j->o->each ? j->o->chat.n_models : 0;
     if (j->label == j->text[0] || j->label == j->text[1])
@@ -143,7 +148,8 @@ static int check_names(job *j, aoe_error *err) {
     return 0;
 }
 
-/* Finds the columns of the two texts, by the option or by common names, and the column of the label. */
+/* Finds the columns of the two texts and of the label. The columns of the texts are those in options.columns, or columns with
+ * common names such as "text1" or "sentence1". */
 static int select_columns(job *j, aoe_error *err) {
     static const char *const known[TEXTS][8] = {
         {"text1", "sentence1", "question1", "premise", "question", "context", "query", NULL},
@@ -187,7 +193,7 @@ static int check_row(const job *j, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
-/* Reads the table once and calls fn for each valid row. *skipped counts the bad rows that are skipped. */
+/* Reads the table once and calls fn for each valid row. Sets *skipped to the number of invalid rows, which are skipped. */
 static int for_each_row(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
     int rc = j->table ? 0 : aoei_table_open(&j->table, j->o->file, &j->o->table, err);
     if (!rc && !j->columns)
@@ -276,7 +282,7 @@ static aoei_cell number_cell(char text[AOEI_NUMBER_TEXT], double x) {
     return (aoei_cell){.text = {text, n}, .is_number = n != 0};
 }
 
-/* Sets *score to the score of the current row by a model; NaN if there is none. */
+/* Sets *score to the score that a model gave to the current row, or to NaN if the model gave no score. */
 static int read_score(job *j, size_t model, double *score, aoe_error *err) {
     const aoei_chat_reply *r = aoei_chat_calls_reply(j->calls, j->call[j->rows * j->o->chat.n_models + model]);
     aoei_score_outcome outcome = AOEI_SCORE_REFUSED;
@@ -290,7 +296,7 @@ static int read_score(job *j, size_t model, double *score, aoe_error *err) {
     return 0;
 }
 
-/* Writes the row with the mean of the models' scores. A row without any score is omitted. */
+/* Writes the row with the mean of the scores of all models. If no model gave a score, the row is omitted. */
 static int write_row(job *j, const aoei_row *row, aoe_error *err) {
     size_t n = j->columns, given = 0;
     double sum = 0;
@@ -342,7 +348,7 @@ static void destroy(job *j) {
     aoei_free(j->number);
 }
 
-/* Rejects pipes, because the table is read twice. */
+/* Rejects pipes, because a pipe cannot be read twice. */
 static int check_file(const char *path, aoe_error *err) {
     struct stat st;
     if (!path)

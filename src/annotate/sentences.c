@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Cleans sentences: removes labels, quotes, comments and tags repeatedly, until the sentence does not change.
+ * Cleans the sentences that a chat model wrote, and stores them in a list. Labels, quotes, comments and tags around a sentence
+ * are removed repeatedly, until nothing more can be removed.
  */
 #include "annotate/sentences.h"
 
@@ -8,7 +9,7 @@
 #include "base/alloc.h"
 #include "annotate/reply_text.h"
 
-/* Beginnings of labels of text that is not a requested sentence. */
+/* Beginnings of the labels before text that is not a requested sentence, such as "Input:". */
 static const char *const echoes[] = {"input",
                                      "given sentence",
                                      "given input",
@@ -28,7 +29,7 @@ static const char *const echoes[] = {"input",
                                      "\xE6\xB3\xA8\xE6\x84\x8F", /* 注意 */
                                      "\xE8\xA7\xA3\xE9\x87\x8A", /* 解释 */
                                      NULL};
-/* Words in labels that announce a sentence. */
+/* Words in the labels before a requested sentence, such as "Output:". */
 static const char *const announces[] = {"output",
                                         "synonym",
                                         "antonym",
@@ -58,8 +59,9 @@ static const char *const announces[] = {"output",
 
 enum { MAX_LABEL = 40, MAX_SENTENCE = 16384 };
 
-/* Returns the length of a label at the start of s, including its colon, and sets *label to its text; 0 if there is none. A
- * label is a short text, optionally emphasized, with a colon that is followed by a space or the end of s. */
+/* Returns the length of the label at the start of s, including its colon, and sets *label to the text before the colon. Returns
+ * 0 if there is no label. A label is a short text and a colon, and may be emphasized. A space, a quote or the end of s follows
+ * the colon. */
 static size_t label_bytes(aoe_text s, aoe_text *label) {
     static const char *const marks = "*_#> ";
     size_t begin = 0, i;
@@ -132,7 +134,8 @@ size_t aoei_quote_bytes(aoe_text s, size_t *at_end) {
         if (s.len <= a + b || !aoei_text_starts_with(s, pairs[i][0]) || !aoei_text_ends_with(s, pairs[i][1]))
             continue;
         const aoe_text inside = {s.data + a, s.len - a - b};
-        /* "Yes," he said, "I will." is not quoted as a whole; the apostrophes in 'it's true' are not quotes */
+        /* if the closing quote also occurs inside, s is not quoted as a whole, as in "Yes," he said, "I will." An apostrophe
+         * may occur inside, as in 'it's true'. */
         const int apostrophe = b == 1 && pairs[i][1][0] == '\'';
         if (!apostrophe && memmem(inside.data, inside.len, pairs[i][1], b))
             continue;
@@ -150,7 +153,8 @@ static aoe_text strip_quotes(aoe_text s) {
     return a ? aoei_text_trim((aoe_text){s.data + a, s.len - a - b}) : s;
 }
 
-/* Removes a comma or semicolon after a quoted text, or a full stop if the quoted text itself ends a sentence. */
+/* Removes a comma or a semicolon after a quoted text. Removes a full stop after a quoted text if the quoted text itself ends
+ * with a full stop or similar punctuation. */
 static aoe_text strip_mark_after_quotes(aoe_text s) {
     static const char *const quotes[] = {"\"", "\xE2\x80\x9D", "'", "\xC2\xBB", "\xE3\x80\x8D", NULL};
     if (s.len < 2 || !strchr(",;.", s.data[s.len - 1]))
@@ -178,8 +182,8 @@ static aoe_text strip_comment(aoe_text s) {
     return s;
 }
 
-/* Removes a comment after a dash: "It rains. - same meaning". If no end of sentence precedes the dash, the comment must be
- * about sentences. */
+/* Removes a comment after a dash: "It rains. - same meaning". If the text before the dash does not end like a sentence, the
+ * comment is removed only if it contains a phrase such as "synonym" or "passive voice". */
 static aoe_text strip_dash_comment(aoe_text s) {
     static const char *const dashes[] = {" - ", " \xE2\x80\x93 ", " \xE2\x80\x94 "};
     static const char *const subjects[] = {
@@ -197,7 +201,7 @@ static aoe_text strip_dash_comment(aoe_text s) {
     return s;
 }
 
-/* Removes <sentence> ... </sentence> around the text. */
+/* Removes an opening and a closing tag such as <sentence> and </sentence> around the text. */
 static aoe_text strip_tags(aoe_text s) {
     if (s.len < 7 || s.data[0] != '<' || s.data[s.len - 1] != '>')
         return s;
@@ -221,7 +225,7 @@ static int is_placeholder(aoe_text s) {
     return (first == '[' && last == ']') || (first == '<' && last == '>') || (first == '{' && last == '}');
 }
 
-/* Appends the text with single spaces and without emphasis marks. */
+/* Appends the text to `out`. Several spaces and line ends in succession become one space, and "**" is removed. */
 static int append_clean(aoei_buffer *out, aoe_text s) {
     for (size_t i = 0; i < s.len; i++) {
         const char c = s.data[i];
