@@ -24,7 +24,7 @@ typedef struct aoei_model_files {
      * weight. The array is owned; the tensors are borrowed from the files. */
     const aoei_st_tensor **tensors;
     const char *prefix; /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
-    /* data type of all weights, such as "BF16" or "I8"; "mixed" if the weights have different types; static */
+    /* Name of the data type of all weights, such as "BF16" or "I8"; "mixed" if the types differ. The string is static. */
     const char *storage;
     /* Contents of LICENSE, owned; NULL: none. They are stored in memory, because training removes the checkpoint from which it
      * was resumed. */

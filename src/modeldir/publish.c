@@ -48,8 +48,8 @@ static int move_entry(const char *from_dir, const char *to_dir, const char *name
     return rc;
 }
 
-/* Moves those of the entries names[n] that are weights files (weights = 1) or are not weights files (weights = 0). The entries
- * are moved from the directory `from` to the directory `to`. */
+/* Moves entries of names[n] from the directory `from` to the directory `to`. If `weights` is 1, only the weights files are
+ * moved; if `weights` is 0, only the other files and folders are moved. */
 static int move_entries(const char *from, const char *to, char **names, size_t n, int weights, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)

@@ -29,8 +29,10 @@ typedef struct translation {
     size_t group[MAX_DEPTH]; /* [depth] position in out at which each open group begins */
     size_t depth;            /* number of open groups */
     size_t atom;             /* position in out of the expression that a quantifier would repeat; SIZE_MAX: none */
-    int repeated;            /* last quantifier; 0: none, 1: *, + or ?, 2: counts in braces, 3: lazy or possessive */
-    const char *why;         /* reason why the expression is rejected */
+    /* Kind of the last quantifier. 0: there is none; 1: it is *, + or ?; 2: it is counts in braces; 3: it is lazy or
+     * possessive. */
+    int repeated;
+    const char *why; /* reason why the expression is rejected */
 } translation;
 
 static int reject(translation *t, const char *why) {

@@ -28,7 +28,7 @@ typedef struct aoei_vocab {
     size_t n_ids;            /* largest id + 1 */
     size_t capacity;         /* number of allocated elements of `place` */
     size_t n_tokens; /* number of distinct tokens, including the empty token; the vocabulary size in Hugging Face tokenizers */
-    int has_empty;   /* 1: the empty token was added; it never matches a text */
+    int has_empty;   /* 1: the empty token was added; the empty token never matches */
     aoei_trie trie;  /* maps tokens to ids; owned */
 } aoei_vocab;
 
