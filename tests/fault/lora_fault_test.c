@@ -103,7 +103,7 @@ static void merging_without_memory(void **state) {
         const uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        /* merge() may return 0 although an allocation failed, if it failed during the clean-up, whose errors are ignored */
+        /* rc is also 0 if the allocation failed during the clean-up, whose errors are ignored */
         if (!rc)
             assert_int_equal(aoei_remove_tree(to, NULL), 0);
         if (n > count)

@@ -168,7 +168,7 @@ static void saving_without_memory(void **state) {
         check_newer(&s);
         if (n > count)
             break;
-        restore_older(&s); /* the model was saved, and the failure occurred in the clean-up after that */
+        restore_older(&s); /* the model was saved; the allocation failed in the clean-up */
     }
     end(&s);
     test_dir_remove(dir);

@@ -105,8 +105,8 @@ static double *expected(const golden *g, const char *name, size_t n) {
 }
 
 /* Compares the hidden states of the last layer and the vectors of all poolings with the golden values, for one text. `row` is
- * the index of the text in the batch b, and `index` is its index in the golden file. `last` contains the hidden states [tokens,
- * D] of the whole batch. */
+ * the index of the text in the batch b, and `index` is its index in the golden file. `last` contains the hidden states of the
+ * whole batch. */
 static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t index, aoei_tensor last) {
     const size_t D = g->model->config.hidden, n = b->offsets[row + 1] - b->offsets[row];
     char name[64];

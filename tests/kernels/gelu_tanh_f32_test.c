@@ -2,9 +2,10 @@
  * Tests GELU with the tanh approximation and its gradient on every instruction set against the C library in double. The tests
  * cover lengths, alignments, special values and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of z, so its relative error is about that of e^-z. The computation of z has four
- * roundings (square, coefficient, sum, product), and each contributes half an eps |z|. The tolerance in kernels.def covers all
- * other errors. The terms of the gradient have the bound of the value. If e^-z overflows in float32, the value is 0.
+ * The value is x times the logistic function of z = 2 sqrt(2 / pi) (x + 0.044715 x^3). Its relative error is about the relative
+ * error of e^-z. The computation of z has four roundings (square, coefficient, sum, product), and each contributes half an eps
+ * |z|. The tolerance in kernels.def covers all other errors. The error bound of the value also applies to each term of the
+ * gradient. If e^-z overflows in float32, the value is 0.
  */
 #include <float.h>
 #include <math.h>

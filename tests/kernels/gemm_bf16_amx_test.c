@@ -2,7 +2,7 @@
  * Tests the bf16 matmul for AMX with emulated tile instructions (emulated_gemm.h), so it runs on CPUs without AMX. Every
  * element of the product is compared bit for bit with a second implementation. This implementation adds products in the order
  * of the tile instruction, in blocks of 32 values of k. Its sums are compared with the exact sums in double. The error may be
- * at most (K + 4) u (sum |a||b| + |c|) times the tolerance in kernels.def.
+ * at most (K + 4) u (sum |a||b| + |c|) times the tolerance in kernels.def, where u is 2^-24.
  *
  * The whole output buffer is compared, so that a store outside C is detected. Inputs end at an inaccessible page, so that a
  * load after their end fails. On a CPU with AMX, one test compares the results of the real instructions with the exact sums.
@@ -33,7 +33,7 @@ typedef struct product {
     b_format b_format;
     aoei_dtype c_type;
     int accumulate, bias, scale, pre, gate, residual;
-    int in_place; /* 1: the gate is in the memory of C or, without a gate, the residual is */
+    int in_place; /* 1: the gate is in the memory of C; if there is no gate, the residual is in the memory of C */
     aoei_activation activation;
 } product;
 
@@ -273,7 +273,7 @@ static void check_buffer(const output *got, const output *want, aoei_dtype type,
     fail_msg("%s: element %td (row %td, column %td of %zu) differs", what, at, at / row, at % row, cols);
 }
 
-/* Compares the product with the expected sums, to which the epilogue was applied. Returns how many instructions were
+/* Applies the epilogue to the expected sums and compares the product with the results. Returns how many instructions were
  * emulated. */
 static amx_counts check_product(aoei_rng *r, const product *p) {
     trial t;

@@ -194,7 +194,7 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
     const double scale = 20;
     matrix m = random_scores(r, rows, cols), before = create(r, rows, cols);
     test_span spans[4];
-    double *v[4]; /* row weights, row logarithms, column weights, column logarithms */
+    double *v[4]; /* [0] row weights, [1] row logarithms, [2] column weights, [3] column logarithms */
     for (size_t s = 0; s < 4; s++) {
         const size_t n = s < 2 ? rows : cols;
         spans[s] = test_span_create(2 * n, 2 * kernel_size(r, 0, 3));

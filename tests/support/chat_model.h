@@ -34,18 +34,18 @@ enum {
 };
 
 /* Adds the route POST /v1/chat/completions to s. The beginning of the model's name selects the answer:
- * "numbered", "bullets", "json" a list in this format
- * "stream" server-sent events
- * "refuses" an apology instead of a list
- * "declines" a message with the refusal field
- * "silent" a text without a list
- * "filtered" finish_reason content_filter
- * "cut" finish_reason length
- * "echo" the API key in the answer
- * "unknown" status 404
- * "quota" status 429, always
- * "tells" status 400; the API key is at the position where aoe truncates messages
- * "long" status 400 if the text contains "too long" */
+ *   "numbered", "bullets", "json"   a list in this format
+ *   "stream"                        server-sent events
+ *   "refuses"                       an apology instead of a list
+ *   "declines"                      a message with the refusal field
+ *   "silent"                        a text without a list
+ *   "filtered"                      finish_reason content_filter
+ *   "cut"                           finish_reason length
+ *   "echo"                          the API key in the answer
+ *   "unknown"                       status 404
+ *   "quota"                         status 429, always
+ *   "tells"                         status 400; the API key is at the position where aoe truncates messages
+ *   "long"                          status 400 if the text contains "too long" */
 void chat_model_route(test_server *s, chat_model *m);
 
 #endif

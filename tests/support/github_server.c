@@ -48,7 +48,7 @@ static reference_kind reference_kind_of(int n) {
     return (reference_kind)(n / 5 % KINDS);
 }
 
-static int original_of(int n) { /* the last issue before n - 1 */
+static int original_of(int n) { /* returns the number of the last issue before n - 1 */
     const int t = n - 2;
     return t % 7 == 0 ? t - 1 : t;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements the test server of http_server.h. One thread accepts connections. Each connection has a thread, which is joined
- * when the server stops. An invalid request closes only its own connection. If a system call of the server fails, for example
- * malloc, the program ends.
+ * when the server stops. An invalid request closes only its own connection. If a function that the server needs fails, for
+ * example malloc, the program ends.
  */
 #include "http_server.h"
 

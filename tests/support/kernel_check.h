@@ -13,7 +13,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/kernels.h"
 
-/* Unit roundoff of float32, 2^-24: the relative error of one rounding. */
+/* Unit roundoff of float32, which is the largest relative error of one rounding: 2^-24. */
 #define KERNEL_ROUNDOFF (1.0 / 16777216.0)
 
 /* Calls fn for each tier (instruction set) that has its own kernel for `op`. Skips tiers that the CPU does not support or that
@@ -47,9 +47,9 @@ uint64_t kernel_seed(void); /* returns AOE_TEST_SEED, or 1 if it is not set */
 aoei_rng kernel_rng(const char *test);
 size_t kernel_size(aoei_rng *r, size_t low, size_t high); /* returns a random number in [low, high] */
 
-/* A matrix [rows, cols] inside a larger block. All other elements of the block are canaries. They are before the matrix,
- * between its rows and, if it is an output, after it. The last element of an input is the last element of the block, so that a
- * sanitizer detects a read after the end of the input. */
+/* A matrix [rows, cols] inside a larger block. All other elements of the block are canaries. Canaries are before the matrix,
+ * between its rows and, if the matrix is an output, after it. The last element of an input is the last element of the block, so
+ * that a sanitizer detects a read after the end of the input. */
 typedef struct kernel_matrix {
     float *data; /* [rows, cols] */
     size_t rows, cols;

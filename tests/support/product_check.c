@@ -17,7 +17,7 @@
 #endif
 
 #define CANARY 0xca
-#define POISON UINT16_C(0x7fde) /* a NaN in float32 (two halves) and in bf16 */
+#define POISON UINT16_C(0x7fde) /* the bits of a NaN in bf16; repeated twice, the bits of a NaN in float32 */
 #define MARGIN ((size_t)64)     /* number of canary elements before a matrix and after an output */
 
 /* The SWEEP_* sizes are two blocks and one element. The largest blocks of all instruction sets have 270 rows, 128 columns and

@@ -2,9 +2,9 @@
  * Checks for matmul kernels in float32 and bf16. They check three properties of the products:
  * - The bits. Each element must have the bits of a loop with the accumulation order in docs/numerics.md. (For AMX,
  *   tests/kernels/gemm_bf16_amx_test.c checks the bits.)
- * - The error. It may be at most (K + 4) u sum |a||b| times the tolerance in kernels.def. The exact sum is computed in double.
- *   K counts one rounding for each addition, and 4 counts all other roundings. The tolerance is larger for kernels that round
- *   each product and each sum.
+ * - The error. It may be at most (K + 4) u sum |a||b| times the tolerance in kernels.def, where u is 2^-24. The exact sum is
+ *   computed in double. K counts one rounding for each addition, and 4 counts all other roundings. The tolerance is larger for
+ *   kernels that round each product and each sum.
  * - The epilogue. Products with an epilogue, with packed operands, with other layouts, or computed in several calls must follow
  *   from the plain products bit for bit.
  */
@@ -30,7 +30,8 @@ void product_set(product_matrix *m, size_t i, size_t j, float x);
 void product_check_canaries(const product_matrix *m, const char *what, int written);
 void product_free(product_matrix *m);
 
-/* Memory layout of an operand: row-major, column-major, or with gaps between the elements of a row and of a column. */
+/* Memory layout of an operand. PRODUCT_ROWS: row-major; PRODUCT_COLUMNS: column-major; PRODUCT_STRIDED: with gaps between the
+ * elements of a row and between the elements of a column. */
 typedef enum product_layout { PRODUCT_ROWS, PRODUCT_COLUMNS, PRODUCT_STRIDED, PRODUCT_LAYOUTS } product_layout;
 /* Source of the gate or residual: none, a matrix of its own, or C itself. */
 typedef enum product_source { PRODUCT_ABSENT, PRODUCT_SEPARATE, PRODUCT_IS_C, PRODUCT_SOURCES } product_source;

@@ -36,8 +36,8 @@ double ran_reference_mlm_loss(const ran_reference *r, const uint32_t *token, con
  * end[i]). Returns the number of windows, which is at most `tokens`. */
 size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t *begin, size_t *end);
 
-/* Returns a small configuration: hidden size 16, 2 layers, 2 heads of size 6, windows of 4 tokens, at least 2 tokens in the
- * last window, and a vocabulary of 30 tokens. */
+/* Returns a small configuration. It has hidden size 16, 2 layers, 2 heads of size 6, and a vocabulary of 30 tokens. Windows
+ * have 4 tokens, and the last window at least 2. */
 aoei_encoder_config ran_tiny_config(void);
 
 #endif
