@@ -61,7 +61,7 @@
 #define CLI_OPTION_OUTPUT_FILE(target, formats)                                                                                \
     {                                                                                                                          \
         .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", target,                                            \
-        .help = "output file; it is written completely or not at all" formats, .fallback = "stdout"                            \
+        .help = "output file" formats "; it is written completely or not at all", .fallback = "stdout"                         \
     }
 #define CLI_OPTION_SAME(target)                                                                                                \
     {                                                                                                                          \

@@ -34,7 +34,7 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
 }
 
 static const cli_option output_table[] = {
-    CLI_OPTION_OUTPUT_FILE(AT(output), "; .tsv, .csv or .jsonl, optionally compressed (.gz or .zst)"),
+    CLI_OPTION_OUTPUT_FILE(AT(output), " (.tsv, .csv or .jsonl, optionally compressed as .gz or .zst)"),
     {.name = "format",
      .letter = 'f',
      .kind = CLI_TEXT,

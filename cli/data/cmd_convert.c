@@ -31,7 +31,7 @@ static int parse_format(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    CLI_OPTION_OUTPUT_FILE(AT(output), "; .tsv, .csv, .jsonl or .txt, optionally compressed (.gz or .zst)"),
+    CLI_OPTION_OUTPUT_FILE(AT(output), " (.tsv, .csv, .jsonl or .txt, optionally compressed as .gz or .zst)"),
     {.name = "format",
      .letter = 'f',
      .kind = CLI_NAMED,

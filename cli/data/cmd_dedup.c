@@ -29,7 +29,7 @@ typedef struct job {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    CLI_OPTION_OUTPUT_FILE(AT(output), "; it has the format of the input, optionally compressed (.gz or .zst)"),
+    CLI_OPTION_OUTPUT_FILE(AT(output), " in the format of the input, optionally compressed (.gz or .zst)"),
     {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N duplicates with different labels"},
 };
 

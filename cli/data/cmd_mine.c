@@ -52,7 +52,7 @@ static const cli_option output_table[] = {
      .kind = CLI_FLAG,
      AT(scores),
      .set = 1,
-     .help = "add two columns with the cosines of the query with the positive and with the negative"},
+     .help = "add two columns: the cosine of query and positive, and the cosine of query and negative"},
 };
 
 static const cli_option data_table[] = {
@@ -76,7 +76,8 @@ static const cli_option candidate_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      AT(corpus),
-     .help = "select negatives from these texts: .txt (one text per line) or tables with a text column",
+     .help = "select negatives from the texts of these files: .txt files (one text per line) or tables"
+             " with a text column",
      .fallback = "the positives and negatives of the input"},
     {.name = "corpus-columns",
      .kind = CLI_TEXT,
@@ -139,7 +140,8 @@ static const cli_option choice_table[] = {
      .kind = CLI_FLAG,
      AT(m.sample),
      .set = 1,
-     .help = "draw negatives at random from the remaining candidates instead of selecting the nearest ones"},
+     .help = "draw negatives at random from the remaining candidates instead of selecting the nearest "
+             "candidates"},
 };
 
 /* Returns texts[n] as JSON: a string if n is 1, otherwise an array of strings. */
@@ -316,8 +318,9 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about = "Finds hard negatives. Reads queries with their positives (labeled pairs, positives or triplets),\n"
                  "embeds every distinct text and writes triplets (query, positive, negative). The negatives of a query\n"
-                 "are the texts with the highest cosine that no row contains as a positive of the query. Rows for\n"
-                 "which no negative is found are skipped, and their number is reported.\n",
+                 "are the texts that are most similar to the query (highest cosine) and that no row contains as a\n"
+                 "positive of this query. Rows for which no negative is found are skipped, and their number is\n"
+                 "reported.\n",
         .examples = "  aoe data mine -m model pairs.tsv -o triplets.tsv\n"
                     "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
         CLI_GROUPS(groups),

@@ -97,8 +97,8 @@ static const cli_option together_table[] = {
      AT(s.near_duplicates),
      .min = 0.05,
      .max = 1,
-     .help = "also keep near duplicates in one split: texts whose sets of words have a Jaccard similarity of at least X "
-             "(typically 0.8)",
+     .help = "also keep near duplicates in one split; two texts are near duplicates if their sets of "
+             "words have a Jaccard similarity of at least X (typically 0.8)",
      .fallback = "off"},
     {.name = "group",
      .kind = CLI_TEXT,

@@ -87,12 +87,12 @@ static const cli_option objective_table[] = {
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
-     .help = "training loss. angle: sum of the AnglE losses, weighted with the options --w-... "
-             "contrastive: only the contrastive loss. cosent: only the cosine loss. "
-             "sbert-classification: cross entropy; labels are classes. sbert-regression: squared error"
-             " between cosine and scaled label. simcse-unsup: contrastive loss in which each text is "
-             "its own positive. simcse-sup: contrastive loss of SimCSE for positives or triplets. "
-             "docs/objectives.md defines the losses",
+     .help = "training loss. angle: weighted sum of the losses of AnglE. contrastive: only the "
+             "contrastive loss. cosent: only the cosine loss. sbert-classification: cross entropy; "
+             "labels are classes. sbert-regression: squared error between cosine and scaled label. "
+             "simcse-unsup: contrastive loss in which each text is its own positive. simcse-sup: "
+             "contrastive loss of SimCSE for positives or triplets. docs/objectives.md defines the "
+             "losses",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
