@@ -30,8 +30,8 @@ void product_set(product_matrix *m, size_t i, size_t j, float x);
 void product_check_canaries(const product_matrix *m, const char *what, int written);
 void product_free(product_matrix *m);
 
-/* Memory layout of an operand. PRODUCT_ROWS: row-major; PRODUCT_COLUMNS: column-major; PRODUCT_STRIDED: with gaps between the
- * elements of a row and between the elements of a column. */
+/* Memory layout of an operand. PRODUCT_ROWS: row-major; PRODUCT_COLUMNS: column-major; PRODUCT_STRIDED: row-major, with gaps
+ * between the elements of a row. */
 typedef enum product_layout { PRODUCT_ROWS, PRODUCT_COLUMNS, PRODUCT_STRIDED, PRODUCT_LAYOUTS } product_layout;
 /* Source of the gate or residual: none, a matrix of its own, or C itself. */
 typedef enum product_source { PRODUCT_ABSENT, PRODUCT_SEPARATE, PRODUCT_IS_C, PRODUCT_SOURCES } product_source;

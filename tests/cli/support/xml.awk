@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Checks that a file is well-formed XML, as far as SVG pictures require it: tags nest, attribute values are quoted,
-# every & begins an entity, and there is one root element. Prints the first error.
+# Checks that a file is well-formed XML, as far as SVG pictures require it. Tags must nest, attribute values must be
+# quoted, every & must begin an entity, and there must be one root element. Prints the first error.
 function bad(what) { print FILENAME ": " what; wrong = 1; exit 1 }
 { text = text $0 "\n" }
 END {
