@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes aoe.json. Each function whose name begins with read_ reads one setting. If an option of the caller has
- * already set this setting, the value in aoe.json is not used.
+ * Reads and writes aoe.json. Settings that an option of the caller has already set are not replaced by the values in aoe.json.
  */
 #include "modeldir/settings_json.h"
 

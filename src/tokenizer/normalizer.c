@@ -57,8 +57,9 @@ static int strip_accents(const char *s, size_t len, aoei_normalized *out, aoe_er
     return 0;
 }
 
-/* Returns the replacement of a character in the normalizer Nmt. Control characters are removed, for which the function returns
- * UINT32_MAX. White space, line ends and invisible characters are replaced by a space. All other characters are not changed. */
+/* Returns the character by which the normalizer Nmt replaces cp. The result is UINT32_MAX for most control characters, which
+ * are removed. It is a space for line ends, invisible characters and some other white space. It is cp for all other
+ * characters. */
 static uint32_t nmt_form(uint32_t cp) {
     if ((cp >= 1 && cp <= 8) || cp == 0x0B || (cp >= 0x0E && cp <= 0x1F) || cp == 0x7F || cp == 0x8F || cp == 0x9F)
         return UINT32_MAX;

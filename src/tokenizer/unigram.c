@@ -48,7 +48,7 @@ static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_
     for (size_t start = 0, bytes; start < len; start += bytes) {
         const double before = x->node[start].score;
         uint32_t cp, node = AOEI_TRIE_ROOT;
-        int known = 0; /* 1: the character at position i is a token */
+        int known = 0; /* 1: the character at position `start` is a token */
         bytes = aoei_utf8_decode(s + start, len - start, &cp);
         for (size_t i = start; i < len && t->edge && (node = aoei_trie_step(t, node, (unsigned char)s[i])) != 0; i++) {
             if (!(node & AOEI_TRIE_END))
