@@ -68,15 +68,14 @@ AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const flo
                           float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *AOE_NULLABLE result,
                           aoe_error *AOE_NULLABLE err);
 /* Computes the value and the gradient of the contrastive loss for B examples. arity: texts per example, 2 (query, positive) or
- * 3 (query, positive, negative). v: [arity B, D] vectors in the order q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: [arity B,
- * D], overwritten with the gradient of `total` with respect to v. C(p) is the mean cross entropy over the queries: the
- * candidates of q_i are all positives, the correct one is p_i, and the scores are cosine / tau_ibn. C(p, n) has all positives
- * and all negatives as candidates, and hard_negative is added to the score of q_i and n_i.
- *     arity 2: total = w_ibn contrastive, contrastive = C(p); the other weights are ignored
- *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2;
- *              cosine and angle are the terms of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
- * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: those of aoe_objective; AOE_EARG (arity is neither 2
- * nor 3). */
+ * 3 (query, positive, negative). v: [arity B, D] vectors; the order is q0 p0 q1 p1 ... for arity 2, and q0 p0 n0 q1 p1 n1 ...
+ * for arity 3. grad: [arity B, D], overwritten with the gradient of `total` with respect to v. C(p) is the mean cross entropy
+ * over the queries: the candidates of q_i are all positives, the correct one is p_i, and the scores are cosine / tau_ibn. C(p,
+ * n) has all positives and all negatives as candidates, and hard_negative is added to the score of q_i and n_i. The total
+ * depends on arity: arity 2: total = w_ibn contrastive, contrastive = C(p); the other weights are ignored arity 3: total =
+ * contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2; cosine and angle are the terms
+ * of aoe_objective over all pairs (q_i, p_i) with label 1 and (q_i, n_i) with label 0 isp and ibn_threshold are ignored. All
+ * arithmetic is in double. Errors: those of aoe_objective; AOE_EARG (arity is neither 2 nor 3). */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
                             float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Returns the angle score of one pair before it is divided by the temperature. x, y: [D]. Returns NaN if D is odd. */

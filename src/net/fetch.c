@@ -22,13 +22,15 @@
 
 #define MAX_SLEEP 0.1   /* maximum seconds of one sleep; the callback `stop` is called before each sleep */
 #define MIN_SLEEP 0.001 /* minimum seconds of one sleep */
-/* Seconds to wait at the first secondary rate limit if the response does not state a time. GitHub's documentation asks clients
- * to wait at least one minute, and longer after each further such response; the wait is doubled up to the maximum. */
+/* Seconds to wait after the first response that reports a secondary rate limit without a time. GitHub's documentation asks
+ * clients to wait at least one minute, and longer after each further response of this kind. The wait is doubled each time, up
+ * to the maximum. */
 #define SECONDARY_WAIT     60.0
 #define MAX_SECONDARY_WAIT 900.0
-#define MAX_LIMITS         12   /* maximum number of responses to one request that report a rate limit */
-#define SEARCHED_BYTES     4096 /* leading bytes of a response body in which messages about rate limits are searched */
-#define CONDITIONS         2    /* number of conditional headers: If-None-Match, If-Modified-Since */
+#define MAX_LIMITS         12 /* maximum number of responses to one request that report a rate limit */
+#define SEARCHED_BYTES                                                                                                         \
+    4096             /* number of bytes at the start of a response body that are searched for messages about rate limits */
+#define CONDITIONS 2 /* number of conditional headers: If-None-Match, If-Modified-Since */
 
 struct aoei_fetch {
     aoei_fetch_options o; /* options with defaults filled in; o.clock is not used, because the caller may free it */
@@ -38,7 +40,7 @@ struct aoei_fetch {
     aoei_rng jitter;          /* random numbers for backoff_seconds */
     double hold_until;        /* value of clock.now before which no request may start because of a rate limit */
     double next_start;        /* value of clock.now before which the next request may not start because of o.min_interval */
-    double reset_at;          /* value of clock.now at which the quota counts.rate is reset; negative: unknown */
+    double reset_at;          /* value of clock.now at which the server resets the quota counts.rate; negative: unknown */
     aoei_fetch_counts counts;
 };
 
@@ -248,7 +250,8 @@ typedef struct sending {
     char why[sizeof((aoe_error *)0)->message]; /* reason of the current rate limit, for messages */
 } sending;
 
-/* Sets f->hold_until so that all threads wait as long as the response, which reports a rate limit, requires. */
+/* Handles a response that reports a rate limit: sets f->hold_until so that all threads wait as long as the response requires.
+ * */
 static int apply_limit(aoei_fetch *f, sending *a, const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after,
                        aoe_error *err) {
     if (++a->limits > MAX_LIMITS)
@@ -374,9 +377,8 @@ static void add_condition(aoei_buffer *lines, const char **line, size_t *n, cons
     (*n)++;
 }
 
-/* Sends the request with conditional headers (only for GET), with which the server checks whether the cached response
- * `cached` is still valid. *fresh is set to the response of the server, whose status is 304 if the cached response is still
- * valid. */
+/* Sends the request again. A GET request gets conditional headers, so that the server can check whether the response `cached`
+ * is still valid. *fresh is set to the server's response. Its status is 304 if `cached` is still valid. */
 static int revalidate(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, const aoei_http_response *cached,
                       aoei_classify_fn classify, void *classify_user, aoei_http_response *fresh, aoe_error *err) {
     aoei_buffer lines[CONDITIONS] = {{0}, {0}};

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * HTTP requests with retries, rate limits, a minimum interval between requests, and a cache.
  *
- * - A request is repeated, with exponential backoff and seeded jitter, after status 408 and 5xx (except 501 and 505), failed
- *   connections, time-outs and incomplete bodies. The wait is at least as long as a Retry-After header requires.
+ * - A request is retried after status 408 or 5xx (except 501 and 505), a failed connection, a time-out or an incomplete body.
+ *   The wait before a retry grows exponentially and has random jitter from a seed. It is at least as long as a Retry-After
+ *   header requires.
  * - A rate limit is reported by status 429, or by status 403 if the response also contains Retry-After, a remaining quota of 0,
- *   or a message about a rate limit (GitHub's primary and secondary limits). Retry-After or the time at which the quota is
- *   reset determines the wait. Without them, the wait is at least a minute for a secondary limit, and exponential backoff
- *   otherwise. After any response with a remaining quota of 0, the next request waits until the quota is reset.
- * - Responses with any other status are returned to the caller: 301 of a POST, 401, 404, 410, 422 ...
+ *   or a message about a rate limit (GitHub's primary and secondary limits). The response states the wait in Retry-After or as
+ *   the time at which the quota is reset. If it states neither, the wait is at least a minute for a secondary limit; for other
+ *   limits, it grows exponentially. After any response with a remaining quota of 0, the next request waits until the quota is
+ *   reset.
+ * - Responses with any other status are returned to the caller, for example 401, 404, or 301 after a POST.
  *
- * One aoei_fetch handles the limits of one server (GitHub's REST and GraphQL APIs have separate limits). Threads share it, each
- * with its own aoei_http; a rate limit that is reported to one thread delays the requests of all threads.
+ * One aoei_fetch handles the limits of one server (GitHub's REST and GraphQL APIs have separate limits). Several threads may
+ * share an aoei_fetch, but each thread needs its own aoei_http. A rate limit that is reported to one thread delays the requests
+ * of all threads.
  */
 #ifndef AOEI_NET_FETCH_H
 #define AOEI_NET_FETCH_H
@@ -20,11 +23,11 @@
 
 typedef struct aoei_fetch aoei_fetch;
 
-/* Source of time; tests replace it. */
+/* Functions that read the time and sleep; tests replace them. */
 typedef struct aoei_fetch_clock {
-    double (*now)(void *user);                 /* seconds, monotonic */
+    double (*now)(void *user);                 /* monotonic time in seconds */
     int64_t (*unix_time)(void *user);          /* seconds since 1970 */
-    void (*sleep)(void *user, double seconds); /* may return early */
+    void (*sleep)(void *user, double seconds); /* sleeps for at most this number of seconds; may return early */
     void *user;
 } aoei_fetch_clock;
 
@@ -33,8 +36,8 @@ typedef struct aoei_fetch_counts {
     uint64_t retries;   /* number of retries in `requests` */
     uint64_t stored;    /* number of responses from the cache for which no request was sent */
     uint64_t unchanged; /* number of responses with status 304, which confirm that a cached response is valid */
-    double waited;      /* seconds waited, summed over all threads */
-    aoei_rate rate;     /* latest quota that the server reported; unknown fields are -1 */
+    double waited;      /* total seconds that all threads have waited */
+    aoei_rate rate;     /* last quota that the server reported; unknown fields are -1 */
 } aoei_fetch_counts;
 
 typedef enum aoei_fetch_event {
@@ -54,30 +57,32 @@ typedef struct aoei_fetch_options {
     size_t attempts;     /* maximum number of attempts per request; 0 means 6 */
     double first_delay;  /* seconds before the second attempt, doubled for each further attempt; 0 means 1 */
     double max_delay;    /* maximum delay between attempts in seconds; 0 means 60 */
-    double max_wait;     /* maximum seconds of a wait for a rate limit or Retry-After, else the request fails; 0 means 3700 */
-    double min_interval; /* minimum seconds between the starts of two requests, over all threads; 0: none */
+    double max_wait;     /* maximum seconds of a wait for a rate limit or Retry-After; a request that must wait longer fails; 0
+                            means 3700 */
+    double min_interval; /* minimum seconds between the starts of two requests of any threads; 0: none */
     uint64_t seed;       /* seed of the jitter */
     aoei_stop_fn stop;   /* called several times per second while waiting; a nonzero result cancels; NULL: none */
     void *stop_user;
-    /* Progress callback, called by one thread at a time, once per second while waiting; must not call functions of fetch.h.
-     * NULL: none. */
+    /* Progress callback. It is called by one thread at a time, and once per second during a wait. It must not call functions of
+     * fetch.h. NULL: none. */
     void (*progress)(void *user, const aoei_fetch_progress *p);
     void *progress_user;
     const aoei_fetch_clock *clock; /* copied; NULL: the system clock */
 } aoei_fetch_options;
 
-/* Creates an aoei_fetch. o NULL: default options. Errors: AOE_ENOMEM. */
+/* Creates an aoei_fetch. If o is NULL, the default options are used. Errors: AOE_ENOMEM. */
 int aoei_fetch_create(aoei_fetch **f, const aoei_fetch_options *o, aoe_error *err);
 void aoei_fetch_destroy(aoei_fetch *f);            /* accepts NULL */
-aoei_fetch_counts aoei_fetch_count(aoei_fetch *f); /* the current counts */
+aoei_fetch_counts aoei_fetch_count(aoei_fetch *f); /* returns the current counts */
 
 /* How a complete response is handled. */
 typedef enum aoei_response_class {
-    AOEI_RESPONSE_BY_STATUS,    /* depends on the status, as described at the top of this file */
-    AOEI_RESPONSE_FINAL,        /* is returned to the caller whatever its status, such as 429 for an account without credit */
+    AOEI_RESPONSE_BY_STATUS, /* depends on the status, as described at the top of this file */
+    AOEI_RESPONSE_FINAL,
+    /* is returned to the caller with any status, for example 429 if the account has no credit */
     AOEI_RESPONSE_INVALID,      /* is retried like status 500, for example if the body is not JSON */
     AOEI_RESPONSE_RATE_LIMITED, /* reports a rate limit, like status 429; GraphQL reports rate limits with status 200 */
-    AOEI_RESPONSE_NO_MEMORY     /* could not be classified because an allocation failed: AOE_ENOMEM */
+    AOEI_RESPONSE_NO_MEMORY     /* could not be classified because an allocation failed; aoei_fetch_send returns AOE_ENOMEM */
 } aoei_response_class;
 /* Callback that classifies a response. */
 typedef aoei_response_class (*aoei_classify_fn)(void *user, const aoei_http_response *r);
@@ -86,9 +91,9 @@ typedef aoei_response_class (*aoei_classify_fn)(void *user, const aoei_http_resp
  * AOEI_RESPONSE_BY_STATUS. */
 aoei_response_class aoei_classify_json(void *user, const aoei_http_response *r);
 
-/* Sends a request, with retries and waits, until there is a response to return. classify NULL: every response is
- * AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if they are not temporary or the last attempt fails; AOE_EIO if all
- * attempts fail or the wait for a rate limit is longer than max_wait. */
+/* Sends a request, with retries and waits, until there is a response to return. If classify is NULL, every response has the
+ * class AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if the error is not temporary or the last attempt fails;
+ * AOE_EIO if all attempts fail or the wait for a rate limit is longer than max_wait. */
 int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify, void *classify_user,
                     aoei_http_response *r, aoe_error *err);
 
@@ -97,11 +102,11 @@ int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoe
 #define AOEI_AGE_NONE 0.0    /* always ask the server, conditionally if the cached response has ETag or Last-Modified */
 
 /* Like aoei_fetch_send, but uses a cache. A response that is cached under `key` is returned if it is younger than max_age (in
- * seconds). Otherwise a request is sent, with If-None-Match and If-Modified-Since if there is a cached response; if the server
- * returns 304, the cached response is returned with its cached status. Responses with status 2xx, 404, 410 or 451 are cached,
- * for every method, unless their URL or headers contain the token. Occurrences of the token in a body are redacted, also in
- * the returned response. *from_cache (may be NULL) is set to 1 if the returned body is from the cache. Further errors: those
- * of store.h. */
+ * seconds). Otherwise a request is sent. If there is an older cached response, the request contains If-None-Match and
+ * If-Modified-Since. If the server answers with 304, the cached response is returned with its cached status. Responses to all
+ * methods are cached if the status is 2xx, 404, 410 or 451, unless the URL or headers of the response contain the token.
+ * Occurrences of the token in a body are redacted in the cache and in the returned response. *from_cache (may be NULL) is set
+ * to 1 if the returned body is from the cache. Errors: those of aoei_fetch_send and store.h. */
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
                       aoei_classify_fn classify, void *classify_user, aoei_http_response *r, int *from_cache, aoe_error *err);
 

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "net/libraries.h"
 
-#define MAX_WAIT ((int64_t)31 * 24 * 3600) /* seconds; a longer wait that a server requests is reduced to this value */
+#define MAX_WAIT ((int64_t)31 * 24 * 3600) /* maximum wait in seconds; a longer wait is reduced to this value */
 
 static int is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -164,7 +164,7 @@ int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, 
 
 /* ------------------------------------------------------------------ limits */
 
-/* Parses a non-negative integer of at most 15 digits. Returns -1 if s is NULL or anything else. */
+/* Parses a non-negative integer of at most 15 digits. Returns -1 if s is NULL or is not such an integer. */
 static int64_t whole_number(const char *s) {
     const size_t digits = s ? strspn(s, "0123456789") : 0;
     if (digits == 0 || digits > 15 || s[digits])
@@ -179,7 +179,7 @@ static int64_t server_time(const aoei_headers *h, int64_t now) {
     return t >= 0 ? (int64_t)t : now;
 }
 
-/* Limits a wait to 0 to MAX_WAIT. */
+/* Limits a wait to the range from 0 to MAX_WAIT. */
 static int64_t clamp_wait(int64_t seconds) {
     return seconds < 0 ? 0 : seconds > MAX_WAIT ? MAX_WAIT : seconds;
 }

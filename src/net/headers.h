@@ -13,21 +13,22 @@
 #define AOEI_HEADERS_MAX ((size_t)256 << 10) /* maximum bytes of all headers of one response */
 
 typedef struct aoei_headers {
-    aoei_buffer text; /* "name\0value\0" for each header, names in lower case, values without white space around them; owned */
+    aoei_buffer
+        text; /* "name\0value\0" for each header; owned. Names are in lower case. Values have no white space at either end */
 } aoei_headers;
 
-/* Adds a line "Name: value", with or without line end. A line without a colon, and one that contains NUL, is skipped. Errors:
- * AOE_ENOMEM; AOE_EFORMAT (more than AOEI_HEADERS_MAX bytes). */
+/* Adds a line "Name: value", with or without line end. A line that has no colon or contains NUL is skipped. Errors: AOE_ENOMEM;
+ * AOE_EFORMAT (more than AOEI_HEADERS_MAX bytes). */
 int aoei_headers_add(aoei_headers *h, const char *line, size_t len);
-/* Returns the value of the nth header (counted from 0) with this name, borrowed from h, or NULL if there is none. The name
- * must be in lower case. */
+/* Returns the value of the nth header (counted from 0) with this name, borrowed from h, or NULL if there is no such header. The
+ * name must be in lower case. */
 const char *aoei_headers_get(const aoei_headers *h, const char *name, size_t nth);
 void aoei_headers_clear(aoei_headers *h);
 void aoei_headers_free(aoei_headers *h); /* accepts a zeroed struct */
 
-/* Sets *url to the absolute URL of the first link with the relation `rel` ("next", "last"; RFC 8288) in the Link headers, or to
- * NULL if there is none. base: URL of the response. The caller frees *url with aoei_free. Errors: AOE_ENOMEM, AOE_EIO (libcurl
- * cannot be loaded). */
+/* Searches the Link headers (RFC 8288) for the first link with the relation `rel`, for example "next". Sets *url to its
+ * absolute URL, or to NULL if there is no such link. base: URL of the response. The caller frees *url with aoei_free. Errors:
+ * AOE_ENOMEM, AOE_EIO (libcurl cannot be loaded). */
 int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, char **url);
 
 /* Returns the seconds to wait according to the Retry-After header, at most 31 days, or -1 if there is no valid header. If
@@ -42,7 +43,7 @@ typedef struct aoei_rate {
     int64_t reset_after; /* seconds from the Date header of the response (or from `now`) until the period ends, 0 to 31 days */
 } aoei_rate;
 
-/* now: seconds since 1970, used if there is no Date header. */
+/* Returns the quota. now: seconds since 1970, used if there is no Date header. */
 aoei_rate aoei_headers_rate(const aoei_headers *h, int64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The HTTP client uses one easy handle of libcurl on its own multi handle, so that waiting can be interrupted and connections
- * stay open. Redirects are followed here and not by libcurl, because each redirect is checked, and a redirect to another
- * origin removes the token from the request.
+ * Implements the HTTP client with libcurl. Each client has one easy handle and one multi handle, so that waiting can be
+ * interrupted and connections stay open. This file follows redirects itself instead of using libcurl's option, because it
+ * checks each redirect and removes the token from the request if the origin changes.
  * Invariant: no option that weakens TLS is ever set.
  */
 #include "net/http.h"
@@ -30,10 +30,10 @@ struct aoei_http {
     aoei_http_options o; /* options with defaults filled in; o.user_agent is not used */
 };
 
-/* State of one request, without the redirects that follow it. */
+/* State of one request. A request to the URL of a redirect has its own state. */
 typedef struct transfer {
     const aoei_http *h;         /* borrowed */
-    aoei_http_response *r;      /* response that is filled, borrowed */
+    aoei_http_response *r;      /* receives the response; borrowed */
     double last_byte;           /* value of aoei_now() when the last byte was received */
     int too_large;              /* 1 if the response exceeds the size limit */
     int no_memory;              /* 1 if an allocation in a callback failed; failures inside libcurl are reported by libcurl */
@@ -299,7 +299,7 @@ static int is_temporary(CURLcode code) {
     }
 }
 
-/* Returns the end of the message about an error: what to do. */
+/* Returns the end of an error message, which says what to do. */
 static const char *remedy(CURLcode code) {
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -324,7 +324,7 @@ static int fail_transfer(const aoei_http *h, const transfer *t, const char *url,
         return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", shown_url,
                          h->o.max_body);
     t->r->transient = is_temporary(code);
-    /* The text in t->message explains TLS errors; for other errors it adds only times. The text never contains request
+    /* t->message explains TLS errors. For other errors it adds only times, so it is left out. It never contains request
      * headers. */
     const int detail =
         (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
@@ -332,8 +332,8 @@ static int fail_transfer(const aoei_http *h, const transfer *t, const char *url,
     return aoei_fail(err, AOE_EIO, "%s: %s; %s", shown_url, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
 }
 
-/* Sends one request and receives one response. If the response is a redirect, *next is set to its URL, owned by the caller;
- * otherwise to NULL. */
+/* Sends one request and receives one response. If the response is a redirect, *next is set to the URL to which it redirects,
+ * which the caller owns. Otherwise *next is set to NULL. */
 static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, int secure, int with_token,
                      aoei_http_response *r, char **next, aoe_error *err) {
     transfer t = {.h = h, .r = r, .last_byte = aoei_now()};
@@ -377,8 +377,8 @@ static int is_redirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* Parses the URL `next` of a redirect into *to and checks it. secure: 1 if the URL `from`, which redirects, is https; hops:
- * number of redirects so far, this one included. */
+/* Parses the URL `next` of a redirect into *to and checks it. from: URL of the request that was redirected. secure: 1 if `from`
+ * is an https URL. hops: number of redirects so far, including this one. */
 static int check_redirect(aoei_url *to, const char *from, const char *next, int secure, int hops, aoe_error *err) {
     char shown_url[AOEI_URL_DISPLAY_MAX];
     if (hops > MAX_REDIRECTS)

@@ -2,11 +2,11 @@
  * Sends HTTP requests with libcurl. fetch.h adds retries, rate limits and caching.
  *
  * - https:// verifies the certificate and the host name; this cannot be turned off. The environment variables CURL_CA_BUNDLE
- *   and SSL_CERT_FILE select a file of trusted certificates, as for the curl program. For https://, curl's environment
- *   variables for proxies apply. http:// is accepted only for loopback addresses (localhost, 127.0.0.0/8, ::1), without a
+ *   and SSL_CERT_FILE select a file of trusted certificates, as for the curl program. curl's environment variables for proxies
+ *   apply to https://. http:// is accepted only for loopback addresses (localhost, 127.0.0.0/8, ::1), without a
  *   proxy.
- * - The token is never printed or stored. It is sent only to the origin (scheme, host, port) of the request's URL: after a
- *   redirect to another origin it is omitted.
+ * - The token is never printed or stored. It is sent only to the origin (scheme, host, port) of the request's URL. After a
+ *   redirect to another origin, the request does not contain the token.
  * - GET follows up to 5 redirects (301, 302, 303, 307, 308), never from https:// to http://. For any other method, the 3xx
  *   response is returned to the caller.
  * - A request fails if the body of the response has more than max_body bytes after decompression, or the headers have more than
@@ -31,7 +31,7 @@ typedef int (*aoei_stop_fn)(void *user);
 typedef struct aoei_http_options {
     const char *user_agent; /* User-Agent header, copied; NULL: "aoe/VERSION" */
     double connect_timeout; /* maximum seconds until the connection is open; 0 means 30 */
-    double stall_timeout;   /* maximum seconds without received data, for example while a chat model computes; 0 means 60 */
+    double stall_timeout;   /* maximum seconds during which no data is received; 0 means 60 */
     double timeout;         /* maximum seconds of the whole request; 0 means 600 */
     size_t max_body;        /* maximum bytes of a response body after decompression; 0 means AOEI_HTTP_MAX_BODY */
     aoei_stop_fn stop;      /* cancellation callback; NULL: none */
@@ -48,26 +48,26 @@ typedef struct aoei_http_request {
     size_t n_headers;
     const void *body; /* [body_len] bytes; NULL: no body */
     size_t body_len;
-    const char *token; /* sent only as "Authorization: Bearer TOKEN"; NULL: none */
+    const char *token; /* secret that is sent as "Authorization: Bearer TOKEN"; NULL: none */
 } aoei_http_request;
 
-/* The response. Zero it before the first use; each request replaces its contents. */
+/* A response. The caller sets all bytes to 0 before the first use. Each request replaces the contents. */
 typedef struct aoei_http_response {
     int status;           /* status of the last response, such as 200, 304, 404; 0: no response */
-    int moved;            /* 1 if there were redirects, all of them permanent (301, 308); otherwise 0 */
+    int moved;            /* 1 if there were redirects and all of them were permanent (301, 308); otherwise 0 */
     int transient;        /* 1 if the request failed for a temporary reason: no connection, time-out, incomplete body */
     char *url;            /* URL of the response, after redirects; owned */
     aoei_headers headers; /* headers of the response, owned */
     aoei_buffer body;     /* body of the response, decompressed; owned */
 } aoei_http_response;
 
-/* Creates a client. o NULL: default options. Errors: AOE_ENOMEM, AOE_EIO (libcurl cannot be initialized). */
+/* Creates a client. If o is NULL, the default options are used. Errors: AOE_ENOMEM, AOE_EIO (libcurl cannot be initialized). */
 int aoei_http_create(aoei_http **h, const aoei_http_options *o, aoe_error *err);
 void aoei_http_destroy(aoei_http *h); /* accepts NULL */
 
-/* Sends a request and waits for the complete response, whatever its status. Errors: AOE_EARG (invalid URL, header or token),
- * AOE_EIO (network, TLS, time-out, incomplete response, a redirect that is not followed), AOE_EFORMAT (response too large),
- * AOE_ECANCELLED, AOE_ENOMEM. */
+/* Sends a request and waits for the complete response. A response with any status is a success. Errors: AOE_EARG (invalid URL,
+ * header or token), AOE_EIO (network, TLS, time-out, incomplete response, a redirect that is not followed), AOE_EFORMAT
+ * (response too large), AOE_ECANCELLED, AOE_ENOMEM. */
 int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response *r, aoe_error *err);
 void aoei_http_response_free(aoei_http_response *r); /* accepts a zeroed struct; zeroes it */
 

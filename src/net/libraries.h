@@ -15,7 +15,7 @@
 #include "aoe.h"
 #include "base/compiler.h"
 
-/* The functions of libcurl that are used, without the prefix curl_. */
+/* The names of the libcurl functions that aoe calls, without the prefix curl_. */
 #define AOEI_CURL_FUNCTIONS(X)                                                                                                 \
     X(global_init_mem)                                                                                                         \
     X(easy_init)                                                                                                               \

@@ -19,7 +19,7 @@
 #include "base/mutex.h"
 #include "net/libraries.h"
 
-#define APPLICATION_ID 1634690387 /* "aoeS" */
+#define APPLICATION_ID 1634690387 /* the bytes "aoeS" */
 #define SCHEMA_VERSION 1
 #define BUSY_SECONDS   60                /* maximum wait for a lock that another process holds */
 #define BUSY_SLEEP     10                /* milliseconds between two attempts to get a lock */
@@ -107,8 +107,8 @@ static int fail_sqlite(const aoei_store *s, int code, aoe_error *err) {
 
 /* -------------------------------------------------------------------- open */
 
-/* Runs SQL statements without results. SQLite does not wait for some locks (those that are needed to change the journal mode),
- * so this function retries. Returns an SQLite result code. */
+/* Runs SQL statements without results. SQLite does not wait for the locks that are needed to change the journal mode, so this
+ * function retries. Returns an SQLite result code. */
 static int run_sql(aoei_store *s, const char *sql) {
     int code = SQLITE_BUSY;
     for (int tries = 0; (code & 0xff) == SQLITE_BUSY && tries < BUSY_SECONDS * 1000 / BUSY_SLEEP; tries++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A cache file (SQLite database) of HTTP responses, stored under a key, and of results that the caller computes from them,
- * stored under a kind and a key.
+ * A cache file, which is an SQLite database. It stores HTTP responses under a key. It also stores results that the caller
+ * computes from responses, under a kind and a key.
  *
  * - Every function that writes runs in one transaction, so a process that is killed leaves only complete entries. Several
  *   processes and threads may use one file at once (write-ahead log; a writer waits up to 60 s for another writer).
@@ -19,7 +19,7 @@
 #include "base/buffer.h"
 #include "net/http.h"
 
-typedef struct aoei_store aoei_store; /* thread-safe */
+typedef struct aoei_store aoei_store; /* an open cache file; several threads may use it at the same time */
 
 /* Opens the cache. If the file does not exist, it is created with permissions for its owner only. Its directory must exist.
  * Errors of this and the following functions: AOE_ENOENT, AOE_EIO, AOE_ENOSPC, AOE_EFORMAT (damaged, or not a cache),
@@ -27,21 +27,20 @@ typedef struct aoei_store aoei_store; /* thread-safe */
 int aoei_store_open(aoei_store **s, const char *path, aoe_error *err);
 void aoei_store_close(aoei_store *s); /* accepts NULL */
 
-/* In the functions below, a key consists of arbitrary bytes, such as a URL, or method, URL and body of a request. Times are
- * seconds since 1970. */
+/* In the functions below, a key consists of arbitrary bytes, for example the URL of a request. Times are seconds since 1970. */
 
 /* Reads the response with this key. Sets *r like aoei_http_send, and *time to the time of the last aoei_store_put or
- * aoei_store_touch. Returns 1 if the response was found, 0 if not, or a negative error code. */
+ * aoei_store_touch. Returns 1 if the response was found, 0 if it was not found, or a negative error code. */
 int aoei_store_get(aoei_store *s, aoe_text key, aoei_http_response *r, int64_t *time, aoe_error *err);
-/* Stores a response and replaces an existing one with this key. */
+/* Stores a response. An existing response with this key is replaced. */
 int aoei_store_put(aoei_store *s, aoe_text key, const aoei_http_response *r, int64_t time, aoe_error *err);
 /* Records that the response with this key is still valid at `time`. */
 int aoei_store_touch(aoei_store *s, aoe_text key, int64_t time, aoe_error *err);
 
-/* Reads a result, whose bytes the caller defines, into *value. Returns 1 if it was found, 0 if not, or a negative error code.
- */
+/* Reads the result with this kind and key into *value. The caller defines the meaning of its bytes. Returns 1 if the result was
+ * found, 0 if it was not found, or a negative error code. */
 int aoei_store_result_get(aoei_store *s, const char *kind, aoe_text key, aoei_buffer *value, aoe_error *err);
-/* Stores a result and replaces an existing one with this kind and key. */
+/* Stores a result. An existing result with this kind and key is replaced. */
 int aoei_store_result_put(aoei_store *s, const char *kind, aoe_text key, aoe_text value, aoe_error *err);
 
 #endif

@@ -28,7 +28,7 @@ static int is_loopback(const char *host) {
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
-/* Components of a URL, owned (freed with aoei_curl.free); NULL: missing. */
+/* Components of a URL. Each is owned and freed with aoei_curl.free; NULL: the URL does not have it. */
 typedef struct parts {
     char *scheme, *host, *port, *user, *password;
 } parts;
@@ -84,7 +84,8 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     const CURLUcode code = split(&p, text);
     if (code == CURLUE_OUT_OF_MEMORY)
         rc = aoei_fail_nomem(err, strlen(text));
-    else if (p.user || p.password || (code && strchr(text, '@'))) /* the message omits the URL, which may contain a password */
+    else if (p.user || p.password ||
+             (code && strchr(text, '@'))) /* the message does not show the URL, because it may contain a password */
         rc = aoei_fail(err, AOE_EARG, "the URL contains a user name or password; remove it");
     else if (code)
         rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH", aoei_url_display(text, shown_url));

@@ -18,8 +18,8 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err);
 void aoei_url_free(aoei_url *u); /* accepts a zeroed struct */
 
 #define AOEI_URL_DISPLAY_MAX 256
-/* Formats a URL for messages: without query and fragment, without control characters, truncated to AOEI_URL_DISPLAY_MAX - 1
- * bytes. Returns out. */
+/* Formats a URL for messages. The query, the fragment and control characters are removed, and the result is truncated to
+ * AOEI_URL_DISPLAY_MAX - 1 bytes. Returns out. */
 const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]);
 
 #endif
