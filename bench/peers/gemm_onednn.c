@@ -211,7 +211,7 @@ static void fill(const problem *p, void *to, size_t n, uint32_t seed) {
 }
 
 /* Returns the maximum absolute difference between the result of a side and the result of oneDNN's matmul, divided by the
- * maximum absolute element of the latter. Returns NaN if a difference is NaN. */
+ * maximum absolute element of oneDNN's result. Returns NaN if a difference is NaN. */
 static double difference(const problem *p, int which) {
     double worst = 0, largest = 0;
     for (size_t i = 0; i < p->M * p->N; i++) {

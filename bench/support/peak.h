@@ -9,9 +9,8 @@
 #include "base/context.h"
 
 /* Returns the peak in FLOP/s of multiply-adds of `dtype`, measured with the fastest instructions of the CPU that AOE_CPU
- * allows. The instructions for float32 are those of float32 vectors (avx2, avx512). The instructions for bf16 are those of bf16
- * vectors (avx512bf16) or of tiles (amx). Returns 0 if the CPU has no instructions for `dtype`, or if the tier of the context
- * is c. */
+ * allows. For float32, the instructions operate on float32 vectors (avx2, avx512). For bf16, they operate on bf16 vectors
+ * (avx512bf16) or on tiles (amx). Returns 0 if the CPU has no instructions for `dtype`, or if the tier of the context is c. */
 double bench_peak(const aoe_context *ctx, aoe_dtype dtype);
 /* Returns the name of the instructions that bench_peak measures: "tiles", "bf16 vectors" or "float32 vectors". Returns "-" if
  * bench_peak returns 0. */

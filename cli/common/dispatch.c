@@ -60,7 +60,7 @@ static int run(const cli_command *command, const char *path, int argc, char **ar
 }
 
 /* Runs the subcommand that argv[0] names. If help is 1, prints the help of this subcommand instead. If the subcommand is a
- * group and argv[1] names one of its subcommands, prints the help of the latter. */
+ * group and argv[1] names one of its subcommands, prints the help of the subcommand that argv[1] names. */
 static int run_child(const cli_command *group, const char *path, int help, int argc, char **argv) {
     static char help_word[] = "help", help_flag[] = "--help";
     const cli_command *child = find(group, argv[0]);

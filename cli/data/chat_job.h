@@ -41,7 +41,7 @@ typedef struct cli_chat {
 
 /* Description of a command that sends requests to chat models. */
 typedef struct cli_chat_command {
-    const char *command, *operands, *about, *examples; /* as in cli_syntax */
+    const char *command, *operands, *about, *examples; /* texts for the help of the command, described in cli_syntax */
     size_t max_operands;
     const cli_group *groups; /* [n_groups] options of the command, in addition to the common ones */
     size_t n_groups;

@@ -42,7 +42,7 @@ typedef struct cli_eval_field {
 
 /* Description of an evaluation command. All function pointers except `score` may be NULL. */
 typedef struct cli_evaluation {
-    const char *command, *operands, *about, *examples; /* as in cli_syntax */
+    const char *command, *operands, *about, *examples; /* texts for the help of the command, described in cli_syntax */
     const cli_group *groups;                           /* [n_groups] options of the command, in addition to the common ones */
     size_t n_groups;
     void *own; /* options of the command, stored in cli_eval.own */

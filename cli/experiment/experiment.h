@@ -51,7 +51,7 @@ typedef struct cli_experiment {
 
 /* Description of a command that runs an experiment. */
 typedef struct cli_experiment_command {
-    const char *command, *about, *examples; /* as in cli_syntax */
+    const char *command, *about, *examples; /* texts for the help of the command, described in cli_syntax */
     cli_group group;                        /* options of the command, in addition to the common ones */
     void *own;                              /* options of the command, borrowed; argument of `run` */
     int (*run)(void *own);                  /* called after the arguments have been parsed; returns the exit code */

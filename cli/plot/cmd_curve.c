@@ -134,8 +134,8 @@ static void write_scores(job *j, run *r) {
 
 /* ---- the script: one plot command per panel */
 
-/* Begins a line in the plot command of a panel. *lines: number of lines that the panel already has, which is increased by 1; if
- * it is 0, the plot command is started. */
+/* Begins a line in the plot command of a panel. *lines: number of lines that the panel already has; the function increases it
+ * by 1. For the first line, the function also writes the start of the plot command. */
 static void begin_line(FILE *gp, int *lines) {
     fputs((*lines)++ ? ", \\\n    " : "plot ", gp);
 }

@@ -38,7 +38,7 @@ typedef struct options {
     scale scale;
 } options;
 
-/* A panel of the plot. It contains one value per pair, and the density of these values in each row. */
+/* A panel of the plot: one value per pair, and for each row the density of the values of its pairs. */
 typedef struct column {
     const char *label;   /* title of the panel, borrowed */
     double *value;       /* [n] cosines or gold scores, owned */

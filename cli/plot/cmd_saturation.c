@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements `aoe plot saturation`: plots the cosine, both forms of the angle score, and their derivatives as functions of the
  * angle between two vectors, as in figures 1 and 2b of the AnglE paper. A point of a curve is the mean over random pairs of
- * vectors with the same angle. The library computes all scores and gradients, so the plot shows the formulas that training
+ * vectors with the same angle. The library computes all scores and gradients, so the plot shows the functions that training
  * uses.
  */
 #include "aoe_train.h"

@@ -50,7 +50,8 @@ typedef struct job {
     int normalize;
     format format;
     int has_chunks; /* 1: the output contains the number of chunks of each text (--chunk mean) */
-    /* number of all texts, of empty texts, of truncated texts, and of texts that were split into chunks */
+    /* texts: number of all texts; empty, truncated: number of empty and of truncated texts; chunked: number of texts that were
+     * split into chunks */
     size_t texts, empty, truncated, chunked;
     size_t zero; /* number of texts without tokens */
 } job;

@@ -60,7 +60,7 @@ typedef struct endpoint {
 struct aoei_chat_calls {
     const aoe_chat_options *o;
     size_t attempts;    /* maximum number of attempts per call */
-    double limit;       /* maximum number of tokens per response; 0: unknown */
+    double limit;       /* maximum number of tokens per response; 0: there is no maximum */
     aoei_store *store;  /* cache, owned; NULL: dry run without a cache */
     aoei_distinct keys; /* keys of the calls; a key consists of the URL, a line end and the request body */
     call *call;         /* [keys.n] calls, owned */
@@ -76,7 +76,7 @@ struct aoei_chat_calls {
     size_t turn;    /* index in `open` of the first call that has not started; used only if there is a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
     size_t running; /* number of running calls */
-    /* recorded spending: tokens of prompts, tokens of responses, and the cost of both */
+    /* recorded spending. prompt_tokens: tokens of prompts; completion_tokens: tokens of responses; cost: cost of both */
     double prompt_tokens, completion_tokens, cost;
     double pending_tokens, pending_cost; /* maximum spending of all remaining attempts of the running calls */
     int stopped;                         /* 1: the caller requested cancellation */
@@ -392,8 +392,8 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
 }
 
 /* Returns 1 if the i-th open call may be retried, 0 if it must not be retried, and -1 if it must wait until all earlier calls
- * have ended. The pending amounts of later calls need no check: a later call started only if the limits permitted all attempts
- * of this call too. */
+ * have ended. The pending amounts of later calls need no check: a later call started only if the limits also permitted all
+ * attempts of this call. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (!is_bounded(c->o) || has_ended(c) || attempts_left(c, x) <= 0)

@@ -16,7 +16,7 @@ typedef enum aoei_marker_kind {
     AOEI_MARKER_LABEL,  /* Sentence 1: */
     AOEI_MARKER_LETTER, /* a)  B. */
     AOEI_MARKER_ROMAN,  /* ii.  III) */
-    /* number and a space, such as "1 text"; such a line is a list item only if other lines begin in this way too */
+    /* number and a space, such as "1 text"; such a line is a list item only if other lines begin with a number and a space */
     AOEI_MARKER_BARE,
     AOEI_MARKER_BULLET
 } aoei_marker_kind;

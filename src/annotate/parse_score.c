@@ -232,8 +232,8 @@ static int is_leading(aoe_text before, aoe_text after) {
     return 0;
 }
 
-/* Returns 1 if a number word may be a score. Returns 0 if the word counts things, as in "these two sentences". before, rest:
- * text before and after the word; r: rank of the word. */
+/* Returns 1 if a number word may be a score. Returns 0 if the word only says how many things there are, as in "these two
+ * sentences". before, rest: text before and after the word; r: rank of the word. */
 static int is_word_position(aoe_text before, aoe_text rest, rank r) {
     static const char *const determiners[] = {"the", "these", "those", "both", NULL};
     if (!aoei_text_has_word(before) && !aoei_text_has_word(rest))

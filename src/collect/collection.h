@@ -45,7 +45,7 @@ typedef struct aoei_repository {
 } aoei_repository;
 
 typedef struct aoei_collection {
-    aoei_github api;             /* connection to the API with its cache */
+    aoei_github api;             /* connection to the API, with a cache */
     aoei_issues issues;          /* issues, and links between duplicates */
     aoei_repository *repository; /* [n_repositories] state of each repository in issues.repo, owned */
     size_t n_repositories, repository_capacity;

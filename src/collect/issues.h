@@ -44,7 +44,7 @@ typedef struct aoei_issues {
     size_t n, capacity;
     aoei_issue_link *link; /* [n_links] links, owned */
     size_t n_links, link_capacity;
-    /* [n_labels] indices in label_name, owned; the labels of the first issue come first, then those of the second issue */
+    /* [n_labels] indices in label_name, owned; the labels of the first issue are followed by the labels of the second issue */
     uint32_t *label;
     size_t n_labels, label_capacity;
     char **repo; /* [n_repos] names "owner/name"; array and elements owned */

@@ -230,8 +230,8 @@ static void put_line(writer *w, const char *s, size_t len) {
     w->blank = 0;
 }
 
-/* Writes a line, unless template lines are removed and it is one of them. A heading is stored in w->heading and written
- * together with the next line. */
+/* Writes a line. If template lines are removed, does not write template lines; a heading is then stored in w->heading and
+ * written together with the next line. */
 static void keep_line(writer *w, const char *s, size_t len, const aoei_line_counts *counts) {
     const aoe_text line = trim(s, len);
     const int templates = (w->clean & AOE_ISSUE_CLEAN_TEMPLATES) != 0;

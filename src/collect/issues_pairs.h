@@ -22,8 +22,8 @@ typedef struct aoei_issue_pair {
 } aoei_issue_pair;
 
 typedef struct aoei_issue_pairs {
-    /* [n] pairs, owned; sorted by split, then by repository and GitHub number of the query, then by repository and number
-     * of the positive */
+    /* [n] pairs, owned; sorted by split, then by the query, then by the positive (issues are sorted by repository and GitHub
+     * number) */
     aoei_issue_pair *pair;
     size_t n;
     uint32_t *negative; /* [n_negatives] indices in aoei_issues.issue of the negatives of all pairs, owned */
