@@ -123,8 +123,9 @@ static int count_parts(split *s, aoe_data_split_part *part, aoe_data_split_resul
         if (!part[p].rows)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s: split %zu of %zu would have no rows, because rows that share a text are in one split (clusters of such "
-                "rows: %zu, the largest with %zu of %zu rows, first line %zu); use fewer splits, other ratios, or more data",
+                "%s: split %zu of %zu would have no rows, because rows that share a text are in one split (number of "
+                "clusters of such rows: %zu; largest cluster: %zu of %zu rows, from line %zu); use fewer splits, other ratios, or "
+                "more data",
                 s->records.name, p + 1, s->o->parts, s->n_clusters, result->largest, s->records.n, result->largest_line);
     return 0;
 }

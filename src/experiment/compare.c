@@ -111,7 +111,7 @@ static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t
     if (!code && a != b)
         code = load_cosines(c, b, file, n, &y, &again, &pairs_b, err);
     if (!code && a != b && pairs_b != pairs)
-        code = aoei_fail(err, AOE_EFORMAT, "%s was evaluated on %zu pairs, %s on %zu; use another options.output",
+        code = aoei_fail(err, AOE_EFORMAT, "%s was evaluated on %zu pairs, but %s on %zu pairs; use another options.output",
                          configuration[a].name, pairs, configuration[b].name, pairs_b);
     if (!code)
         code = aoe_bootstrap_spearman(gold, pairs, x, y, n, &c->o->bootstrap, interval, err);

@@ -268,10 +268,11 @@ static int check_memory(aoei_experiment *e, aoe_error *err) {
     e->memory = limited ? e->o->memory : free_memory();
     for (size_t i = 0; limited && i < e->n; i++)
         if (e->trial[i].memory > e->o->memory)
-            return aoei_fail(err, AOE_EARG,
-                             "%s needs about %.1f MiB, more than options.memory; raise it, or use a smaller "
-                             "options.batch_size, options.max_length or options.cache_chunk, or options.recompute",
-                             e->trial[i].label, (double)e->trial[i].memory / (1 << 20));
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s needs about %.1f MiB, which is more than options.memory; raise options.memory, set options.recompute, "
+                "or use a smaller options.batch_size, options.max_length or options.cache_chunk",
+                e->trial[i].label, (double)e->trial[i].memory / (1 << 20));
     return 0;
 }
 

@@ -370,7 +370,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         p->warned = 1;
         aoei_log_write(
             &t->ctx->log, AOE_LOG_WARNING,
-            "examples in no batch of an epoch: %zu of %zu, because their texts occur too often and a batch of positives or triplets contains no text twice; set options.allow_duplicates to use them, with equal texts as negatives of each other",
+            "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or triplets contains no text twice; set options.allow_duplicates to use these examples (equal texts of a batch are then negatives of each other)",
             p->batches.unused, p->batches.examples);
     }
     for (size_t i = first; i < first + n; i++) {

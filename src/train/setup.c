@@ -62,7 +62,7 @@ static int check_options(const aoe_training_args *o, aoe_error *err) {
     if (o->max_minutes > 0 && (o->max_steps || o->warmup >= 1))
         return aoei_fail(
             err, AOE_EARG,
-            "options.max_minutes cannot be combined with options.max_steps, and options.warmup must then be a fraction below 1");
+            "if options.max_minutes is set, options.max_steps must not be set, and options.warmup must be a fraction below 1");
     if (!(o->warmup >= 0 && o->warmup <= MAX_STEPS) || !(o->max_grad_norm >= 0 && isfinite(o->max_grad_norm)))
         return aoei_fail(err, AOE_EARG, "options.warmup and options.max_grad_norm must be finite and non-negative");
     if (o->epochs > MAX_STEPS || o->max_steps > MAX_STEPS)

@@ -162,9 +162,9 @@ static void test_split_errors(void **state) {
     static const double bad[] = {1, 0};
     char *path = test_write_text(test_dir, "one.tsv", "text1\ttext2\na\tb\nb\tc\nc\td\n");
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
-    assert_non_null(strstr(err.message,
-                           "one.tsv: split 2 of 3 would have no rows, because rows that share a text are in one split "
-                           "(clusters of such rows: 1, the largest with 3 of 3 rows, first line 2); use fewer splits"));
+    assert_non_null(strstr(
+        err.message, "one.tsv: split 2 of 3 would have no rows, because rows that share a text are in one split "
+                     "(number of clusters of such rows: 1; largest cluster: 3 of 3 rows, from line 2); use fewer splits"));
     assert_null(out.part[0].data);
     o.group = "h";
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);

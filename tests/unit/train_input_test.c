@@ -78,10 +78,10 @@ static void test_options(void **state) {
     r.o = good;
     r.o.args.max_minutes = 1;
     r.o.args.max_steps = 5;
-    expect_rejected(&r, AOE_EARG, "cannot be combined with options.max_steps");
+    expect_rejected(&r, AOE_EARG, "if options.max_minutes is set, options.max_steps must not be set");
     r.o.args.max_steps = 0;
     r.o.args.warmup = 3;
-    expect_rejected(&r, AOE_EARG, "options.warmup must then be a fraction");
+    expect_rejected(&r, AOE_EARG, "options.warmup must be a fraction below 1");
     r.o = good;
     r.o.args.lr = 2;
     r.o.args.weight_decay = 0.5;
