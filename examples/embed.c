@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Embedding: reads texts from standard input, one per line, and prints one vector per line.
+ * Reads texts from standard input, one per line, and prints one vector per line.
  *
  *     echo 'A plane is taking off.' | build/examples/embed      (model: $AOE_MODEL, or the default model)
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Search: prints the lines of a file that are most similar to a question.
+ * Prints the lines of a file that are most similar to a question.
  *
  *     build/examples/search FILE 'a question'      (model: $AOE_MODEL, or the default model)
  *

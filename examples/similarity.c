@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Similarity: prints the cosine of the embeddings of two texts.
+ * Prints the cosine of the embeddings of two texts.
  *
  *     build/examples/similarity 'A plane is taking off.' 'An aircraft departs.'      (model: $AOE_MODEL, or the default)
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe from C++: prints the cosine of every pair of the texts given as arguments.
+ * Shows how to use aoe in C++: prints the cosine of every pair of the texts that are passed as arguments.
  *
  *     build/examples/similarity_cpp 'A plane is taking off.' 'An aircraft departs.' 'She cooks rice.'
  */
@@ -11,7 +11,9 @@
 
 // Owning pointers to the objects of the library: they are destroyed in the reverse order of their creation.
 template <typename T, void (*destroy)(T *)> struct deleter {
-    void operator()(T *object) const { destroy(object); }
+    void operator()(T *object) const {
+        destroy(object);
+    }
 };
 using context = std::unique_ptr<aoe_context, deleter<aoe_context, aoe_context_destroy>>;
 using model = std::unique_ptr<aoe_model, deleter<aoe_model, aoe_model_close>>;

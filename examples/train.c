@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training: fine-tunes the default model on a table of labeled pairs (columns text1, text2, label).
+ * Fine-tunes the default model on a table of labeled pairs (columns text1, text2, label).
  *
  *     build/examples/train PAIRS.tsv OUTPUT_DIRECTORY [STEPS]
  */
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Called after every step; a result other than 0 stops the run, which can be resumed from its checkpoint. */
+/* Receives the events of the training run, for example after every step. A result other than 0 stops the run; it can be resumed
+ * from its checkpoint. */
 static int on_event(void *user, const aoe_train_event *event) {
     (void)user;
     if (event->kind == AOE_TRAIN_STEP)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Wrappers of malloc that count calls and can inject failures. When fault injection is off, each
- * call costs one relaxed atomic increment. The counters are exact for any number of threads. libc
- * does the allocation itself.
+ * Allocation functions that call malloc, count the calls, and can make an allocation fail for tests. If fault injection is off,
+ * counting costs one relaxed atomic increment per call. The counters are exact for any number of threads.
  */
 #include "base/alloc.h"
 

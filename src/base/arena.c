@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The bump allocator of arena.h. Measuring and allocating use one code path, so the measured size
- * and the real layout cannot differ.
+ * Implements a bump allocator (arena.h). Measuring and allocating use one code path, so the measured size always equals the
+ * size that is used.
  */
 #include "base/arena.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A bump allocator over one block of memory. A measuring arena has no block: it returns NULL and only adds up sizes. The
- * code that lays out buffers therefore also computes their total size: it runs once with a measuring arena, and again with
- * an arena of the measured size.
+ * A bump allocator, which divides one block of memory into buffers. A measuring arena has no block: it returns NULL and only
+ * adds up sizes. Code that allocates buffers runs twice: first with a measuring arena, to compute the total size, and then with
+ * an arena of this size.
  */
 #ifndef AOEI_BASE_ARENA_H
 #define AOEI_BASE_ARENA_H
@@ -11,7 +11,7 @@
 #include "aoe.h"
 
 typedef struct aoei_arena {
-    unsigned char *base; /* owned block, NULL while measuring */
+    unsigned char *base; /* block of memory, owned; NULL in a measuring arena */
     size_t size;         /* size of the block in bytes */
     size_t used;  /* bytes allocated from the block; the size of each allocation is rounded up to a multiple of AOEI_ALIGN */
     size_t peak;  /* largest value of `used` so far */
@@ -22,8 +22,9 @@ void aoei_arena_measure(aoei_arena *a);                             /* starts a 
 int aoei_arena_create(aoei_arena *a, size_t bytes, aoe_error *err); /* allocates the block; AOE_ENOMEM */
 void aoei_arena_destroy(aoei_arena *a);                             /* accepts a zeroed or a measuring arena */
 void *aoei_arena_take(aoei_arena *a, size_t bytes);                 /* aligned to AOEI_ALIGN; NULL if measuring or exhausted */
-void *aoei_arena_take_array(aoei_arena *a, size_t count, size_t size); /* takes count * size bytes; checks for overflow */
-size_t aoei_arena_mark(const aoei_arena *a);                           /* returns the current position, for aoei_arena_reset */
-void aoei_arena_reset(aoei_arena *a, size_t mark);                     /* frees everything allocated since mark */
+void *aoei_arena_take_array(aoei_arena *a, size_t count,
+                            size_t size);          /* like aoei_arena_take for count * size bytes; checks for overflow */
+size_t aoei_arena_mark(const aoei_arena *a);       /* returns the current position, for aoei_arena_reset */
+void aoei_arena_reset(aoei_arena *a, size_t mark); /* frees everything allocated since mark */
 
 #endif

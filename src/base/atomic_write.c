@@ -19,7 +19,7 @@
 #include "base/io_fault.h"
 #include "base/path.h"
 
-#define NAME_PART  200 /* bytes of the final name that the temporary name contains (NAME_MAX is 255) */
+#define NAME_PART  200 /* maximum bytes of the final name that are copied to the temporary name, because NAME_MAX is 255 */
 #define NAME_TRIES 100 /* maximum number of temporary names to try */
 
 static _Atomic unsigned temp_counter; /* counter that makes the temporary names of this process unique */
@@ -57,7 +57,7 @@ static int is_temp_name(const char *name, const char *prefix) {
     return number && !name[number];
 }
 
-/* Removes the temporary files that killed processes left for the final name `target`. Returns -1 if out of memory. */
+/* Removes temporary files for the final name `target` that killed processes did not remove. Returns -1 if out of memory. */
 static int remove_stale(const char *target) {
     char prefix[NAME_PART + 16];
     snprintf(prefix, sizeof prefix, ".%.*s.tmp-", NAME_PART, aoei_path_name(target));
@@ -93,8 +93,8 @@ static int name_temp(aoei_writer *w) {
 }
 
 /* Locks a new temporary file. Returns 0 if another process considered the file stale and removed it before it was locked,
- * otherwise 1. A file system without locks is not an error, because other processes cannot lock the file either and therefore
- * do not remove it. */
+ * otherwise 1. If the file system does not support locks, the function also returns 1: no other process can lock the file
+ * either, so none removes it. */
 static int lock_temp(int fd) {
     struct stat st;
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
@@ -152,8 +152,8 @@ static int open_in_place(aoei_writer *w, aoe_error *err) {
     return w->file ? 0 : aoei_fail_errno(err, errno, "cannot write %s", w->path);
 }
 
-/* Opens w for the file that `path` refers to after all symbolic links are followed. allow_in_place: 1 if this may be a device
- * or a pipe. */
+/* Opens w for the file that `path` refers to after all symbolic links are followed. allow_in_place: 1 if the file may be a
+ * device or a pipe. */
 static int open_writer(aoei_writer *w, const char *path, int allow_in_place, aoe_error *err) {
     *w = (aoei_writer){.path = aoei_strdup(path)};
     struct stat st;
@@ -194,7 +194,7 @@ int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error 
 static int finish_stream(aoei_writer *w) {
     int errnum = 0;
     errno = 0;
-    /* the errno of an earlier failed write is lost: the flush fails again and sets errno, or EIO is reported */
+    /* the errno of an earlier failed write is no longer known; if the flush does not set errno, EIO is reported */
     if (aoei_io_step() || fflush(w->file) || ferror(w->file))
         errnum = errno ? errno : EIO;
     else if (w->temp_path && (aoei_io_step() || fsync(fileno(w->file))))

@@ -2,17 +2,17 @@
  * Writes files so that no other process ever reads a partial file: the content is written to a
  * temporary file in the same directory, synced to disk, and renamed to the final name.
  *
- * Symbolic links are followed, as a shell redirection follows them: writing to a link replaces
- * the file that the link points to, and the link stays. A dangling link creates its target.
+ * Symbolic links are followed, as in a shell redirection. Writing to a link replaces the file that the link points to; the link
+ * does not change. A dangling link creates its target.
  * All outputs follow this rule, in the library and in the program.
  *
  * The temporary file is named ".NAME.tmp-PID-N", where N is a counter of this process. The writer holds a lock (flock) on it,
- * which the system releases when the process dies. The next writer of the same name therefore recognizes the temporary files of
- * killed processes and removes them, without comparing process ids, which are not unique across hosts and containers.
+ * which the system releases when the process dies. The next writer of NAME can therefore recognize and remove the temporary
+ * files of killed processes. Process ids are not compared, because they are not unique across hosts and containers.
  *
  * A program that writes an output file named by the user calls aoei_writer_open_output. To publish
- * several files together, it calls aoei_writer_finish for each file and, when all are on the disk,
- * aoei_writer_publish for each file. A signal handler can remove the temporary file with unlink if
+ * several files together, it first calls aoei_writer_finish for each file, and then aoei_writer_publish for each file. A signal
+ * handler can remove the temporary file with unlink if
  * the program has copied temp_path.
  */
 #ifndef AOEI_BASE_ATOMIC_WRITE_H
@@ -23,7 +23,7 @@
 
 #include "aoe.h"
 
-/* A file being written. A zeroed struct means that no file is open. */
+/* A file that is being written. A zeroed struct means that no file is open. */
 typedef struct aoei_writer {
     FILE *file;      /* stream to write to; callers need not check its errors, because aoei_writer_finish detects them */
     char *path;      /* final name as given, for messages; owned */
@@ -35,8 +35,8 @@ typedef struct aoei_writer {
 /* Creates the temporary file with the permissions of the file that it will replace. Errors: AOE_EARG if path exists and
  * is not a regular file, AOE_ENOENT if its directory does not exist, AOE_ENOSPC, AOE_ENOMEM, AOE_EIO. */
 int aoei_writer_open(aoei_writer *w, const char *path, aoe_error *err);
-/* Like aoei_writer_open, but also accepts devices and pipes (/dev/null, FIFOs, process substitution). The output is then
- * written directly, without a temporary file, so aoei_writer_abort cannot undo what was written. */
+/* Like aoei_writer_open, but also accepts devices and pipes (/dev/null, FIFOs, process substitution). Output to a device or a
+ * pipe is written directly, without a temporary file, so aoei_writer_abort cannot undo it. */
 int aoei_writer_open_output(aoei_writer *w, const char *path, aoe_error *err);
 int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error *err);
 /* Flushes, syncs and closes the temporary file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Validation of pointer arguments: see check.h.
+ * Checks pointer arguments of public functions.
  */
 #include "base/check.h"
 #include "base/error.h"

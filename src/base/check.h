@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Validation of pointer arguments at the entry of public functions.
+ * Checks pointer arguments at the entry of public functions.
  */
 #ifndef AOEI_BASE_CHECK_H
 #define AOEI_BASE_CHECK_H
@@ -7,7 +7,7 @@
 #include "aoe.h"
 
 /* Returns from the function with AOE_EARG and the message "FUNCTION: argument 'NAME' is NULL" if one of the pointers is NULL.
- * The first NULL argument in the order given is reported. */
+ * If several are NULL, the message names the first. */
 #define AOEI_CHECK(err, ...)                                                                                                   \
     do {                                                                                                                       \
         const void *const pointers_[] = {__VA_ARGS__};                                                                         \
@@ -28,7 +28,8 @@
     } while (0)
 #endif
 
-/* pointer: [n] arguments of `function`; names: their names in order, separated by ", ". Errors: AOE_EARG. */
+/* Returns 0 if no pointer is NULL. pointer: [n] arguments of `function`. names: the names of these arguments, in this order,
+ * separated by ", ". Errors: AOE_EARG. */
 int aoei_check_pointers(const char *function, const char *names, const void *const *pointer, size_t n, aoe_error *err);
 
 #endif

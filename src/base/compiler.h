@@ -10,7 +10,7 @@
 #define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define AOEI_UNUSED            __attribute__((unused))
 #define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* loads the cache line at p into the second-level cache */
-#define AOEI_TARGET(isa)       __attribute__((target(isa)))  /* a function that uses instruction set isa */
+#define AOEI_TARGET(isa)       __attribute__((target(isa)))  /* attribute of a function that uses the instruction set `isa` */
 #define AOEI_TYPE_OF(x)        __typeof__(x)                 /* type of x, for functions that are loaded with dlsym */
 #else
 #define AOEI_PRINTF(fmt, args)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The context: thread pool, CPU tier (the instruction set selected at run time, cpu.h), log, and one
- * scratch buffer per worker thread. Only one aoei_parallel_for of a context runs at a time, so
- * operations can share the scratch buffers. kernels/kernel_table.h selects the kernels of the tier.
+ * The context: thread pool, CPU tier (the instruction set selected at run time, cpu.h), log callback, and one scratch buffer
+ * per thread of the pool. Only one parallel loop (aoei_parallel_for) of a context runs at a time, so all operations can share
+ * the scratch buffers.
  */
 #ifndef AOEI_BASE_CONTEXT_H
 #define AOEI_BASE_CONTEXT_H

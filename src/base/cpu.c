@@ -27,7 +27,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static aoei_tier detected = AOEI_TIER_C; /* best supported tier; for AMX, Linux may still deny permission */
 static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
 static int amx_granted;            /* 1 if Linux has granted access to the tile registers */
-static char model[64] = "unknown"; /* brand string */
+static char model[64] = "unknown"; /* brand string of the CPU */
 
 #if AOEI_X86_64
 
@@ -194,7 +194,7 @@ size_t aoei_cpu_count(void) {
     return quota < cpus ? quota : cpus;
 }
 
-/* Returns the highest available tier that is not above `wanted`. */
+/* Returns `wanted`, or the highest available tier below it if `wanted` is not available. */
 static aoei_tier tier_up_to(aoei_tier wanted) {
     pthread_once(&once, find_all);
     const aoei_tier tier = wanted < detected ? wanted : detected;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * CPU tiers. A CPU tier is a set of instruction set extensions for which the kernels are compiled; the best tier is selected at
- * run time. Tiers are detected with CPUID, XGETBV (whether the operating system saves the registers) and, for AMX, a permission
- * request to Linux. The environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx sets an upper limit; aoei_cpu_tier rejects an
- * unknown name.
+ * CPU tiers. A CPU tier is a set of instruction set extensions for which the kernels are compiled. The best tier is selected at
+ * run time. CPUID reports the extensions of the CPU, and XGETBV reports whether the operating system saves their registers. For
+ * AMX, the library also requests permission from Linux. The environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx sets an
+ * upper limit.
  */
 #ifndef AOEI_BASE_CPU_H
 #define AOEI_BASE_CPU_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The default model: the directory that programs use if no model is given.
+ * Finds the default model, which is the model directory that programs use if the user names no model.
  */
 #include "aoe.h"
 #include "base/check.h"
@@ -30,8 +30,8 @@ static int is_model(const char *dir) {
     return !append(config, "config.json") && stat(config, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Sets found[PATH_MAX] to the model called "default" in `folder` or, if there is none, to the only model in it. Returns 1 if
- * found. */
+/* Sets found[PATH_MAX] to the model called "default" in `folder` or, if no model has this name, to the only model in `folder`.
+ * Returns 1 if a model was found. */
 static int find_in(const char *folder, char *found) {
     memcpy(found, folder, strlen(folder) + 1);
     if (!append(found, "default") && is_model(found))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Creates, lists, renames and removes directories. Removal uses directory descriptors and never
- * follows a symbolic link, so a link inside a tree cannot make it remove files outside.
+ * follows a symbolic link, so a link inside the removed tree cannot cause files outside of the tree to be removed.
  */
 #include "base/dir.h"
 
@@ -134,7 +134,7 @@ static int remove_at(int parent, const char *name) {
     return failed ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Returns 1 if path is the root directory, or ends in "." or "..". These are never removed. */
+/* Returns 1 if path is the root directory, or if its last component is "." or "..". Such a path is never removed. */
 static int is_dangerous(const char *path) {
     struct stat st, root;
     const char *slash = strrchr(path, '/');

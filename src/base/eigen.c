@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Symmetric eigensolver. Rows and blocks of columns are distributed over threads. Every sum has one
- * fixed accumulation order. Eigenvectors are stored as rows, so that a rotation combines two rows.
+ * Computes the eigenvalues and eigenvectors of a symmetric matrix. Rows and blocks of columns are distributed over threads.
+ * Every sum has a fixed order of additions, so results do not depend on the number of threads. Eigenvectors are stored as rows,
+ * so that a rotation combines two contiguous rows.
  */
 #include "base/eigen.h"
 
@@ -19,9 +20,9 @@ typedef struct work {
     aoei_pool *pool;
     double *a;      /* [n, n] matrix, borrowed; row k stores the reflection vector of column k after the diagonal */
     double *q;      /* [n, n] product of the reflections and rotations so far; its rows become the eigenvectors */
-    double *d, *e;  /* [n] diagonal and subdiagonal */
+    double *d, *e;  /* [n] diagonal d and subdiagonal e of the tridiagonal matrix */
     double *v, *w;  /* [n] vectors v and w of the current rank-2 update a -= v w^T + w v^T; v defines the reflection */
-    double *c, *s;  /* [n] cosines and sines of the rotations of a sweep */
+    double *c, *s;  /* [n] cosines c and sines s of the rotations of a sweep */
     size_t *order;  /* [n] order of the eigenvalues after sorting */
     size_t k;       /* current column; the rows and columns after k form the submatrix that is updated */
     size_t from, m; /* range of the current sweep, which rotates rows i and i + 1 for i = m - 1 down to from */
@@ -164,7 +165,7 @@ static void sweep(work *x, size_t l, size_t m) {
     for (size_t i = m; i-- > l;) {
         const double f = s * e[i], b = c * e[i], r = hypot(f, g);
         e[i + 1] = r;
-        if (!(r > 0)) { /* e[i + 1] is 0, so the block splits here */
+        if (!(r > 0)) { /* e[i + 1] is 0, so the block is divided into two blocks at this row */
             d[i + 1] -= p;
             e[m] = 0;
             x->from = i + 1;

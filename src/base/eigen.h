@@ -12,9 +12,10 @@
 #include "aoe.h"
 #include "base/pool.h"
 
-/* a: [n, n] matrix, which must be symmetric and contain only finite values. The function overwrites it: row i becomes the unit
- * eigenvector of value[i]. The first component of largest magnitude of each eigenvector is positive. value: [n] eigenvalues in
- * descending order. Errors: AOE_ENOMEM, AOE_ENUMERIC if the matrix is not finite or QL does not converge. */
+/* Computes the eigenvalues and eigenvectors of a. a: [n, n] matrix, which must be symmetric and contain only finite values. The
+ * function overwrites a: row i becomes the eigenvector of value[i], with norm 1. The first component of largest magnitude of
+ * each eigenvector is positive. value: [n] eigenvalues in descending order. Errors: AOE_ENOMEM, AOE_ENUMERIC if the matrix is
+ * not finite or QL does not converge. */
 int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, aoe_error *err);
 
 #endif

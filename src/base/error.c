@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Formats error messages, and defines the public functions for the version, error codes and texts.
- * A message is always one line of valid UTF-8, whatever bytes a file name or a file contains. The
+ * A message is always one line of valid UTF-8, even if it quotes a file name or text that is not. The
  * functions in this file allocate no memory.
  */
 #define AOEI_ERROR_C
@@ -50,7 +50,7 @@ void aoei_format_line(char *text, size_t size, const char *fmt, va_list args) {
     aoei_one_line(text, len);
 }
 
-/* Stores the code and the formatted message in err, unless it is NULL. Returns the code. */
+/* Stores the code and the formatted message in err, unless err is NULL. Returns the code. */
 static int store_message(aoe_error *err, int code, const char text[sizeof((aoe_error *)0)->message]) {
     if (err) {
         err->code = code;
@@ -86,7 +86,7 @@ static int code_of_errno(int errnum) {
     }
 }
 
-/* Returns what the user can do about an errno value, for the end of a message. */
+/* Returns the end of the message for an errno value, which says what the user can do. */
 static const char *remedy_of_errno(int errnum) {
     switch (errnum) {
     case ENOSPC:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fills a caller's aoe_error. The codes and the struct are public (aoe.h). A message is one line
+ * Functions that store an error code and a message in the caller's aoe_error. The codes and the struct are declared in aoe.h. A
+ * message is one line
  * that says what happened, where (file, line, byte offset, tensor, key) and what to do. The err
  * argument may always be NULL.
  */
@@ -12,21 +13,22 @@
 #include "aoe.h"
 #include "base/compiler.h"
 
-/* Fills err, unless it is NULL, and returns code, so that callers write `return aoei_fail(err, AOE_EFORMAT, "%s: ...",
+/* Stores the code and the formatted message in err, unless err is NULL. Returns the code, so that callers can write `return
+ * aoei_fail(err, AOE_EFORMAT, "%s: ...",
  * path);`. */
 int aoei_fail(aoe_error *err, int code, const char *fmt, ...) AOEI_PRINTF(3, 4);
 
-/* Like aoei_fail, but appends ": ", the text of strerror(errnum), "; " and advice. If the message is too long, the formatted
- * text is truncated, not the appended text. Returns AOE_ENOSPC for ENOSPC and EDQUOT, AOE_ENOENT for ENOENT, AOE_ENOMEM for
+/* Like aoei_fail, but appends ": TEXT; ADVICE" to the formatted text, where TEXT is strerror(errnum). If the message is too
+ * long, only the formatted text is truncated. Returns AOE_ENOSPC for ENOSPC and EDQUOT, AOE_ENOENT for ENOENT, AOE_ENOMEM for
  * ENOMEM, and AOE_EIO otherwise. */
 int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) AOEI_PRINTF(3, 4);
 
 /* Fills err with the message "out of memory: cannot allocate BYTES bytes; ..." and returns AOE_ENOMEM. */
 int aoei_fail_nomem(aoe_error *err, size_t bytes);
 
-/* Inserts a formatted prefix, for example the file or row, and ": " before the message in err, and returns err's code. If err
- * is NULL, the function does not know the code and returns AOE_EIO. A caller that needs the code must therefore store it before
- * the call. */
+/* Inserts a formatted prefix and ": " before the message in err. The prefix names, for example, a file or a row. Returns
+ * err->code. If err is NULL, the code is unknown, and the function returns AOE_EIO; a caller that needs the code must store it
+ * before the call. */
 int aoei_error_prefix(aoe_error *err, const char *fmt, ...) AOEI_PRINTF(2, 3);
 
 /* Makes s[len] printable on one terminal line, in place. Control characters, line separators and bytes that are not valid UTF-8

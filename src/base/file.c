@@ -80,8 +80,8 @@ static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err
     return 0;
 }
 
-/* Returns the size of a regular file plus 1, so that read_all reaches the end without growing the buffer, or 0 for pipes and
- * files in /proc, whose size is unknown. */
+/* Returns an estimate for read_all. For a regular file, it is the size plus 1, so that read_all reaches the end without growing
+ * the buffer. For pipes and files in /proc, whose size is unknown, it is 0. */
 static size_t expected_size(const struct stat *st) {
     return S_ISREG(st->st_mode) && st->st_size > 0 && (uintmax_t)st->st_size < PTRDIFF_MAX ? (size_t)st->st_size + 1 : 0;
 }

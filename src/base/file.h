@@ -10,9 +10,9 @@
 
 /* A file mapped read-only. A zeroed struct means that no file is mapped. */
 typedef struct aoei_map {
-    const unsigned char *data; /* [size]; NULL if size is 0 */
+    const unsigned char *data; /* [size] contents of the file; NULL if size is 0 */
     size_t size;               /* bytes */
-    void *handle;              /* owned copy of the file in memory if it cannot be mapped (pipes), otherwise NULL; private */
+    void *handle;              /* private: owned copy of a file that cannot be mapped, such as a pipe; otherwise NULL */
 } aoei_map;
 
 /* Maps a file. Errors: AOE_ENOENT, AOE_EIO, AOE_ENOMEM; AOE_EARG for a directory. The caller calls aoei_map_close. */

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Makes the n-th operation from now that changes the disk (open for writing, write, flush, fsync, rename, mkdir, remove)
- * fail with errnum instead of being executed. n = 0 turns fault injection off. */
+/* Makes the n-th operation that changes the disk after this call fail with errnum instead of being executed. These operations
+ * are open for writing, write, flush, fsync, rename, mkdir and remove. n = 0 turns fault injection off. */
 void aoei_io_fail_at(uint64_t n, int errnum);
 /* Returns the number of operations that change the disk since the last aoei_io_fail_at. */
 uint64_t aoei_io_count(void);

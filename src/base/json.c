@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes JSON with jansson, using aoe's allocator, errors and two decoding flags. If a key appears twice, the last
- * value is used, as in Python's json module, because some published configuration files have duplicate keys.
+ * Reads and writes JSON with jansson. jansson uses aoe's allocator, and its errors are converted to aoe's errors. If a key
+ * appears twice, the last value is used, as in Python's json module, because some published configuration files have duplicate
+ * keys.
  */
 #include "base/json.h"
 
@@ -59,8 +60,9 @@ static int is_exact_integer(const json_t *v) {
     return json_is_real(v) && fabs(x) <= EXACT_LIMIT && floor(x) == x;
 }
 
-/* Converts the reals in v that are integers back to JSON integers, after a file was parsed with all integers as reals. Returns
- * -1 if out of memory. The depth of the recursion is limited, because jansson's parser limits the depth of values. */
+/* Converts the reals in v whose values are integers to JSON integers. It is called after a file was parsed with all integers as
+ * reals. Returns -1 if out of memory. The depth of the recursion is limited, because jansson's parser limits the depth of
+ * values. */
 static int restore_integers(json_t *v) {
     if (json_is_array(v)) {
         for (size_t i = 0; i < json_array_size(v); i++) {
@@ -87,7 +89,7 @@ static int restore_integers(json_t *v) {
 }
 
 typedef struct input {
-    const char *data; /* remaining input, borrowed */
+    const char *data; /* [len] remaining input, borrowed */
     size_t len;       /* bytes */
 } input;
 

@@ -9,7 +9,7 @@
 /* A lock on a directory. The system releases the lock when the process ends. A zeroed struct is a lock that is not held. */
 typedef struct aoei_lock {
     int held; /* 1 if the lock is held */
-    int fd;   /* file descriptor of the directory, owned, if held */
+    int fd;   /* file descriptor of the directory; owned; valid only if held is 1 */
 } aoei_lock;
 
 /* Locks the directory without waiting. Errors: AOE_EEXIST if another process holds the lock, AOE_ENOENT, AOE_EIO. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options structs of the public API: see options.h.
+ * Copies and checks the options structs of the public API.
  */
 #include "base/options.h"
 #include "base/error.h"

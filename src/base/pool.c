@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The thread pool. An atomic counter assigns tasks to threads. Workers join a job while it is open, and the caller waits
- * only for the workers that joined, so a worker that wakes up late does not delay the caller. Threads spin for a few tens of
- * microseconds before they sleep, because training starts many short jobs in a row. A pool with more threads than CPUs never
- * spins.
- * Invariant: the fields of a job are written only while the job is closed and no worker is inside, and read only by threads
- * inside the job.
- */
+ * Implements the thread pool. A job is one parallel loop; its tasks are assigned to threads by an atomic counter. Workers join
+ * a job while it is open, and the caller waits only for the workers that joined. A worker that wakes up late therefore does not
+ * delay the caller. Threads spin for a few tens of microseconds before they sleep, because training starts many short jobs in a
+ * row. A pool with more threads than CPUs never spins. Invariant: the fields of a job are written only while the job is closed
+ * and no worker has joined it, and they are read only by threads that have joined the job. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -24,8 +22,9 @@
 #define SPIN_SECONDS    40e-6
 #define RELAX_PER_CHECK 32 /* pauses between two reads of the clock */
 
-/* Bits of aoei_pool.state. INSIDE (bits 0 to 31): number of workers inside the job. OPEN (bit 32): 1 if workers may join the
- * job. STOP (bit 33): 1 if the pool stops. JOB_MASK (bits 34 to 63): job number, whose unit is JOB_ONE. */
+/* Bits of aoei_pool.state. INSIDE (bits 0 to 31): number of workers that have joined the job and not left it. OPEN (bit 32): 1
+ * if workers may join the job. STOP (bit 33): 1 if the pool stops. JOB_MASK (bits 34 to 63): job number, whose unit is JOB_ONE.
+ * */
 #define INSIDE   UINT64_C(0xffffffff)
 #define OPEN     (UINT64_C(1) << 32)
 #define STOP     (UINT64_C(1) << 33)
@@ -39,7 +38,7 @@ typedef struct worker {
 } worker;
 
 struct aoei_pool {
-    _Alignas(AOEI_ALIGN) _Atomic uint64_t state; /* workers inside, OPEN, STOP and job number; see above */
+    _Alignas(AOEI_ALIGN) _Atomic uint64_t state; /* see INSIDE, OPEN, STOP and JOB_MASK */
     _Alignas(AOEI_ALIGN) _Atomic size_t next;    /* first task not yet assigned; may exceed n_tasks */
     _Alignas(AOEI_ALIGN) aoei_task_fn fn;        /* function of the current job */
     void *arg;                                   /* argument of fn, borrowed */
@@ -55,7 +54,7 @@ struct aoei_pool {
     size_t sleepers;                             /* number of workers that wait on `wake` */
 };
 
-/* The pool that this thread works for, and its worker index in this pool. They serve to detect nested calls. */
+/* The pool that this thread works for, and its worker index in this pool. They are used to detect nested calls. */
 static _Thread_local struct {
     const aoei_pool *pool; /* NULL if the thread is not a worker and runs no job */
     size_t worker;         /* worker index */
@@ -70,7 +69,7 @@ static int no_worker_inside(uint64_t state, uint64_t unused) {
     return (state & INSIDE) == 0;
 }
 
-/* Spins until ready(state, arg) is true or SPIN_SECONDS have passed. Returns the state read last. */
+/* Spins until ready(state, arg) is true or SPIN_SECONDS have passed. Returns the last state that was read. */
 static inline uint64_t spin(const aoei_pool *p, int (*ready)(uint64_t, uint64_t), uint64_t arg) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_acquire);
     if (!p->may_spin || ready(state, arg))
@@ -115,7 +114,8 @@ static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
     return state;
 }
 
-/* Joins the job if it is still open. Returns 1 if it joined, otherwise 0. *state is updated to the state read last. */
+/* Joins the job if it is still open. Returns 1 if the worker joined, otherwise 0. *state is set to the last state that was
+ * read. */
 static int join_job(aoei_pool *p, uint64_t *state) {
     while (*state & OPEN)
         if (atomic_compare_exchange_weak_explicit(&p->state, state, *state + 1, memory_order_acquire, memory_order_acquire))

@@ -12,14 +12,15 @@
 
 typedef struct aoei_pool aoei_pool;
 
-/* task: index in [0, n_tasks). worker: index in [0, aoei_pool_threads), for per-worker scratch buffers. */
+/* Runs one task. task: index in [0, n_tasks). worker: index of the thread in [0, aoei_pool_threads), which selects its scratch
+ * buffer. */
 typedef void (*aoei_task_fn)(void *arg, size_t task, size_t worker);
 
-size_t aoei_pool_default_threads(void); /* one per CPU that this process may use, at most 1024 */
+size_t aoei_pool_default_threads(void); /* returns the number of CPUs that this process may use, at most 1024 */
 /* Creates a pool of 1 to 1024 threads, including the calling thread. Errors: AOE_EARG (`threads` is not in this range),
  * AOE_ENOMEM (out of memory, or the system cannot create a thread). */
 int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err);
-void aoei_pool_destroy(aoei_pool *pool); /* accepts NULL; joins the threads */
+void aoei_pool_destroy(aoei_pool *pool); /* stops and joins the threads; accepts NULL */
 size_t aoei_pool_threads(const aoei_pool *pool);
 /* Runs fn for every task and returns when all tasks are done; the calling thread also runs tasks. If pool is NULL, the calling
  * thread runs all tasks with worker index 0. Concurrent calls from several threads are serialized. In a nested call on the same

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Philox4x32-10 and the sequential generator on top of it. The struct aoei_rng contains the complete state as integers, so
- * equal fields give equal numbers on every platform.
+ * Implements the Philox4x32-10 random number generator, and a sequential generator that uses it. The struct aoei_rng contains
+ * the complete state as integers, so equal fields give equal numbers on every platform.
  */
 #include "base/random.h"
 
@@ -68,8 +68,8 @@ double aoei_rng_uniform(aoei_rng *r) {
 }
 
 double aoei_rng_normal(aoei_rng *r) {
-    double u = ((double)aoei_rng_u32(r) + 1.0) * 0x1p-32; /* (0, 1] */
-    double v = (double)aoei_rng_u32(r) * 0x1p-32;         /* [0, 1) */
+    double u = ((double)aoei_rng_u32(r) + 1.0) * 0x1p-32; /* in (0, 1] */
+    double v = (double)aoei_rng_u32(r) * 0x1p-32;         /* in [0, 1) */
     return sqrt(-2.0 * log(u)) * cos(TWO_PI * v);
 }
 

@@ -37,7 +37,7 @@ enum {
 typedef struct aoei_rng {
     uint64_t seed;
     uint64_t index;     /* index of the next block of four words */
-    uint32_t stream;    /* AOEI_STREAM_* */
+    uint32_t stream;    /* stream index, AOEI_STREAM_* */
     uint32_t substream; /* for example the epoch or the index of a tensor */
     uint32_t word[4];   /* current block */
     uint32_t left;      /* number of unused words in the current block */
@@ -48,7 +48,7 @@ uint32_t aoei_rng_u32(aoei_rng *r);
 uint32_t aoei_rng_below(aoei_rng *r, uint32_t n);            /* uniform in [0, n), unbiased; n > 0 */
 double aoei_rng_uniform(aoei_rng *r);                        /* uniform in [0, 1), 53 random bits */
 double aoei_rng_normal(aoei_rng *r);                         /* standard normal (Box-Muller transform of two words) */
-void aoei_rng_shuffle(aoei_rng *r, size_t *index, size_t n); /* Fisher-Yates; n < 2^32 */
+void aoei_rng_shuffle(aoei_rng *r, size_t *index, size_t n); /* shuffles index[n] (Fisher-Yates); n < 2^32 */
 
 /* Computes the key of the dropout masks of one optimizer step, a pure function of (seed, step). */
 void aoei_dropout_key(uint32_t key[2], uint64_t seed, uint64_t step);

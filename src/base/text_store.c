@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Allocates texts in chunks.
+ * Allocates memory for texts from large chunks.
  */
 #include "base/text_store.h"
 

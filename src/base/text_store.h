@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Storage for many texts, in large chunks that never move. All texts are freed together.
+ * Allocates memory for many texts from large chunks, which are never moved. All texts are freed together.
  */
 #ifndef AOEI_BASE_TEXT_STORE_H
 #define AOEI_BASE_TEXT_STORE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * UTF-8 as defined by RFC 3629. The range of the second byte depends on the first byte (no overlong forms, no surrogates,
- * nothing above U+10FFFF). All further bytes are in the range 80 to BF.
+ * Validates, decodes and encodes UTF-8 (RFC 3629). The first byte of a sequence determines the range of the second byte; this
+ * excludes overlong forms, surrogates and code points above U+10FFFF. All further bytes are in the range from 0x80 to 0xBF.
  */
 #include "base/utf8.h"
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-/* Returns a threshold t with rejected < t <= accepted, halfway between the two scores if rounding allows it. */
+/* Returns a threshold t with rejected < t <= accepted. It is halfway between the two scores unless rounding prevents this. */
 static double midway(double accepted, double rejected) {
     const double middle = rejected + (accepted - rejected) / 2;
     return middle > rejected && middle <= accepted ? middle : accepted;
@@ -36,8 +36,8 @@ static void add_threshold(aoe_binary_metrics *m, const counts *s, size_t n) {
     }
     if (!m->positives)
         return;
-    /* F1 = 2 p r / (p + r) with precision p = true_positives / accepted and recall r = true_positives / positives. Without true
-     * positives, F1 is 0 */
+    /* F1 = 2 p r / (p + r), where p = true_positives / accepted is the precision and r = true_positives / positives is the
+     * recall */
     const double f1 = 2.0 * (double)s->true_positives / (double)(s->accepted + m->positives);
     if (f1 > m->f1) {
         m->f1 = f1;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pearson's and Spearman's correlation in float64. The means are subtracted before the products are summed, so that a large
- * offset common to all values does not reduce the precision. Spearman's correlation is Pearson's correlation of the average
- * ranks; this definition is also exact if values are equal.
- */
+ * Computes Pearson's and Spearman's correlation in float64. The means are subtracted before the products are summed, so that a
+ * large offset common to all values does not reduce the precision. Spearman's correlation is computed as Pearson's correlation
+ * of the average ranks, which is also correct if values are equal. */
 #include "stats/correlation.h"
 
 #include <math.h>
@@ -64,7 +63,7 @@ double aoe_pearson(const double *x, const double *y, size_t n) {
         yy += dy * dy;
         xy += dx * dy;
     }
-    /* correct for the rounding of the means */
+    /* corrects for the rounding of the means */
     xx -= sx * sx / (double)n;
     yy -= sy * sy / (double)n;
     xy -= sx * sy / (double)n;

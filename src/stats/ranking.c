@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Metrics of the ranked list of one query.
+ * Computes metrics of the ranked list of one query.
  */
 #include "stats/ranking.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Computes whether differences between runs are significant. The methods are Student's t test over runs, and percentile
- * bootstrap intervals (Efron 1979) over runs and pairs of texts. A bootstrap resample is represented by the number of times
- * that each pair is drawn. The values are sorted once; the average ranks of a resample are then computed in one pass over these
- * numbers. Invariant: for a given seed, replicate r draws the same pairs and runs for all metrics.
+ * bootstrap intervals (Efron 1979), which draw runs and pairs of texts. A bootstrap resample is represented by the number of
+ * times that each pair is drawn. The values are sorted once. The average ranks of each resample are then computed in one pass
+ * over the sorted values. Invariant: for a given seed, replicate r draws the same pairs and runs for all metrics.
  */
 #include "stats/significance.h"
 
@@ -22,7 +22,7 @@
 /* ------------------------------------------------------------ Student's t test */
 
 /* Returns the continued fraction of the incomplete beta function (DLMF 8.17.22), computed with Lentz's method. It converges
- * fast for x < (a + 1) / (a + b + 2). */
+ * quickly if x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x) {
     enum { MAX_TERMS = 100000 };
     const double tiny = 1e-300;
@@ -117,13 +117,13 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
 typedef struct column {
     const double *value; /* [n] values; borrowed */
     size_t *order;       /* [n] indices that sort value in ascending order; owned */
-    double *rank;        /* [n] ranks in the resample minus their mean, undefined for values that are not drawn; owned */
+    double *rank; /* [n] ranks in the resample minus their mean; owned. The rank of a value that is not drawn is undefined */
 } column;
 
 /* State of aoe_bootstrap_spearman. */
 typedef struct bootstrap {
     const aoe_bootstrap_options *o; /* options; borrowed */
-    size_t pairs, runs;             /* number of pairs of texts, and number of runs */
+    size_t pairs, runs;             /* number of pairs of texts; number of runs */
     column gold;                    /* gold scores; a copy of columns[0] that borrows its pointers */
     column *x, *y;    /* [runs] scores of the runs of both systems, pointers into columns; y is NULL if there is one system */
     column *columns;  /* [n_columns] gold, x and y; owned */

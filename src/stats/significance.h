@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The regularized incomplete beta function, from which the p-values of Student's t test are computed. The functions for tests
- * and intervals are public (aoe_eval.h).
+ * Declares the regularized incomplete beta function, which is used to compute the p-values of Student's t test. The functions
+ * for tests and intervals are declared in aoe_eval.h.
  */
 #ifndef AOEI_STATS_SIGNIFICANCE_H
 #define AOEI_STATS_SIGNIFICANCE_H
