@@ -45,7 +45,7 @@ cosine() { # cosine MODEL TEXT TEXT: prints the cosine of two texts
     "$aoe" similarity -q -m "$1" "$2" "$3" | awk '/^cosine/ { print $2 }'
 }
 echo 'Only the order of cosines matters: a paraphrase should have a higher cosine than a negation.'
-pair() { # pair TEXT TEXT: prints their cosine before and after training
+pair() { # pair TEXT TEXT: prints the cosine of two texts before and after training
     printf 'cosine, before %s, after %s: "%s" and "%s"\n' "$(cosine "$start" "$1" "$2")" "$(cosine "$demo/model" "$1" "$2")" "$1" "$2"
 }
 pair 'It is going to rain tomorrow.' 'Rain is expected tomorrow.'

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tour.sh: runs the main commands on small data, a few seconds each. Run it after `make` and compare the script with its output.
+# tour.sh: runs the main commands on small data. Each command takes a few seconds. Run the script after `make`, and compare its
+# output with the commands in this file.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${BUILD:-$src/build}" && pwd)
@@ -36,7 +37,7 @@ run aoe train @recipe.args -m start -o model
 run aoe eval sts -m start test.tsv
 run aoe eval sts -m model test.tsv
 
-# The following commands use this model, because it becomes the default model.
+# AOE_MODEL makes the trained model the default model of the commands below.
 export AOE_MODEL=model
 run aoe similarity 'The match was called off because of rain.' 'Rain forced the game to be cancelled.'
 run aoe embed --dims 4 cat.txt

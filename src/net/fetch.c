@@ -27,10 +27,9 @@
  * to the maximum. */
 #define SECONDARY_WAIT     60.0
 #define MAX_SECONDARY_WAIT 900.0
-#define MAX_LIMITS         12 /* maximum number of responses to one request that report a rate limit */
-#define SEARCHED_BYTES                                                                                                         \
-    4096             /* number of bytes at the start of a response body that are searched for messages about rate limits */
-#define CONDITIONS 2 /* number of conditional headers: If-None-Match, If-Modified-Since */
+#define MAX_LIMITS         12   /* maximum number of responses to one request that report a rate limit */
+#define SEARCHED_BYTES     4096 /* bytes at the start of a response body that are searched for messages about rate limits */
+#define CONDITIONS         2    /* number of conditional headers: If-None-Match, If-Modified-Since */
 
 struct aoei_fetch {
     aoei_fetch_options o; /* options with defaults filled in; o.clock is not used, because the caller may free it */
@@ -250,8 +249,7 @@ typedef struct sending {
     char why[sizeof((aoe_error *)0)->message]; /* reason of the current rate limit, for messages */
 } sending;
 
-/* Handles a response that reports a rate limit: sets f->hold_until so that all threads wait as long as the response requires.
- * */
+/* Handles a response that reports a rate limit: sets f->hold_until so that all threads wait as long as required. */
 static int apply_limit(aoei_fetch *f, sending *a, const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after,
                        aoe_error *err) {
     if (++a->limits > MAX_LIMITS)
