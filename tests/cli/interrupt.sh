@@ -6,7 +6,7 @@
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 --save-every 100000"
+options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 60 --lr 1e-3 --save-every 100000"
 # shellcheck disable=SC2086
 "$AOE" train $options -o whole >/dev/null
 # stop SIGNAL STEP: starts or resumes the run, sends SIGNAL to it after training step STEP, and prints its exit code
@@ -24,13 +24,13 @@ stop() {
     wait $pid || code=$?
     echo "exit code $code"
 }
-stop TERM 100
+stop TERM 50
 is_absent stopped/model.safetensors
 ls stopped/checkpoints | wc -l
-stop INT 300
-stop HUP 400
-fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 100 --lr 2e-3 -o stopped --resume
-fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 -o stopped
+stop INT 150
+stop HUP 200
+fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 60 --lr 2e-3 -o stopped --resume
+fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 60 --lr 1e-3 -o stopped
 # shellcheck disable=SC2086
 "$AOE" train $options -o stopped --resume >/dev/null
 cmp whole/model.safetensors stopped/model.safetensors

@@ -155,8 +155,8 @@ static void interrupted_resumes(void **state) {
     aoe_grid_options_defaults(&o);
     create(&x, "whole", &o.experiment);
     for (size_t i = 0; i < 2; i++)
-        /* with 200 epochs, a run takes longer than the interval between two events */
-        x.configuration[i].train.args.epochs = 200;
+        /* With 40 epochs, the four runs together take longer than the interval between two events. */
+        x.configuration[i].train.args.epochs = 40;
     assert_int_equal(aoe_grid(&o, &whole, &err), 0);
     free(x.output);
     x.output = test_path(test_dir, "interrupted");

@@ -81,11 +81,13 @@ static double dot(const double *a, const double *b, size_t n) {
 /* Returns the loss, computed by its definition. Writes its gradient to grad, which has the layout of p->v. */
 static double naive(const problem *p, double *grad) {
     size_t N = p->N, D = p->D;
-    double *s = test_malloc(N * N * sizeof *s), *g = test_malloc(N * N * sizeof *g), loss = 0.0;
+    double *s = test_malloc(N * N * sizeof *s), *g = test_malloc(N * N * sizeof *g), *norm = test_malloc(N * sizeof *norm);
+    double loss = 0.0;
+    for (size_t u = 0; u < N; u++)
+        norm[u] = sqrt(dot(row_of(p, u), row_of(p, u), D));
     for (size_t u = 0; u < N; u++)
         for (size_t v = 0; v < N; v++)
-            s[u * N + v] = dot(row_of(p, u), row_of(p, v), D) / p->o.tau_ibn /
-                           sqrt(dot(row_of(p, u), row_of(p, u), D) * dot(row_of(p, v), row_of(p, v), D));
+            s[u * N + v] = dot(row_of(p, u), row_of(p, v), D) / p->o.tau_ibn / (norm[u] * norm[v]);
     for (size_t u = 0; u < N; u++) {
         double max = -INFINITY, sum = 0.0, n = 0.0;
         for (size_t v = 0; v < N; v++)
@@ -93,24 +95,25 @@ static double naive(const problem *p, double *grad) {
         for (size_t v = 0; v < N; v++)
             sum += v == u ? 0.0 : exp(s[u * N + v] - max);
         for (size_t v = 0; v < N; v++) {
-            n += target_of(p, u, v);
-            loss += target_of(p, u, v) * (max + log(sum) - s[u * N + v]) / (double)N;
+            const double target = target_of(p, u, v);
+            n += target;
+            loss += target * (max + log(sum) - s[u * N + v]) / (double)N;
         }
         for (size_t v = 0; v < N; v++)
             g[u * N + v] = v == u ? 0.0 : (n * exp(s[u * N + v] - max) / sum - target_of(p, u, v)) / (double)N;
     }
     for (size_t u = 0; u < N; u++) {
-        double norm_u = sqrt(dot(row_of(p, u), row_of(p, u), D)), *out = grad + (row_of(p, u) - p->v);
+        double *out = grad + (row_of(p, u) - p->v);
         memset(out, 0, D * sizeof *out);
         for (size_t v = 0; v < N; v++) {
-            double norm_v = sqrt(dot(row_of(p, v), row_of(p, v), D));
             double h = (g[u * N + v] + g[v * N + u]) / p->o.tau_ibn, cosine = s[u * N + v] * p->o.tau_ibn;
             for (size_t k = 0; k < D; k++)
-                out[k] += h * (row_of(p, v)[k] / norm_v - cosine * row_of(p, u)[k] / norm_u) / norm_u;
+                out[k] += h * (row_of(p, v)[k] / norm[v] - cosine * row_of(p, u)[k] / norm[u]) / norm[u];
         }
     }
     test_free(s);
     test_free(g);
+    test_free(norm);
     return loss;
 }
 
