@@ -22,7 +22,7 @@ typedef struct aoe_chat_model {
     const char *api; /* base URL, for example "https://host/v1"; requests are sent to API/chat/completions. http:// is allowed
                         only for loopback addresses */
     const char *key; /* API key; NULL: none. Sent only to the origin of `api`; never printed, logged or stored */
-    double price_in, price_out; /* price of a million tokens of prompts, and of responses; 0: unknown */
+    double price_in, price_out; /* price per million tokens; price_in: of prompts; price_out: of responses; 0: unknown */
     int costs_nothing;          /* 1: the model is free, and a price of 0 means 0 instead of unknown */
 } aoe_chat_model;
 

@@ -91,10 +91,8 @@ typedef struct aoe_lora {
     double alpha;        /* the output of an adapter is scaled by alpha / r; AOE_AUTO (default): 32 for new adapters */
     double dropout;      /* dropout probability of the input of an adapter; AOE_AUTO (default): the value saved with the
                             adapters, 0.1 for new adapters */
-    const char *targets; /* comma-separated names of linear layers, or
-                            the last parts of their names, for example
-                            "q_proj,v_proj"; NULL (default): all
-                            linear layers */
+    const char *targets; /* comma-separated names of linear layers, or the last parts of their names, for example
+                            "q_proj,v_proj"; NULL (default): all linear layers */
     int load_8bit;       /* 1: keep the frozen weights in memory as int8 (see AOE_STORAGE_INT8); default 0 */
 } aoe_lora;
 
@@ -408,9 +406,8 @@ AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to,
 /* ----------------------------------------------------------------- whitening */
 
 typedef struct aoe_whiten_options {
-    size_t struct_size; /* set by aoe_whiten_options_defaults */
-    const char *const
-        *texts; /* [n_texts] .txt files, whose lines are texts, or tables, whose texts are all used; labels are ignored */
+    size_t struct_size;       /* set by aoe_whiten_options_defaults */
+    const char *const *texts; /* [n_texts] .txt files or tables. All lines and all texts are used; labels are ignored */
     size_t n_texts;
     aoe_table_options table; /* columns: "text=NAME"; label_map and allow_empty are ignored */
     size_t dims; /* number of components to keep, which are those with the largest variance; AOE_AUTO (default): all components

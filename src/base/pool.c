@@ -22,9 +22,11 @@
 #define SPIN_SECONDS    40e-6
 #define RELAX_PER_CHECK 32 /* pauses between two reads of the clock */
 
-/* Bits of aoei_pool.state. INSIDE (bits 0 to 31): number of workers that have joined the job and not left it. OPEN (bit 32): 1
- * if workers may join the job. STOP (bit 33): 1 if the pool stops. JOB_MASK (bits 34 to 63): job number, whose unit is JOB_ONE.
- * */
+/* Bits of aoei_pool.state:
+ *   INSIDE    bits 0 to 31: number of workers that have joined the job and not left it
+ *   OPEN      bit 32: 1 if workers may join the job
+ *   STOP      bit 33: 1 if the pool stops
+ *   JOB_MASK  bits 34 to 63: job number; JOB_ONE is added to `state` to increment it */
 #define INSIDE   UINT64_C(0xffffffff)
 #define OPEN     (UINT64_C(1) << 32)
 #define STOP     (UINT64_C(1) << 33)
