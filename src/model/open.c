@@ -3,9 +3,8 @@
  * 1. Reads the configuration and the settings.
  * 2. Finds the tensors of the weights in the files.
  * 3. Places the weights in memory and generates the weights that are not in the files.
- * 4. Checks the values of the weights.
- * 5. Opens the tokenizer.
- * 6. Packs the weights, if the model is opened for inference.
+ * 4. Checks the values of the weights and opens the tokenizer at the same time.
+ * 5. Packs the weights, if the model is opened for inference.
  */
 #include "model/open.h"
 
@@ -39,13 +38,28 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
     return 0;
 }
 
+/* Argument and result of open_tokenizer. */
+typedef struct tokenizer_work {
+    aoe_model *model; /* its field `tokenizer` is set */
+    int rc;           /* error code; 0: success */
+    aoe_error error;
+} tokenizer_work;
+
 /* Opens the tokenizer of the model directory. If a directory of adapters contains no tokenizer, opens the tokenizer of the base
  * model. */
-static int open_tokenizer(aoe_model *m, aoe_error *err) {
-    int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.dir, err);
-    if (!rc && !m->tokenizer && m->files.base_dir)
-        rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.base_dir, err);
-    return rc;
+static void open_tokenizer(void *arg) {
+    tokenizer_work *work = arg;
+    aoe_model *m = work->model;
+    work->rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.dir, &work->error);
+    if (!work->rc && !m->tokenizer && m->files.base_dir)
+        work->rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.base_dir, &work->error);
+}
+
+/* Checks that all weights are finite, and opens the tokenizer on another thread at the same time. */
+static int check_weights_and_open_tokenizer(aoe_model *m, aoe_error *err) {
+    tokenizer_work work = {.model = m};
+    const int rc = aoei_weight_tensors_check_values(&m->files, &m->config, m->ctx->pool, open_tokenizer, &work, err);
+    return rc || !work.rc ? rc : aoei_fail(err, work.rc, "%s", work.error.message);
 }
 
 /* Sets m->lora_targets to the names of the adapted layers. */
@@ -74,16 +88,15 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     return rc;
 }
 
-/* Finds the tensors of the weights in the files and loads them according to the open mode. */
-static int load_weights(aoe_model *m, const aoei_open_mode *mode, aoe_error *err) {
+/* Finds the tensors of the weights in the files, loads them according to the open mode, and opens the tokenizer. */
+static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     int rc;
     m->weights = aoei_calloc(n, sizeof *m->weights);
     if (!m->weights)
         return aoei_fail_nomem(err, n * sizeof *m->weights);
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
-        (rc = aoei_weights_generate(m, mode->seed, err)) ||
-        (rc = aoei_weight_tensors_check_values(&m->files, &m->config, m->ctx->pool, err)))
+        (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)))
         return rc;
     if (m->config.lora.r) /* release the pages of the mapped file that were read for conversions */
         aoei_safetensors_drop(m->files.weights);
@@ -105,7 +118,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->ctx = ctx;
     m->type = aoei_context_type(ctx, o->dtype);
     m->dtype_option = o->dtype;
-    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = load_weights(m, mode, err)) || (rc = open_tokenizer(m, err)) ||
+    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = load_weights_and_tokenizer(m, mode, err)) ||
         (mode->packed && (rc = aoei_model_pack(m, err)))) {
         aoe_model_close(m);
         return rc;

@@ -230,9 +230,10 @@ int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, 
     return 0;
 }
 
-int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool, aoe_error *err) {
+int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool,
+                                     void (*other_work)(void *arg), void *arg, aoe_error *err) {
     const size_t n = aoei_slot_count(c);
     size_t bad;
-    const int rc = aoei_weights_check(&bad, pool, f->tensors, n, err);
+    const int rc = aoei_weights_check(&bad, pool, f->tensors, n, other_work, arg, err);
     return rc || bad == n ? rc : fail_not_finite(file_of(f, c, bad), f->tensors[bad], err);
 }

@@ -73,13 +73,24 @@ static int block_is_bad(const block *b) {
     return (any | bad_group(b->dtype, last)) != 0;
 }
 
+/* Argument of the parallel loop. Task 0 is other_work, and task i + 1 checks block i. */
+typedef struct check_loop {
+    block *blocks;
+    void (*other_work)(void *arg); /* may be NULL */
+    void *arg;                     /* argument of other_work */
+} check_loop;
+
 static void check_task(void *arg, size_t task, size_t worker) {
-    block *blocks = arg;
+    const check_loop *loop = arg;
     (void)worker;
-    blocks[task].bad = block_is_bad(&blocks[task]);
+    if (task > 0)
+        loop->blocks[task - 1].bad = block_is_bad(&loop->blocks[task - 1]);
+    else if (loop->other_work)
+        loop->other_work(loop->arg);
 }
 
-int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoe_error *err) {
+int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n,
+                       void (*other_work)(void *arg), void *arg, aoe_error *err) {
     size_t n_blocks = 0, used = 0;
     for (size_t i = 0; i < n; i++)
         n_blocks += tensors[i] ? tensors[i]->bytes / BLOCK_BYTES + 1 : 0;
@@ -94,7 +105,8 @@ int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const
                                      .tensor = i,
                                      .dtype = tensors[i]->dtype};
         }
-    aoei_parallel_for(pool, used, check_task, blocks);
+    check_loop loop = {.blocks = blocks, .other_work = other_work, .arg = arg};
+    aoei_parallel_for(pool, used + 1, check_task, &loop);
     *bad = n;
     for (size_t b = used; b-- > 0;)
         if (blocks[b].bad)

@@ -22,12 +22,18 @@ static int tear_down(void **state) {
     return 0;
 }
 
+static void count_call(void *calls) {
+    ++*(int *)calls;
+}
+
 /* Returns the index of the first tensor with a NaN or an infinity, as aoei_weights_check reports it. If there is no such
- * tensor, the index is n. */
+ * tensor, the index is n. Asserts that the check calls the caller's function exactly once. */
 static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     size_t bad = SIZE_MAX;
+    int calls = 0;
     aoe_error err;
-    assert_int_equal(aoei_weights_check(&bad, pool, tensors, n, &err), 0);
+    assert_int_equal(aoei_weights_check(&bad, pool, tensors, n, count_call, &calls, &err), 0);
+    assert_int_equal(calls, 1);
     return bad;
 }
 
