@@ -98,6 +98,8 @@ int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n
                     aoe_binary_fn report, void *user, aoe_error *err) {
     if (!n_paths)
         return aoei_fail(err, AOE_EARG, "no input paths; give at least one table of labeled pairs");
+    if (aoei_check_option("options.positive_from", o->positive_from, err))
+        return AOE_EARG;
     input *in = aoei_calloc(n_paths, sizeof *in);
     if (!in)
         return aoei_fail_nomem(err, n_paths * sizeof *in);
@@ -125,8 +127,6 @@ int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, c
                     aoe_binary_fn report, void *user, aoe_error *err) {
     AOEI_CHECK(err, e, paths, report);
     AOEI_OPTIONS(aoe_binary_options, o, err);
-    if (aoei_check_option("options.positive_from", o->positive_from, err))
-        return AOE_EARG;
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
     int rc = aoei_binary_run(&model, paths, n_paths, o, report, user, err);

@@ -112,6 +112,9 @@ static void test_labels(void **state) {
      * labels and not from the two classes positive and negative. */
     near(r.pairs[0].spearman, 0.5, "spearman");
     assert_int_equal(run_pairs(&r, paths, 0, &o, &err), AOE_EARG);
+    o.positive_from = NAN;
+    assert_int_equal(run_pairs(&r, paths, 1, &o, &err), AOE_EARG);
+    assert_string_equal(err.message, "options.positive_from is not a number");
     free(path);
 }
 

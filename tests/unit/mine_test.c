@@ -428,6 +428,15 @@ static void test_invalid_input(void **state) {
     o.max_score = 0.4;
     expect_failure("a.tsv", simple, o, AOE_EARG, "options.min_score");
     o = defaults();
+    o.threshold = NAN;
+    expect_failure("a.tsv", simple, o, AOE_EARG, "options.threshold is not a number");
+    o = defaults();
+    o.margin = NAN;
+    expect_failure("a.tsv", simple, o, AOE_EARG, "options.margin is not a number");
+    o = defaults();
+    o.max_score = NAN;
+    expect_failure("a.tsv", simple, o, AOE_EARG, "options.max_score is not a number");
+    o = defaults();
     expect_failure("a.tsv", "query\tpositive\nw00\t\n", o, AOE_EFORMAT, "a.tsv:2: column 'positive': the text is empty");
     expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
     expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
