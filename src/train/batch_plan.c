@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the number of examples of a source in one epoch. */
+/* Returns the number of examples that a source (a training file) contributes to one epoch. */
 static size_t examples_of(const aoei_source *s) {
     const double n = nearbyint((double)s->data.n * s->weight);
     return n < 1 ? 1 : (size_t)n;
@@ -82,8 +82,9 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* Draws one of the alternative texts at a position. position: index in d->first (a query, a positive, ...). Texts in the group
- * `other` of identical texts are drawn only if all alternatives are in this group. */
+/* Draws one of the alternative texts at a position of an example at random and returns the index of the text. position:
+ * index in d->first. other: a group of identical texts (aoei_dataset.groups). A text of this group is drawn only if all
+ * alternatives are in this group. */
 static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
     const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;
@@ -120,8 +121,8 @@ static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, 
     return 1;
 }
 
-/* Maximum number of rejected examples for a batch, as a multiple of the batch size. At this limit, the batch stays incomplete.
- * The limit keeps the planning time linear in the number of examples. */
+/* After TRIES * batch_size examples have been rejected for a batch, no further examples are tried, and the batch has fewer
+ * than batch_size examples. This keeps the planning time linear in the number of examples. */
 #define TRIES 64
 
 /* Plans the batches of a source. *n_batches is the number of batches planned so far, and *n_picks the number of examples
@@ -145,8 +146,8 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
             uint32_t *text = b->text[*n_picks];
             draw_example(d, &rng, example, text);
             if (distinct && !add_to_batch(d, b->stamp, (uint32_t)k + 1, text)) {
-                b->queue[rejected_end++] =
-                    example; /* does not overwrite unread elements, because rejected_end <= i until the whole queue is read */
+                /* this overwrites no unread element of the queue, because rejected_end <= i until the whole queue is read */
+                b->queue[rejected_end++] = example;
                 continue;
             }
             b->example[(*n_picks)++] = (uint32_t)example;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Plans the batches of an epoch. The plan depends only on the seed, the epoch and the sources (training files). All examples of
- * a batch come from one source. A source with n examples and weight w contributes w * n examples per epoch. If a text of an
- * example has alternatives, one of them is drawn at random. If a source is `distinct`, no text occurs twice in a batch: an
- * example that would repeat a text of the batch is moved to a later batch. If no batch can take the example, it is not used in
- * this epoch.
+ * a batch come from one source. A source with n examples and weight w contributes w * n examples per epoch. The positions of
+ * an example are its query, positive and negative, or text1 and text2. If a position has alternative texts, one of these texts
+ * is drawn at random. If a source is `distinct`, no text occurs twice in a batch: an example that would repeat a text of the
+ * batch is moved to a later batch. If no batch can take the example, it is not used in this epoch.
  */
 #ifndef AOEI_TRAIN_BATCH_PLAN_H
 #define AOEI_TRAIN_BATCH_PLAN_H
@@ -35,8 +35,9 @@ typedef struct aoei_batches {
     size_t epoch;               /* epoch that is currently planned, counted from 0; (size_t)-1 if no epoch is planned */
     aoei_planned_batch *batch;  /* [n] batches of the epoch; owned */
     uint32_t *example;          /* [examples] for each planned example, its index in its source; owned */
-    uint32_t (*text)[3]; /* [examples] for each planned example, the indices of the drawn texts, one for each position; owned */
-    size_t unused;       /* number of examples that no batch of the epoch contains */
+    /* [examples] for each planned example, the indices of the texts drawn for its positions; owned */
+    uint32_t (*text)[3];
+    size_t unused; /* number of examples that no batch of the epoch contains */
     /* Workspace of aoei_batches_plan. */
     size_t *order;   /* [largest number of examples of a source] examples of a source in random order; owned */
     size_t *queue;   /* [largest number of examples of a source] examples that are moved to a later batch; owned */

@@ -320,7 +320,7 @@ static int rename_damaged(const char *path, uint64_t step, const char *output, c
     return code;
 }
 
-/* Renames all checkpoints with a step above `step`, which the caller found to be damaged. */
+/* Renames all checkpoints with a step above `step`. The caller has found that these checkpoints are damaged. */
 static int rename_damaged_after(uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
     for (;;) {
         char *path;
@@ -449,7 +449,7 @@ done:
 }
 
 /* Returns 1 if the values `now` and `before` of the option `key` are equal. A missing value equals null; both mean "not set".
- * Two paths of the base model are equal if they refer to one directory. Paths of training data, dev set and teacher always
+ * Two paths of the base model are equal if they refer to the same directory. Paths of training data, dev set and teacher always
  * count as equal, because fingerprints of the contents are compared instead. */
 static int equal_option(const char *key, const json_t *now, const json_t *before) {
     const int set = now && !json_is_null(now), was_set = before && !json_is_null(before);
@@ -481,8 +481,8 @@ static int fail_option(const char *key, const json_t *now, const json_t *before,
     return code;
 }
 
-/* Checks that the options of this run (`now`) equal the options in the checkpoint (`before`). If only one of them contains an
- * option, the option counts as different. */
+/* Checks that the options of this run (`now`) equal the options in the checkpoint (`before`). If an option is set in only
+ * one of the two objects, it counts as different. */
 static int check_options(const json_t *now, const json_t *before, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;

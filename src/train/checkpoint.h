@@ -9,11 +9,11 @@
 #include "train/trainer.h"
 
 /* Writes the checkpoint OUTPUT/checkpoints/step-N, where N is the current step. Then removes old checkpoints; the newest
- * o->keep_checkpoints remain. The directory is written with a temporary name and renamed when it is complete. *path is set to
- * the directory; the caller frees it with aoei_free. */
+ * t->o->keep_checkpoints remain. The directory is written with a temporary name and renamed when it is complete. *path is set
+ * to the directory; the caller frees it with aoei_free. */
 int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err);
-/* Sets *path to the newest complete checkpoint in an output directory, or to NULL if there is none. The caller frees *path with
- * aoei_free. */
+/* Sets *path to the newest complete checkpoint in the output directory `output`, or to NULL if there is none. A checkpoint
+ * is complete if its directory is named step-N. Its files are not checked. The caller frees *path with aoei_free. */
 int aoei_checkpoint_find(char **path, const char *output, aoe_error *err);
 /* Sets *path to the newest checkpoint that is not damaged, or to NULL if there are no checkpoints. The caller frees *path with
  * aoei_free. A checkpoint is damaged if a file is missing, truncated or not valid JSON. Damaged checkpoints that are newer than

@@ -27,10 +27,11 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
 void aoei_masking_destroy(aoei_masking *m); /* accepts a zeroed struct */
 /* Returns the number of tokens in ids[n] that may be selected for prediction: all tokens except special tokens and [UNK]. */
 size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n);
-/* Selects tokens of ids[n] for prediction and masks them in place. index: [n] receives the positions of the selected tokens,
- * ascending. target: [n] receives their original ids. Returns the number of selected tokens. If S tokens are selectable, the
- * number is at most max(1, round(rate S)). It is smaller if the remaining words have too many tokens, and 0 if S is 0. The
- * result depends only on the ids and the state of the random generator. */
+/* Selects words of ids[n] for prediction and masks their tokens in place. index: [n] receives the positions of the selected
+ * tokens, ascending. target: [n] receives the original ids of the selected tokens. Returns the number of selected tokens,
+ * which is at most max(1, round(rate * S)), where S = aoei_masking_maskable(m, ids, n). A word is skipped if its tokens
+ * would exceed this maximum, so fewer tokens may be selected. If S is 0, no token is selected. The result depends only on
+ * the ids and the state of the random generator. */
 size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index, int32_t *target);
 
 #endif

@@ -26,13 +26,15 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err);
 /* Reads the examples of the file o->data[number] as the method requires. If the method uses only positive pairs, other pairs
  * are dropped and file_loss->threshold is set. The caller frees *e, even if this function fails. */
 int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);
-/* Sets the other fields of *file_loss for the file o->data[number]. d contains the examples of the file. Errors: AOE_EARG if
- * the method does not support this kind of examples or all weights are 0; AOE_EFORMAT if the labels are unusable, for example
- * all equal. */
+/* Sets the fields of *file_loss for the file o->data[number]. aoei_method_load must have initialized *file_loss. d: examples
+ * of the file. Errors:
+ * - AOE_EARG if the method does not support this kind of examples, no objective for it has a positive weight, no label
+ *   reaches the threshold of positive pairs, or a label is above options.label_max
+ * - AOE_EFORMAT if the labels are unusable, for example if all labels are equal */
 int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
                      aoe_error *err);
-/* Adds the layer that the method trains after the pooling to the model, unless the model already has it. The layer is a dense
- * layer, a projection or a classifier. highest: highest label of all training files. */
+/* Adds a layer to the model, if the method trains one. The layer follows the pooling; it is a dense layer, a projection or a
+ * classifier. A dense layer is not added if the model already has one. highest: highest label of all training files. */
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 
 #endif

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define LOGIT_BYTES ((size_t)16 << 20)
-enum { MIN_BLOCK = 32 /* minimum number of rows of a block; the number of rows is a multiple of this value */ };
+enum { MIN_BLOCK = 32 /* minimum number of masked tokens in a block; the number of tokens in a block is a multiple of it */ };
 
 static size_t block_rows(const aoei_encoder_config *c) {
     const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / MIN_BLOCK * MIN_BLOCK;

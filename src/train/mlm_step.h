@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * One step of masked-language-model pretraining (Devlin et al. 2019, section 3.1; BertForMaskedLM in modeling_bert.py of
  * Hugging Face transformers). A step consists of the forward pass of the encoder, the prediction head for the masked tokens,
- * cross entropy, and the backward pass. The caller reads the files and masks the tokens. A large batch is processed in chunks.
+ * cross entropy, and the backward pass. The caller provides masked token ids. A large batch is processed in chunks.
  * The gradients of a chunk are added to the gradients of the chunks before it, so the division into chunks can change the
  * rounding.
- * The head computes the logits as follows; E are the token embeddings:
+ * The head computes the logits as follows. E are the token embeddings, norm is the layer normalization, and W, b and c are
+ * weights of the head:
  *     rows = last_hidden_state[masked positions]; h = norm(gelu(rows W^T + b)); logits = h E^T + c
  */
 #ifndef AOEI_TRAIN_MLM_STEP_H

@@ -299,9 +299,11 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
 
 /* -------------------------------------------------------------------- steps */
 
-/* Masks every sequence of the list in place. The masked positions of sequence i are p->index[mask_offsets[i], mask_offsets[i +
- * 1]); they are counted from the first token of the sequence. p->target contains the original ids at the same indices.
- * mask_offsets: [list->n + 1]. The masks of sequence i are drawn from the random stream (seed, stream, first + i). */
+/* Masks every sequence of the list in place.
+ * - seed, stream, first: the masks of sequence i are drawn from the random stream (seed, stream, first + i)
+ * - mask_offsets: [list->n + 1] receives offsets in p->index and p->target. p->index[mask_offsets[i], mask_offsets[i + 1])
+ *   receives the masked positions of sequence i, counted from its first token, and p->target receives the original ids of
+ *   these tokens. */
 static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *mask_offsets,
                     aoe_error *err) {
     const size_t need = list_tokens(list);

@@ -18,8 +18,8 @@ static size_t next_prefix_length(const char *path, size_t length) {
     return length + strcspn(path + length, "/");
 }
 
-/* Removes the directories that the last n components of path name, deepest first. Stops at the first directory that is not
- * empty. The bytes of path are changed. */
+/* Removes the directory `path`, then its parent directory, and so on, up to n directories in total. Stops at the first
+ * directory that cannot be removed, for example because it is not empty. Overwrites the contents of path. */
 static void remove_empty(char *path, size_t n) {
     for (; n > 0; n--) {
         size_t length = strlen(path);

@@ -188,7 +188,7 @@ static int classification_loss(aoei_pair_step *s, const double *label, const aoe
     return AOE_OK;
 }
 
-/* Computes the loss of the embeddings v. dv receives its gradient, multiplied by scale. */
+/* Computes the loss of the embeddings v. dv receives the gradient of the loss with respect to v, multiplied by scale. */
 static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
                         const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
     const size_t D = v.cols;

@@ -36,12 +36,15 @@ typedef struct aoei_pair_step_options {
 typedef enum aoei_step_loss {
     AOEI_STEP_BY_LABEL,   /* batches with labels: pair objective; batches without labels: contrastive objective */
     AOEI_STEP_REGRESSION, /* regression objective; the labels are target cosines */
-    AOEI_STEP_CLASSES /* classification objective; the labels are class indices, and the head is the classifier, a [classes, 3
-                         D] matrix */
+    /* classification objective; the labels are class indices, and the training head is the classifier. Its weight has one row
+     * per class and three columns per component of an embedding */
+    AOEI_STEP_CLASSES
 } aoei_step_loss;
 
-/* Parameters and buffers that all training steps use. B: maximum number of examples in a batch. D: number of components of the
- * embeddings from which the loss is computed. */
+/* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
+ * is config.hidden, dims is the number of components after the dense layer, and D is the number of components of the
+ * embeddings from which the loss is computed. head_rows and head_cols are the sizes of the training head (config.head_rows,
+ * config.head_cols). */
 typedef struct aoei_pair_step {
     aoe_context *ctx;           /* context for computations; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */

@@ -192,8 +192,8 @@ static json_t *real_or_null(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* Returns a JSON object with those properties of a file that affect the result. The path is not included. Returns NULL if out
- * of memory. */
+/* Returns a JSON object with the properties of a training file that affect the trained model. The path of the file is not
+ * included. Returns NULL if out of memory. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
     static const char *const kinds[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
@@ -217,7 +217,7 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     return NULL;
 }
 
-/* Adds the options of the teacher to the record r, and a fingerprint of the teacher's embeddings, which affect the result.
+/* Adds the options of the teacher, and a fingerprint of the teacher's embeddings, to the record r (aoei_trainer.settings).
  * Returns a nonzero value if out of memory. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
@@ -323,8 +323,9 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. text: number in the
- * step of the batch's first text. Returns the number of the text that follows the batch. */
+/* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. The texts of all
+ * batches of a step are numbered from 0. text: number of the first text of this batch. Returns the number of the first text
+ * of the next batch. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
     const aoei_file_loss *file_loss = &p->losses[batch->source];

@@ -25,8 +25,8 @@ struct aoei_train_log {
     char *path; /* path of the log file for messages; owned */
 };
 
-/* Appends those lines of data[size] to out whose "step" is at most `step`. Lines of "done" events, and an incomplete last line,
- * are omitted. */
+/* Appends lines of a log to `out`: all lines whose "step" is at most `step`, except lines of "done" events and an incomplete
+ * last line. data: contents of the log, size bytes. */
 static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step) {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(data + at, '\n', size - at);

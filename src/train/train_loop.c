@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Times for progress reports. They affect the result only if the run has a time limit. */
+/* State of the progress reports. The times affect the trained model only if the run has a time limit. */
 typedef struct timer {
     double start;           /* time in seconds when this process started training */
     double last;            /* time in seconds of the last step event */

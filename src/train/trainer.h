@@ -16,7 +16,7 @@
 #include "train/output_dir.h"
 #include "train/train_log.h"
 
-/* The part of the state that changes from step to step and that checkpoints contain, without the weights and the moments. */
+/* Progress of a training run. A checkpoint contains these values, in addition to the weights and the AdamW moments. */
 typedef struct aoei_progress {
     uint64_t step;      /* number of completed optimizer steps */
     int has_best;       /* 1: best_score is set, because at least one evaluation was done */

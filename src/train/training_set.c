@@ -93,8 +93,8 @@ static int descending(const void *pa, const void *pb) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Returns the maximum number of tokens of an example: the sum over its positions of the maximum token count of the
- * alternatives. */
+/* Returns the maximum number of tokens that example i can have in a batch. For each position, the alternative text with the
+ * most tokens is counted. */
 static size_t example_tokens(const aoei_dataset *d, size_t i) {
     size_t sum = 0;
     for (size_t position = i * d->arity; position < (i + 1) * d->arity; position++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Stores a training file in memory: the tokens of each text, the group of each text, and the label of each example. Texts with
- * equal tokens belong to one group. Groups are used to detect identical sentences and to plan batches without duplicates. A
- * data set does not change after it is created.
+ * Stores a training file in memory: the tokens of each text, the group of each text, and the label of each example. An example
+ * has one to three positions, such as query, positive and negative. A position has one text, or several alternative texts.
+ * Texts with equal tokens belong to one group. Groups are used to detect identical texts and to plan batches without
+ * duplicates. A data set does not change after it is created.
  */
 #ifndef AOEI_TRAIN_TRAINING_SET_H
 #define AOEI_TRAIN_TRAINING_SET_H
