@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the AdamW optimizer over flat tensors. The result of ten steps is compared with a computation in double precision.
- * Other tests cover segments with and without weight decay, weight copies that are packed for the matmul and updated by a step,
- * gradients that a step sets to zero, and the sum of squares. Results must be bit-identical for any number of threads and any
- * segment boundaries.
+ * Tests the AdamW optimizer over flat tensors. The result of ten steps is compared with a computation in double precision. A
+ * step must also set the gradient to zero and update the packed copies of weights, which the matmul reads. Other tests cover
+ * segments with and without weight decay, and the sum of the squares of a tensor. Results must be bit-identical for any number
+ * of threads and any segment boundaries.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@
 #include "nn/gemm.h"
 #include "nn/optimizer.h"
 
-/* Plans the segments, takes one step over t = {value, gradient, m, v}, and asserts that the gradient is zero afterwards. */
+/* Divides the segments into tasks, takes one step over t = {value, gradient, m, v}, and asserts that the gradient is zero
+ * afterwards. */
 static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_adamw o, aoei_adamw_segment *segments, size_t n) {
     o.segments = segments;
     o.n_segments = n;
@@ -161,14 +162,14 @@ typedef struct weights {
     aoei_tensor view[5]; /* weight k: [shapes[k][0], shapes[k][1]] */
     /* one segment per weight, and a last segment of 20000 elements that belongs to no weight */
     aoei_adamw_segment segments[6];
-    size_t count; /* number of elements, padding included */
+    size_t count; /* number of elements of all segments, including padding */
 } weights;
 
 static const size_t shapes[5][2] = {{1, 1}, {32, 7}, {33, 40}, {150, 37}, {64, 130}};
 
-/* Lays out the weights in the tensor value. If the data of value is NULL, only computes the segments and the count. If packed
- * is 1, each weight gets an owned packed copy of the given type. The copy is filled with 0xff bytes; the caller frees it with
- * aoei_aligned_free. */
+/* Places the weights one after another in the tensor `value`. If value.data is NULL, only computes the segments and the count.
+ * If packed is 1, each weight gets an owned packed copy of the given type. The copy is filled with 0xff bytes; the caller frees
+ * it with aoei_aligned_free. */
 static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype type, int packed) {
     weights w;
     memset(&w, 0, sizeof w);
@@ -274,8 +275,8 @@ static void test_threads(void **state) {
 }
 
 static void sum_of_squares(const aoe_context *ctx) {
-    /* Numbers of elements. A block has 16384 elements. The sum has at most 256 partial sums, so with the last size a partial
-     * sum covers several blocks. */
+    /* Sizes of the tested tensors, in elements. A partial sum covers one block of 16384 elements. The last size has 257 blocks,
+     * but at most 256 partial sums are used, so a partial sum covers several blocks. */
     static const size_t sizes[] = {0, 1, 16384, 16385, 100000, 256 * 16384 + 1};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         aoei_tensor t = test_tensor_poisoned(1, sizes[k], 0);

@@ -3,7 +3,8 @@
  * Tests adapter directories (PEFT). Opening such a directory merges the adapters into the base model. Its embeddings must be
  * bit-identical to the embeddings of a directory in which the merged model was saved. If the adapters are not merged, the
  * embeddings may differ only by rounding errors. Other tests cover every storage type of the base model, frozen weights in bf16
- * and int8, the paths of the base model, the tokenizer and the settings, memory plans, and rejected inputs.
+ * and int8, the directories in which the base model, the tokenizer and the settings are found, memory plans, and rejected
+ * inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -157,8 +158,8 @@ static void opens_and_merges(void **state) {
         }
 }
 
-/* Tests that the tensors and settings of an adapter directory have PEFT's names, and that the directory contains no file of the
- * base model. */
+/* Tests that the tensors and the settings of an adapter directory have the names that PEFT uses, and that the directory
+ * contains no file of the base model. */
 static void writes_peft_files(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind += 2) { /* BERT, LLaMA, and a Qwen2 without a prefix in tensor names */
@@ -193,7 +194,7 @@ static void writes_peft_files(void **state) {
     }
 }
 
-/* Tests that the base model may be stored as any type. Merging must read the stored values exactly. Without merging, the
+/* Tests that the base model may be stored in any data type. Merging must read the stored values exactly. Without merging, the
  * weights must keep their storage type, and the embeddings must be bit-identical to the embeddings with a float32 copy of the
  * base model. */
 static void accepts_any_storage_type(void **state) {
@@ -222,7 +223,8 @@ static void accepts_any_storage_type(void **state) {
                 const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)], f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
                 if (!packed) {
                     assert_int_equal(q.type, storage == AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
-                    /* this base model is stored in float32 and converted to the data type of the computation */
+                    /* the weight f belongs to the base model `wide`, which is stored in float32 and converted to the data type
+                     * of the computation */
                     assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32);
                     assert_int_equal(a->weights[AOEI_W_WORD].type, q.type);
                 }

@@ -26,7 +26,7 @@ typedef struct fixture {
     char api[64];
     aoe_chat_model model[MODELS];
     char *dir, *texts, *pairs, *cache; /* paths, owned; the file at the path cache does not exist at first */
-    const char *file;                  /* path of the input file; equal to texts; a.files points to this field */
+    const char *file;                  /* path of the input file, the pointer `texts`; a.files points to this field */
     char *out;                         /* output of the last run, NUL-terminated; capacity MAX_OUTPUT */
     size_t len;                        /* bytes in out */
     /* polls: number of calls of the progress callback. stop_after: the callback cancels the run after this number of responses
@@ -155,7 +155,7 @@ static void annotate_ok(fixture *b) {
         fail_msg("%s", b->err.message);
 }
 
-/* Removes the cache and resets the server's counts. */
+/* Removes the cache and sets the server's counts of requests to 0. */
 static void clear_cache(fixture *b) {
     static const char *const files[] = {"answers.sqlite", "answers.sqlite-wal", "answers.sqlite-shm"};
     for (size_t i = 0; i < 3; i++) {
@@ -246,7 +246,7 @@ static void answers_without_sentences(void **state) {
         assert_int_equal(b->r.chat.asked, 6);
         assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
         assert_int_equal(b->r.chat.unreadable, i < 3 ? 0 : 6);
-        annotate_ok(b); /* these responses are cached too */
+        annotate_ok(b); /* refusals and unreadable responses are cached, so this run sends no requests */
         assert_int_equal(b->r.chat.kept, 6);
         assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
     }
@@ -325,7 +325,8 @@ static void limits(void **state) {
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
         clear_cache(b);
         b->a.chat.concurrency = concurrency;
-        /* a call may use about 270 tokens, but uses only 90, so the limit permits four calls */
+        /* A call is sent if the limit permits about 270 tokens, the maximum of a call. Each call then uses only 90 tokens. The
+         * limit therefore permits four calls: 3 * 90 + 270 <= 600, but 4 * 90 + 270 > 600. */
         b->a.chat.max_total_tokens = 600;
         annotate_ok(b);
         assert_int_equal(b->r.chat.asked, 4);
@@ -356,7 +357,8 @@ static void malformed_responses_are_counted(void **state) {
     double spent = 0;
     b->behavior.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
     b->a.chat.max_tokens = 200;
-    /* each text needs about 2 * 270 tokens for malformed responses and 90 for the last one: two texts and one more attempt */
+    /* Each call has two malformed responses, which count about 270 tokens each, and then a valid response of 90 tokens. The
+     * limit permits two complete calls and the first request of a third call: 2 * (2 * 270 + 90) + 270 <= 1700. */
     b->a.chat.max_total_tokens = 1700;
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
         clear_cache(b);
@@ -399,12 +401,12 @@ static void cost_limit_needs_response_limit(void **state) {
     assert_non_null(strstr(b->err.message, "requests for a single response"));
     b->a.chat.request = "{\"max_tokens\": null, \"max_completion_tokens\": 4000, \"n\": 1}";
     b->model[0].price_out = 1000;
-    b->a.chat.max_cost = 3.9; /* a response may cost 4 */
+    b->a.chat.max_cost = 3.9; /* a response of 4000 tokens would cost 4 */
     annotate_ok(b);
     assert_int_equal(b->behavior.requests, 0);
     assert_int_equal(b->r.chat.left, 6);
     assert_true(b->r.chat.left_most > 6 * 4);
-    b->a.chat.max_cost = 4.1; /* each response costs only 0.04 */
+    b->a.chat.max_cost = 4.1; /* each response costs only 0.04, so three calls are sent: 2 * 0.04 + 4 <= 4.1 */
     annotate_ok(b);
     assert_int_equal(b->r.chat.asked, 3);
 }
@@ -522,7 +524,7 @@ static void bad_inputs(void **state) {
 static void no_key_anywhere(void **state) {
     fixture *b = *state;
     b->behavior.key = KEY;
-    /* no negatives, because the server returns the same sentences for them and each would conflict with a positive */
+    /* negatives are not requested, because the server would return the sentences that it returned as positives */
     b->a.negatives = 0;
     set_models(b, 2, "echo", "numbered");
     b->model[0].key = b->model[1].key = KEY;
@@ -539,7 +541,7 @@ static void no_key_anywhere(void **state) {
         free(bytes);
         free(path);
     }
-    set_models(b, 1, "tells"); /* the server's error message contains the key and is truncated inside it */
+    set_models(b, 1, "tells"); /* the server's error message contains the key and is truncated in the middle of the key */
     b->model[0].key = KEY;
     assert_int_equal(annotate(b), AOE_EIO);
     assert_non_null(strstr(b->err.message, "000####"));
@@ -603,7 +605,7 @@ static void score_columns(void **state) {
     fixture *b = *state;
     static const struct {
         const char *label, *message;
-        const char *first; /* source name of the first model */
+        const char *first; /* name of the first model in the columns `source` and "score:NAME" */
     } bad[] = {{"sentence2", "options.label: the column 'sentence2' contains texts", "a"},
                {"score:a", "two columns score:a", "a"},
                {"label", "two columns score:bullets", "bullets"},

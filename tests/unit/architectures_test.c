@@ -81,7 +81,7 @@ static tiny_model tiny_kind(size_t kind) {
 }
 
 /* Tests that a saved model gives equal embeddings. The tensor names in the saved file have no prefix, and `architectures` in
- * config.json is the class of the architecture. */
+ * config.json contains the transformers class of the architecture, for example "LlamaModel". */
 static void saves_and_opens(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

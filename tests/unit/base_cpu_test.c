@@ -136,7 +136,7 @@ static void test_cgroup(void **state) {
     free(test_write_text(root, "cgroup", "1:cpu:/old\n"));
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* the file lists only a group of cgroup version 1 */
     free(test_write_text(root, "cgroup", "1:cpu:/old\n0::/a/b\n"));
-    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* no limit anywhere */
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* neither the group of the process nor its parents have a limit */
     set_quota(root, "a/b", "max 100000\n");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
     set_quota(root, "a", "350000 100000\n");

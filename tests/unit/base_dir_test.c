@@ -221,8 +221,8 @@ static void test_read_only_dir(void **state) {
     free(sub);
 }
 
-/* Replaces a directory in the same steps as a checkpoint: creates the new directory under a temporary name, writes its file,
- * removes the old directory and renames the new one. Returns 0 or an error code. */
+/* Replaces the directory sub/final in the way in which training replaces a checkpoint: creates the new directory under a
+ * temporary name, writes its file, removes the old directory and renames the new one. Returns 0 or an error code. */
 static int write_directory(void *arg) {
     const char *dir = arg;
     char *temp = test_path(dir, "sub/.new"), *file = test_path(temp, "file"), *final = test_path(dir, "sub/final");
@@ -241,7 +241,7 @@ static int write_directory(void *arg) {
     return code;
 }
 
-/* Asserts that the final directory is complete if it exists. If code is 0, also asserts that it exists. */
+/* Asserts that the directory sub/final, if it exists, contains the complete file. If code is 0, also asserts that it exists. */
 static void final_is_complete(void *arg, int code) {
     const char *dir = arg;
     char *final = test_path(dir, "sub/final"), *file = test_path(final, "file");

@@ -257,7 +257,7 @@ static void test_file_size_limit(void **state) {
     if (pid == 0) {
         static const char text[8192];
         aoe_error err = {0};
-        signal(SIGXFSZ, SIG_IGN); /* the program ignores this signal too */
+        signal(SIGXFSZ, SIG_IGN); /* the program aoe also ignores this signal, so that write() returns an error */
         const int limited = setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, 4096}) == 0;
         const int code = aoei_write_file(f->path, text, sizeof text, &err);
         _exit(!(limited && code == AOE_EIO && strstr(err.message, "ulimit -f") && strstr(err.message, f->path)));
@@ -407,7 +407,7 @@ static void test_every_io_failure(void **state) {
         free(test_write_text(f->dir, "out", old_text));
         assert_int_equal(test_io_failures(replace_file, old_or_new_file, f, errors[i]), 6);
     }
-    /* a failure of any step except the last keeps the old file */
+    /* if any of the first 5 I/O operations fails, the old file remains; the sixth operation is after the rename */
     for (uint64_t n = 1; n <= 5; n++) {
         free(test_write_text(f->dir, "out", old_text));
         aoei_io_fail_at(n, errors[2]);

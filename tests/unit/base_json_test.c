@@ -231,8 +231,8 @@ static int parse_only(void *arg) {
     return code;
 }
 
-/* Tests failed allocations in the parser's buffer. Tokens of many lengths are parsed, so that for some token the buffer grows
- * at each of its bytes, and for some token at its closing quote. The allocation fails when the buffer grows. */
+/* Tests failed allocations while the parser enlarges its buffer for a token. Strings, keys and numbers of 1 to 79 digits are
+ * parsed, so that the buffer must grow at any position in a token, including its closing quote. */
 static void test_long_tokens_without_memory(void **state) {
     (void)state;
     static const char *const forms[] = {"[\"%s\"]", "{\"%s\":1}", "[1.%s]", "[1.%se1,2]", "\"%s\\u00e9\""};

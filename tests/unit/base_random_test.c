@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the Philox function against the known answers published with Random123, and tests the random number generator that is
- * based on Philox. Its state can be saved and restored, integers are drawn without bias, and moments and shuffles have the
- * expected distribution.
+ * based on Philox. It must be possible to save and restore the state of the generator. Random integers and shuffles must be
+ * uniformly distributed, and normal numbers must have the moments of the normal distribution.
  */
 #include <math.h>
 #include <string.h>

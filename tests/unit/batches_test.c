@@ -2,7 +2,8 @@
  * tags: numbers threads
  * Tests the loading of examples and the planning of the batches of an epoch. Examples are pairs, positives or triplets from
  * files. Invalid files are rejected. Each example must be used as often as its weight specifies, and a batch with in-batch
- * negatives must not contain a text twice. Alternative texts are chosen at random, and equal seeds give equal plans.
+ * negatives must not contain a text twice. If an example has a list of alternative texts, one of them is chosen at random.
+ * Equal seeds give equal plans.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,7 +188,7 @@ static void test_weights(void **state) {
 }
 
 /* Tests a data set with only CLASSES different positives. A batch must not contain a text twice, so it has at most CLASSES
- * examples. An example that does not fit in a batch is tried again for the next batch. */
+ * examples. An example whose text is already in the batch is tried again for the next batch. */
 static void test_few_classes(void **state) {
     (void)state;
     enum { N = 4000, CLASSES = 3 };
@@ -212,7 +213,8 @@ static void test_few_classes(void **state) {
     assert_int_equal(without, b.unused);
     for (size_t k = 0; k < b.n; k++)
         assert_true(b.batch[k].n >= 1 && b.batch[k].n <= CLASSES);
-    assert_true(without <= N / 2); /* nearly every batch is full, so at most half of the examples remain unused */
+    /* N / 4 examples would remain unused if every batch had CLASSES examples; a few batches may have fewer */
+    assert_true(without <= N / 2);
     aoei_batches_destroy(&b);
     aoei_dataset_destroy(&s.data);
 }
@@ -274,12 +276,13 @@ static void test_alternatives(void **state) {
             if (b.example[b.batch[k].first] == 0)
                 seen[t[0]][t[1] - 3]++;
             else
-                /* all texts of this example are equal, so either positive may be chosen */
+                /* this example contains only the text "old", so either of its two positives may be chosen */
                 assert_true(t[0] == 6 && (t[1] == 7 || t[1] == 8));
         }
     }
     for (size_t i = 0; i < 3; i++)
-        for (size_t k = 0; k < 3; k++) /* the expected count is 400 / 6; the tolerance is 4 standard deviations */
+        /* each of the 6 pairs of different texts is expected 400 / 6 times; the tolerance is 4 standard deviations */
+        for (size_t k = 0; k < 3; k++)
             assert_true(i == k ? seen[i][k] == 0 : seen[i][k] > 66 - 30 && seen[i][k] < 67 + 30);
     aoei_batches_destroy(&b);
     aoei_dataset_destroy(&s.data);

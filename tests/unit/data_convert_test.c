@@ -60,8 +60,9 @@ static void expect_error(const char *name, const char *text, aoe_data_convert_op
     free(path);
 }
 
-/* Converts the text of a file n times, each time to the format of the next of the n file names, and finally back to the format
- * of the original file. Asserts that the final file is equal to the original file, byte for byte. */
+/* Writes text to the file `name`, converts it to names[0], converts the result to names[1], and so on, and finally converts
+ * names[n - 1] to the format of `name`. The file names determine the formats. Asserts that the final output equals text, byte
+ * for byte. */
 static void round_trip(const char *name, const char *text, const char *const *names, size_t n) {
     char *path = test_write_text(test_dir, name, text);
     for (size_t i = 0; i < n; i++) {
@@ -179,7 +180,7 @@ static void test_triplets_of_nli(void **state) {
     assert_int_equal(r.rows, 7);
     assert_int_equal(r.dropped, 2);
     assert_int_equal(r.written, 2);
-    /* the first texts of the remaining rows are p, q and P; r has only neutral rows, which are dropped */
+    /* without the two neutral rows, which are dropped, the column `premise` contains the texts p, q and P */
     assert_int_equal(r.texts, 3);
     assert_int_equal(r.without, 2);
     assert_int_equal(r.unused, 3);
@@ -193,7 +194,7 @@ static void test_triplets_of_nli(void **state) {
     aoei_buffer again = convert(path, o, NULL);
     assert_string_equal(out.data, again.data);
     assert_int_equal(r.written, 2);
-    /* unused are q, P, and each of the rows with c1, c2 and c3 that was not drawn */
+    /* the unused rows are the rows of q and P, and those rows with c1, c2 or c3 that were not drawn as negatives of p */
     assert_true(r.unused == 3 || r.unused == 4);
     assert_non_null(strstr(out.data, "p\te1\tc"));
     assert_non_null(strstr(out.data, "p\te2\tc"));

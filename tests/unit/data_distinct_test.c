@@ -85,8 +85,8 @@ static void test_keys(void **state) {
     aoei_free(scratch.point);
 }
 
-/* Computes the classes of some texts and asserts that they are the expected ones. arg points to the aoe_text_equality that
- * decides which texts are equal. Returns 0 or an error code. */
+/* Computes the class of each text, which is the index of the first equal text, and asserts that the classes are the expected
+ * classes. arg points to the aoe_text_equality that decides which texts are equal. Returns 0 or an error code. */
 static int classes(void *arg) {
     const aoe_text_equality equality = *(const aoe_text_equality *)arg;
     static const char *const texts[] = {"A b", "a  b", "A b.", "A  b", "\xc3\x89", "e\xcc\x81", "ab", "?", "!"};

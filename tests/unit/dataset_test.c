@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the tokenized training set: token ids, labels, classes of equal texts, and upper bounds of the number of tokens per
- * batch. The fingerprint must depend on all contents. Errors must name the file and the line.
+ * Tests the tokenized training set: token ids, labels, groups of texts with equal token ids, and upper bounds of the number of
+ * tokens per batch. The fingerprint must depend on all contents. Errors must name the file and the line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +51,9 @@ static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_er
     return code;
 }
 
-/* The comment of each row contains two numbers, one for text1 and one for text2. The number of a text is the index of the first
- * text in the table with equal token ids. */
+/* The texts are numbered from 0, row by row: text1 and text2 of the first row, then text1 and text2 of the second row, and so
+ * on. The comment of each row lists the group numbers of its text1 and its text2. A group number is the number of the first
+ * text that has equal token ids. */
 static const char table[] = "text1\ttext2\tlabel\n"
                             "the cat\ta dog\t2\n"            /* 0 1 */
                             "The  CAT\tthe cat runs\t-1.5\n" /* 0 3 */
@@ -105,8 +106,8 @@ static void test_fingerprint(void **state) {
                 fingerprint("label\ttext1\ttext2\n2.0\tThe cat\ta  dog\n1\tbird\told\n")); /* equal token ids and labels */
 }
 
-/* Creates a training set from many texts, of which only a few are distinct. Compares the classes of equal texts with classes
- * found by a linear search. */
+/* Creates a training set from 600 rows whose texts repeat. Compares the group of each text with the index of the first equal
+ * text, found by a linear search. */
 static void test_many(void **state) {
     (void)state;
     enum { N = 600 };
@@ -130,7 +131,8 @@ static void test_many(void **state) {
     free(text);
 }
 
-/* Tests a text of which max_length leaves no token. The error must name the line of the row that contains this text. */
+/* Tests a max_length at which no tokens of a text remain after truncation. The error must name the line of the row that
+ * contains this text. */
 static void test_no_token(void **state) {
     (void)state;
     aoei_dataset d;
@@ -160,7 +162,7 @@ static void test_truncated(void **state) {
     assert_int_equal(create(&d, shorter, table, NULL), 0);
     assert_int_equal(d.truncated, 1);
     assert_int_equal(d.longest, 4);
-    assert_int_equal(d.groups[3], 0); /* the two texts are equal after truncation */
+    assert_int_equal(d.groups[3], 0); /* text 3, "the cat runs", is truncated to "the cat" and then equals text 0 */
     aoei_dataset_destroy(&d);
     aoe_model_close(shorter);
     free(path);

@@ -62,8 +62,8 @@ static void bandwidths_by_hand(void **state) {
     assert_true(isnan(aoe_bandwidth(infinite, 2)));
 }
 
-/* Returns the value at t of the cumulative distribution function of the kernel density of x [n] with bandwidth h. If a bound
- * `low` or `high` is finite, the density includes the kernels of the values of x mirrored at this bound. */
+/* Returns the value at t of the cumulative distribution function of the kernel density of x [n] with bandwidth h. For each
+ * finite bound `low` or `high`, every value of x is mirrored at the bound, and the kernel of the mirrored value is added. */
 static double cumulative(const double *x, size_t n, double h, double low, double high, double t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {

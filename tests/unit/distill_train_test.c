@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests training with a teacher model (distillation). The student learns the teacher's similarities. For all kinds of examples,
- * each text must be compared with its own teacher embedding. Prompts apply only to the student. Results must be bit-identical
- * for any number of threads, with chunks, and after resuming. Settings are recorded, and invalid teachers are rejected.
+ * each text must be compared with its own teacher embedding. Prompts apply only to the student. Results must not depend on the
+ * number of threads, on the division of batches into chunks, or on whether a run is stopped and resumed. aoe.json must contain
+ * the settings of the distillation, and invalid teachers must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -257,8 +258,9 @@ static void test_threads_and_chunks(void **state) {
 }
 
 /* Tests that each text is compared with its own teacher embedding. The student equals its teacher and is not updated, so the
- * loss must be 0. The test uses pairs, triplets and alternative texts together. The embeddings are not normalized. A prompt
- * changes only the embeddings of the student, so with a prompt the loss must be positive. */
+ * loss must be 0. The training data are pairs, triplets, and rows with lists of alternative texts. Training compares embeddings
+ * that are not normalized, although aoe.json of the model requests normalization. A prompt changes only the embeddings of the
+ * student, so with a prompt the loss must be positive. */
 static void test_own_teacher(void **state) {
     (void)state;
     train_run r;

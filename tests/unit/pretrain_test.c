@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests pretraining: the token sequences formed from texts, whole-word masking, and training runs. Weights must be
- * bit-identical for any number of threads, with recomputation of activations, and if a run is stopped and resumed. The head
- * that predicts masked tokens must be saved and loaded. Invalid options and files must be rejected.
+ * Tests pretraining: the token sequences formed from texts, whole-word masking, and training runs. The trained weights must not
+ * depend on the number of threads, on recomputation of activations, or on whether a run is stopped and resumed. The head that
+ * predicts masked tokens must be saved and loaded. Invalid options and files must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,8 +56,8 @@ static int tear_down(void **state) {
 
 /* ------------------------------------------------------------------ sequences */
 
-/* Returns the tokens of all sequences formed from the text, separated by '|', for example "[CLS] the cat [SEP]|[CLS] a dog
- * [SEP]". The caller frees the string. */
+/* Forms token sequences from the text and returns them as one string, which the caller frees. Spaces separate tokens, and '|'
+ * separates sequences, for example: "[CLS] the cat [SEP]|[CLS] a dog [SEP]". */
 static char *sequences_of(const char *text, size_t max_length, int pack) {
     static const aoe_table_options table;
     char *path = test_write_text(dir, "s.txt", text), *out = calloc(1, 1 << 16);
@@ -130,7 +130,8 @@ static void test_held_out(void **state) {
     }
     assert_int_equal(count[0] + count[1], 2 * TEXTS);
     assert_int_equal(count[1] % 2, 0);
-    /* the number of texts may differ from TEXTS / 4 by 4 standard deviations, which are 30 texts */
+    /* The number of distinct held-out texts may differ from TEXTS / 4 by at most 30, which is 4 standard deviations. count[1]
+     * counts each of them twice. */
     assert_true(count[1] > 2 * TEXTS / 4 - 2 * 30 && count[1] < 2 * TEXTS / 4 + 2 * 30);
 }
 
@@ -174,7 +175,8 @@ static void test_masking(void **state) {
         }
         for (size_t i = 0; i < n; i++)
             assert_true(hit[i] || ids[i] == before[i]); /* tokens that are not selected must not change */
-        /* a continuation token must be masked if and only if the token before it is masked */
+        /* a continuation token must be selected if and only if the token before it is selected, because whole words are
+         * selected */
         for (size_t i = 2; i + 1 < n; i++)
             if (m.kind[before[i]] == AOEI_TOKEN_CONTINUATION)
                 assert_int_equal(hit[i], hit[i - 1]);
@@ -182,10 +184,12 @@ static void test_masking(void **state) {
         tokens += maskable;
     }
     const double share = (double)masked / (double)tokens, n = (double)masked;
-    /* a word is not masked if it would exceed the limit, so the share of masked tokens may be below 0.15 */
+    /* a word is skipped if selecting it would select more than 15% of the tokens, so the fraction of selected tokens may be
+     * below 0.15 */
     assert_true(share > 0.10 && share < 0.16);
     assert_true(fabs((double)as_mask / n - 0.8) < 4 * sqrt(0.8 * 0.2 / n));
-    /* 10% of the masked tokens are kept unchanged, and a random replacement may be the original token */
+    /* 10% of the selected tokens are kept, 10% are replaced by a random token, and this random token may equal the original
+     * token */
     const double unchanged = 0.1 + 0.1 / (double)m.n_ordinary;
     assert_true(fabs((double)kept / n - unchanged) < 4 * sqrt(unchanged * (1 - unchanged) / n));
     assert_int_equal(random_special, 0);
@@ -197,7 +201,8 @@ static void test_masking(void **state) {
 /* ----------------------------------------------------------------------- runs */
 
 typedef struct run {
-    aoe_pretrain_options o;       /* options of the run; their pointers refer to the fields output and file */
+    /* options of the run; o.texts points to the field `file`, and o.args.output equals `output` */
+    aoe_pretrain_options o;
     char *output;                 /* path of the output directory, owned */
     const char *file;             /* path of the text file */
     size_t stop;                  /* step after which the run is cancelled; 0: not cancelled */
@@ -285,7 +290,8 @@ static void test_runs(void **state) {
         assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* training must reduce the loss */
         char *want = weights_of(&r, &size);
         free(r.output);
-        /* a run that is stopped and resumed: with 2 threads in the first epoch, with 3 threads in the second */
+        /* Two runs are stopped and then resumed with 1 thread. The first run has 2 threads and stops in the first epoch. The
+         * second run has 3 threads, recomputes activations and stops in the second epoch. */
         for (size_t threads = 2; threads <= 3; threads++) {
             snprintf(name, sizeof name, "stopped-%d-%zu", type, threads);
             run_create(&r, name);
