@@ -26,7 +26,8 @@ int main(int argc, char **argv) {
     if (argc < 3)
         return fprintf(stderr, "usage: train PAIRS OUTPUT [STEPS]\n"), 2;
     aoe_train_data_defaults(&data, argv[1]);
-    aoe_train_options_defaults(&o); /* the AnglE loss, 1 epoch, batches of 32, learning rate 5e-5 */
+    /* the defaults are the AnglE loss, 1 epoch, batches of 32 pairs and a learning rate of 5e-5 */
+    aoe_train_options_defaults(&o);
     o.data = &data;
     o.n_data = 1;
     o.args.model = model;

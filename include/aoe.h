@@ -36,6 +36,8 @@
  *   NULL, the function uses the defaults. The value AOE_AUTO lets the library choose a value from the model, the data or the
  *   machine. The values 0 and NULL switch off an optional limit or feature. The defaults function also sets struct_size, which
  *   lets later versions append fields. A nested options struct has its own struct_size.
+ * - Fields. If the comment of a struct field begins with a condition, such as "adapters:" or "pairs:", the field is used or set
+ *   only in this case.
  * - Texts. A text has a pointer and a length. It must be valid UTF-8. NUL is an ordinary character.
  * - Ownership. "Borrowed" means that the library keeps or returns a pointer to memory that another object or the caller owns.
  *   Strings and arrays in options are borrowed for the duration of the call. A model borrows its context, and an embedder
@@ -132,7 +134,8 @@ AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use
 
 /* -------------------------------------------------------------------- models */
 
-/* An open model. It never changes, and several threads may use it at the same time. */
+/* An open model. It never changes, and several threads may use it at the same time. A static model has no encoder: the
+ * embedding of a text is the mean of the vectors of its known words. */
 typedef struct aoe_model aoe_model;
 typedef struct aoe_model_options aoe_model_options; /* defined below */
 
@@ -189,7 +192,8 @@ AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
 /* -------------------------------------------------------------------- search */
 
 typedef struct aoe_neighbor {
-    size_t index; /* row of the neighbor in `vectors`; SIZE_MAX in the last k - n elements if k > n */
+    size_t index; /* row of the neighbor in `vectors`, an argument of aoe_nearest; SIZE_MAX in the last k - n neighbors of a
+                     query if k > n */
     double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if index is SIZE_MAX */
 } aoe_neighbor;
 
@@ -237,8 +241,7 @@ typedef enum aoe_pooling {
     AOE_POOLING_COUNT
 } aoe_pooling;
 
-/* Returns the name of a pooling mode, for example "cls" or "last-avg", as a static string. Returns NULL for an unknown value.
- * */
+/* Returns the name of a pooling mode as a static string, for example "cls" or "last-avg", or NULL for an unknown value. */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
 /* Sets *p to the pooling mode with this name. The names "mean" and "max" of sentence-transformers are also accepted. Errors:
  * AOE_EARG (unknown name; the message lists the valid names). */
@@ -271,8 +274,8 @@ struct aoe_embedder_options {
     size_t struct_size;   /* set by aoe_embedder_options_defaults */
     size_t batch_tokens;  /* maximum tokens per batch; default 4096; a text with more tokens forms a batch of its own */
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
-    size_t chunk_overlap; /* number of tokens that adjacent chunks share; AOE_AUTO (default): an eighth of the tokens of a
-                             chunk, without prompt and special tokens */
+    size_t chunk_overlap; /* number of tokens that adjacent chunks share; AOE_AUTO (default): an eighth of the number of tokens
+                             in a chunk, not counting the prompt and special tokens */
 };
 
 AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
@@ -309,8 +312,8 @@ typedef struct aoe_model_info {
 
 /* Sets *info. Its strings remain valid until the model is closed. */
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
-/* Writes one line that names the pooling, the data type and the CPU tier of the model, each with the reason for the choice.
- * text: [size] bytes, NUL-terminated, truncated if size is too small. */
+/* Writes one line that names the pooling and the data type of the model and the CPU tier of its context, each with the reason
+ * for the choice. text: [size] bytes, NUL-terminated, truncated if size is too small. */
 AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
 
 /* Sizes of an encoder. */
@@ -361,9 +364,9 @@ AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
  * is too small for the template and the special tokens; the prompt does not contain {text}). */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                  aoe_error *AOE_NULLABLE err);
-/* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, this is the default model. A static
- * model adds no special tokens and drops unknown tokens. For any other model, and if `dir` contains no known model, *o is set
- * to the defaults. Reads no weights. */
+/* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, the function uses the default model. A
+ * static model adds no special tokens and drops unknown tokens. For any other model, and if `dir` contains no known model, *o
+ * is set to the defaults. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest token id + 1 */

@@ -22,7 +22,7 @@ typedef struct aoe_chat_model {
     const char *api; /* base URL, for example "https://host/v1"; requests are sent to API/chat/completions. http:// is allowed
                         only for loopback addresses */
     const char *key; /* API key; NULL: none. Sent only to the origin of `api`; never printed, logged or stored */
-    double price_in, price_out; /* price per million tokens; price_in: of prompts; price_out: of responses; 0: unknown */
+    double price_in, price_out; /* price of a million prompt tokens; price of a million response tokens; 0: unknown */
     int costs_nothing;          /* 1: the model is free, and a price of 0 means 0 instead of unknown */
 } aoe_chat_model;
 
@@ -52,8 +52,8 @@ typedef struct aoe_chat_options {
     size_t struct_size;           /* set by aoe_chat_options_defaults */
     const aoe_chat_model *models; /* [n_models] chat models; each model receives every prompt */
     size_t n_models;
-    const char *cache;   /* SQLite file. Every response is stored in it at once, and a request that it answers is not sent. NULL
-                            is allowed only with dry_run */
+    const char *cache;   /* SQLite file. Every response is stored in it as soon as it arrives. A request is not sent if the file
+                            already contains its response. NULL is allowed only with dry_run */
     size_t concurrency;  /* maximum concurrent requests; default 4. The output does not depend on this value */
     double per_minute;   /* maximum requests per minute and model; 0 (default): no limit */
     size_t attempts;     /* attempts per request; default 6 */
@@ -105,12 +105,12 @@ typedef struct aoe_annotate_options {
     aoe_table_options table; /* options of all files; label_map and allow_empty are ignored */
     size_t positives;        /* number of sentences with the same meaning requested per text and model; default 5; 0: none */
     size_t negatives; /* number of sentences with the opposite meaning requested per text and model; default 5; 0: none */
-    const char *positive_prompt,
-        *negative_prompt; /* templates that contain {size} and {text}; NULL (default): figure 4 of the AnglE paper */
+    const char *positive_prompt, *negative_prompt; /* prompt templates, in which {size} stands for the number of sentences and
+                                                      {text} for the input text; NULL (default): figure 4 of the AnglE paper */
     double positive_label, negative_label; /* labels of pairs of a text and a positive (default 1) or a negative (default 0) */
     aoe_example_kind kind; /* AOE_EXAMPLES_PAIRS or AUTO (default): columns text1, text2, label, source. AOE_EXAMPLES_TRIPLETS:
                               columns query, positive, negative, source */
-    const char *name;      /* name of the output, whose extension determines format and compression */
+    const char *name;      /* file name of the output; its extension determines the format and the compression */
     aoe_write_fn write;    /* receives the output after the last response. Rows have the order of the texts. Rows of a text are
                               sorted by model, and positives are before negatives */
     void *user;            /* first argument of write */
@@ -123,13 +123,10 @@ typedef struct aoe_annotate_result {
     size_t without;              /* distinct texts without an output row */
     size_t rows;                 /* output rows */
     size_t positives, negatives; /* number of sentences in the output, each counted once */
-    size_t copies;               /* sentences that were left
-                                    out because they differ
-                                    from the input only in
-                                    punctuation or case */
-    size_t repeated;             /* sentences that were left out because they repeat another sentence for this text */
-    size_t conflicts;            /* sentences that were left out because they are both positive and negative */
-    size_t skipped;              /* bad rows of the input files that were skipped */
+    size_t copies;    /* sentences that were left out because they differ from the input text only in punctuation or case */
+    size_t repeated;  /* sentences that were left out because they repeat another sentence for this text */
+    size_t conflicts; /* sentences that were left out because they are both positive and negative */
+    size_t skipped;   /* bad rows of the input files that were skipped */
 } aoe_annotate_result;
 
 AOE_API void aoe_annotate_options_defaults(aoe_annotate_options *o);
@@ -151,10 +148,10 @@ typedef struct aoe_score_options {
     aoe_table_options table; /* label_map and allow_empty are ignored */
     const char *prompt;      /* template that contains {text1} and {text2}; NULL (default): the prompt in docs/annotate.md */
     const char *label;       /* column with the mean score of all models; replaces an existing column; default "label" */
-    int each;                /* 1: add a column "score:SOURCE" with the score of each model; default 0 */
-    const char *name;        /* name of the output, whose extension determines format and compression */
-    aoe_write_fn write;      /* receives the rows that have a score, in input order, with all their columns */
-    void *user;              /* first argument of write */
+    int each; /* 1: add a column "score:SOURCE" for each model with its scores (SOURCE: see aoe_chat_model); default 0 */
+    const char *name;   /* file name of the output; its extension determines the format and the compression */
+    aoe_write_fn write; /* receives the rows that have a score, in input order, with all their columns */
+    void *user;         /* first argument of write */
 } aoe_score_options;
 
 typedef struct aoe_score_result {

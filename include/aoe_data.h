@@ -5,9 +5,9 @@
  *
  * Tables are .tsv, .csv, .jsonl and .txt files, optionally compressed (.gz, .zst); the extension of the name determines the
  * format. The kind of the examples (pairs, positives, triplets) determines the columns that contain texts. A function that
- * needs no kind reads every column with a recognized name. The field `columns` of aoe_table_options selects other columns:
- * "text1=a,text2=b,label=c" assigns columns to text1, text2 and label, and "a,b" names two columns of texts. In .jsonl files, a
- * value may be a list of alternative texts; each of them is then a text of the row.
+ * needs no kind reads every column with a recognized name (docs/data.md lists these names). The field `columns` of
+ * aoe_table_options selects other columns: "text1=a,text2=b,label=c" assigns columns to text1, text2 and label, and "a,b" names
+ * two columns of texts. In .jsonl files, a value may be a list of alternative texts; each of them is then a text of the row.
  */
 #ifndef AOE_DATA_H
 #define AOE_DATA_H
@@ -30,13 +30,15 @@ typedef enum aoe_table_format {
 } aoe_table_format;
 
 typedef struct aoe_table_options {
-    size_t struct_size;    /* set by aoe_table_options_defaults */
-    const char *columns;   /* columns to read, for example "text1=a,text2=b,label=c"; NULL (default): columns with recognized
-                              names */
-    const char *label_map; /* values of label names, for example "entailment=1,neutral=drop", where "drop" leaves out the rows;
-                              NULL (default): only the predefined names have values */
-    int skip_bad_rows;     /* 1: skip and count bad rows; 0 (default): functions fail at the first bad row */
-    int allow_empty;       /* 1: empty texts are valid (evaluation); 0 (default): a row with an empty text is bad (training) */
+    size_t struct_size;  /* set by aoe_table_options_defaults */
+    const char *columns; /* columns to read, for example "text1=a,text2=b,label=c"; NULL (default): columns with recognized
+                            names */
+    /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" leaves out the rows with this label. The map is
+     * added to the predefined map "entailment=1,contradiction=0,neutral=drop,not_entailment=0". NULL (default): only the
+     * predefined map. */
+    const char *label_map;
+    int skip_bad_rows; /* 1: skip and count bad rows; 0 (default): functions fail at the first bad row */
+    int allow_empty;   /* 1: empty texts are valid (evaluation); 0 (default): a row with an empty text is bad (training) */
     /* File format; default AOE_TABLE_AUTO. An explicit format is required for tables from pipes and standard input. */
     aoe_table_format input_format;
     /* Character between the fields of a row: ',', ';', '\t', '|' or another ASCII character that is neither a letter, a digit,
@@ -51,8 +53,9 @@ AOE_API void aoe_table_options_defaults(aoe_table_options *o);
  * epoch; a positive is drawn from the alternatives that differ from the query. Functions that read training data accept only
  * AUTO, PAIRS, POSITIVES and TRIPLETS. */
 typedef enum aoe_example_kind {
-    AOE_EXAMPLES_AUTO,  /* the first of the kinds pairs, triplets and positives (in this order) whose columns the file has */
-    AOE_EXAMPLES_PAIRS, /* columns text1, text2, label */
+    AOE_EXAMPLES_AUTO, /* detected from the columns: pairs, triplets or positives, the first of these for which the file has all
+                          columns */
+    AOE_EXAMPLES_PAIRS,     /* columns text1, text2, label */
     AOE_EXAMPLES_POSITIVES, /* columns query, positive */
     AOE_EXAMPLES_TRIPLETS,  /* columns query, positive, negative */
     AOE_EXAMPLES_TEXTS,     /* column text */
@@ -71,7 +74,7 @@ AOE_API aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i); /* text2 of pair
 AOE_API double aoe_pairs_label(const aoe_pairs *p, size_t i);
 AOE_API size_t aoe_pairs_line(const aoe_pairs *p, size_t i); /* line of pair i in the file, counted from 1 */
 AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* number of bad rows that were skipped (skip_bad_rows) */
-AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* number of rows whose label the label map drops */
+AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* number of rows that label_map drops because of their label */
 AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* hash of all texts and labels, in order */
 
 /* Receives one text, borrowed for the call. Returns 0 to continue. Otherwise it sets *err and returns an error code; reading
@@ -89,7 +92,7 @@ AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLAB
 
 /* -------------------------------------------------------------- common types */
 
-/* When two texts are equal. Each mode also ignores the differences that the modes above it ignore. */
+/* Rules for comparing two texts. Each rule also ignores the differences that the rules above it ignore. */
 typedef enum aoe_text_equality {
     AOE_TEXT_EQUAL_EXACT,  /* the bytes are equal */
     AOE_TEXT_EQUAL_SPACE,  /* ignores white space at both ends, and treats a run of white space as one space */
@@ -104,7 +107,7 @@ typedef int (*aoe_write_fn)(void *user, size_t part, const char *data, size_t le
 
 /* ------------------------------------------------------------------- convert */
 
-/* How the positives and negatives of a text are combined into triplets when pairs are converted to triplets. */
+/* Ways to combine the positives and negatives of a query when pairs are converted to triplets. */
 typedef enum aoe_pairing {
     AOE_PAIRING_ZIP,    /* the i-th positive with the i-th negative; surplus positives or negatives are unused */
     AOE_PAIRING_SAMPLE, /* each positive with a random negative */
@@ -112,14 +115,16 @@ typedef enum aoe_pairing {
 } aoe_pairing;
 
 typedef struct aoe_data_convert_options {
-    size_t struct_size;         /* set by aoe_data_convert_options_defaults */
-    const char *name;           /* name of the output, whose extension determines format and compression; .txt has one column */
-    aoe_example_kind to;        /* kind of the output; AUTO (default): unchanged rows with all columns */
-    aoe_example_kind from;      /* kind of the input; AUTO (default): detected from the columns; ignored if `to` is AUTO */
-    aoe_table_options table;    /* allow_empty is ignored: empty texts are valid */
-    const char *keep;           /* "a,b": write only these columns, in this order; NULL (default): all columns */
-    const char *rename;         /* "old=new,...": rename these columns in the output; NULL (default): rename none */
-    double threshold;           /* lowest label of a positive pair; AOE_AUTO (default): lowest + 0.8 (highest - lowest) label */
+    size_t struct_size;    /* set by aoe_data_convert_options_defaults */
+    const char *name;      /* file name of the output; its extension determines the format and the compression. The file is not
+                              opened; `write` receives its bytes */
+    aoe_example_kind to;   /* kind of the output; AUTO (default): the rows are copied without conversion to another kind */
+    aoe_example_kind from; /* kind of the input; AUTO (default): detected from the columns; ignored if `to` is AUTO */
+    aoe_table_options table; /* allow_empty is ignored: empty texts are valid */
+    const char *keep;        /* "a,b": write only these columns, in this order; NULL (default): all columns */
+    const char *rename;      /* "old=new,...": rename these columns in the output; NULL (default): rename none */
+    double threshold; /* lowest label of a positive pair; AOE_AUTO (default): lowest + 0.8 (highest - lowest), computed from the
+                         lowest and the highest label of the file */
     aoe_pairing pairing;        /* default AOE_PAIRING_ZIP */
     size_t negatives;           /* random negatives per row when positives are converted to pairs or triplets; default 1 */
     aoe_text_equality equality; /* defines which texts are equal when pairs are grouped by text1 and when random negatives are
@@ -132,7 +137,7 @@ typedef struct aoe_data_convert_options {
 typedef struct aoe_data_convert_result {
     size_t rows;    /* number of rows that were read, except skipped and dropped rows */
     size_t skipped; /* bad rows that were skipped */
-    size_t dropped; /* rows whose label the label map drops */
+    size_t dropped; /* rows that were left out because table.label_map maps their label to "drop" */
     size_t written; /* rows that were written */
     size_t below;   /* pairs to positives: rows below the threshold, which were left out */
     size_t texts;   /* pairs to triplets: distinct values of text1 */
@@ -149,9 +154,9 @@ AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
  *                         SimCSE.
  *   triplets to pairs     two rows per triplet, with labels 1 and 0
  *   triplets to positives query and positive, without the negative
- *   positives to pairs    one row with label 1, and `negatives` rows with label 0, whose text2 is a random positive of
- *                         another row
- *   positives to triplets `negatives` rows, one for each random negative
+ *   positives to pairs    for each input row, one row with label 1 and `negatives` rows with label 0; the text2 of
+ *                         such a row is a random positive of another row
+ *   positives to triplets `negatives` rows for each input row, each with another random negative
  * Random negatives of a query are never equal to the query or to a text that occurs with this query in any row. If the kind
  * changes, columns that do not belong to the new kind are left out. Errors: AOE_EFORMAT (file, line and column; a text that the
  * output format cannot represent). */
@@ -171,10 +176,10 @@ typedef struct aoe_data_split_options {
     const double *ratios; /* [parts] relative sizes of the parts; default 0.8, 0.1, 0.1 */
     size_t parts;         /* number of parts; default 3 */
     uint64_t seed;        /* default 42 */
-    const char *name;     /* name of the outputs, whose extension (.gz, .zst) determines the compression; NULL (default):
-                             not compressed */
-    aoe_write_fn write;   /* receives the output of each part */
-    void *user;           /* first argument of write */
+    const char *name; /* file name; only its extension is used: the outputs are compressed if it is .gz or .zst; NULL (default):
+                         not compressed */
+    aoe_write_fn write; /* receives the output of each part */
+    void *user;         /* first argument of write */
 } aoe_data_split_options;
 
 typedef struct aoe_data_split_part {
@@ -186,14 +191,15 @@ typedef struct aoe_data_split_result {
     size_t rows, skipped, clusters, texts; /* numbers of rows read, bad rows skipped, clusters and distinct texts */
     size_t largest;                        /* rows of the largest cluster */
     size_t largest_line;                   /* line of the first row of the largest cluster */
-    size_t near_pairs;                     /* near-duplicate pairs that joined two clusters */
+    size_t near_pairs;                     /* number of times that a pair of near duplicates merged two clusters */
 } aoe_data_split_result;
 
 AOE_API void aoe_data_split_options_defaults(aoe_data_split_options *o);
 /* Splits the rows of a table into parts that have no text in common. Rows that share a text, directly or through other rows,
- * form a cluster, and all rows of a cluster go into the same part. The largest clusters are assigned first, to parts with
- * enough free space. If a cluster is larger than every part, the sizes in `part` do not have the requested ratios. The rows of
- * a part are copied byte for byte, in input order. part: [options.parts]. Errors: AOE_EFORMAT. */
+ * form a cluster, and all rows of a cluster go into the same part. The largest clusters are assigned first, each to a part that
+ * can still take all its rows. If a cluster has more rows than the largest part should have, the sizes of the parts differ from
+ * the requested ratios. The rows of a part are copied byte for byte, in input order. part: [options.parts]. Errors:
+ * AOE_EFORMAT. */
 AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *AOE_NULLABLE o, aoe_data_split_part *part,
                            aoe_data_split_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -220,7 +226,7 @@ typedef struct aoe_data_dedup_options {
     aoe_text_equality equality; /* default AOE_TEXT_EQUAL_EXACT */
     int ordered;                /* 1: a pair and the pair with swapped texts are different; default 0 */
     aoe_conflicts conflicts;    /* default AOE_CONFLICTS_FIRST */
-    const char *name;           /* name of the output, as in aoe_data_split_options */
+    const char *name;           /* file name, used as in aoe_data_split_options */
     aoe_write_fn write;         /* receives the output */
     void (*report)(void *user, const aoe_data_conflict *conflict); /* receives conflicts in file order; NULL (default): none */
     void *user;                                                    /* first argument of write and report */
@@ -261,8 +267,9 @@ typedef struct aoe_data_stats_options {
     size_t struct_size;         /* set by aoe_data_stats_options_defaults */
     aoe_table_options table;    /* allow_empty is ignored */
     aoe_text_equality equality; /* defines which texts are distinct; default AOE_TEXT_EQUAL_EXACT */
-    double threshold;           /* lowest label of a positive row; AOE_AUTO (default): lowest + 0.8 (highest - lowest) label */
-    size_t bins;                /* number of bins if there are more than 20 distinct labels; default 10 */
+    double threshold; /* lowest label of a positive row; AOE_AUTO (default): lowest + 0.8 (highest - lowest), computed from the
+                         lowest and the highest label of the file */
+    size_t bins;      /* number of bins if there are more than 20 distinct labels; default 10 */
     size_t longer; /* texts that are longer than this length are counted in aoe_data_lengths.longer; 0 (default): not counted */
     /* Sets *n to the number of tokens of a text; called once for each distinct text. Returns 0 to continue. Otherwise it sets
      * *err and returns an error code; aoe_data_stats then stops and returns this code. NULL (default): tokens are not counted.
@@ -327,7 +334,8 @@ typedef struct aoe_finding {
     size_t line;            /* first line of the row; 0: the whole file */
     const char *other_file; /* file of the earlier row; NULL: no other row is involved */
     size_t other_line;      /* line of the earlier row */
-    aoe_text text; /* INVALID: the reason; other kinds: the label or text with the problem, or "" if the lines identify it */
+    aoe_text text; /* INVALID: why the row cannot be read; LABEL, RANGE, CLASS, CONFLICT: the label; LONG, SHARED: the text;
+                      other kinds: "" */
     aoe_text other_label; /* CONFLICT: label of the earlier row; otherwise "" */
     size_t length;        /* LONG: length of the text in characters */
 } aoe_finding;
@@ -384,10 +392,10 @@ typedef struct aoe_mine_options {
     size_t struct_size;       /* set by aoe_mine_options_defaults */
     const char *const *files; /* [n_files] training files of pairs, positives or triplets */
     size_t n_files;
-    aoe_example_kind kind;     /* kind of the examples of all files; default AUTO */
-    aoe_table_options table;   /* options of all files; allow_empty is ignored */
-    double threshold;          /* lowest label of a positive pair; AOE_AUTO (default): lowest + 0.8 (highest - lowest) label
-                                  of a file */
+    aoe_example_kind kind;   /* kind of the examples of all files; default AUTO */
+    aoe_table_options table; /* options of all files; allow_empty is ignored */
+    double threshold; /* lowest label of a positive pair; AOE_AUTO (default): lowest + 0.8 (highest - lowest), computed from the
+                         lowest and the highest label of the file */
     const char *const *corpus; /* [n_corpus] files of candidate texts, .txt or tables; without files, the candidates are
                                   texts of the training files */
     size_t n_corpus;
@@ -397,8 +405,8 @@ typedef struct aoe_mine_options {
     size_t negatives; /* negatives per row, each in a triplet of its own; default 1 */
     size_t range;     /* number of nearest candidates that are considered; default 50 */
     size_t skip;      /* number of nearest candidates that are never chosen; default 0 */
-    double margin;    /* candidates with a cosine above (cosine of the positive - margin) are skipped; default
-                         -INFINITY: none */
+    double margin;    /* candidates with a cosine above (cosine of the positive - margin) are skipped; default -INFINITY: no
+                         candidate is skipped */
     double min_score, max_score; /* candidates with a cosine outside this range are skipped; default -INFINITY, INFINITY */
     int sample;                  /* 1: choose at random among the remaining candidates; 0 (default): the nearest */
     uint64_t seed;               /* seed of sample; default 42 */
@@ -410,15 +418,16 @@ typedef struct aoe_mine_options {
 } aoe_mine_options;
 
 typedef struct aoe_mine_result {
-    size_t rows;           /* rows with a query and a positive */
-    size_t without;        /* rows for which no negative was found; they have no triplet */
-    size_t triplets;       /* reported triplets */
-    size_t texts;          /* texts that were embedded; texts with equal tokens are embedded once */
-    size_t truncated;      /* texts truncated to the maximum length */
-    size_t candidates;     /* embedded texts that are candidates */
-    size_t below;          /* pairs with a label below the threshold. Their text2 is only a candidate */
-    size_t skipped;        /* bad rows that were skipped */
-    size_t dropped;        /* rows whose label the label map drops */
+    size_t rows;       /* rows with a query and a positive */
+    size_t without;    /* rows for which no negative was found; they have no triplet */
+    size_t triplets;   /* reported triplets */
+    size_t texts;      /* texts that were embedded; texts with equal tokens are embedded once */
+    size_t truncated;  /* texts truncated to the maximum length */
+    size_t candidates; /* embedded texts that are candidates */
+    size_t below;   /* pairs with a label below the threshold. They yield no triplet; their texts can only be negatives of other
+                       rows */
+    size_t skipped; /* bad rows that were skipped */
+    size_t dropped; /* rows that were left out because table.label_map maps their label to "drop" */
     double positive_score; /* mean cosine of query and positive over rows with a negative; NaN without such a row */
     double negative_score; /* mean cosine of query and negative over triplets; NaN without a triplet */
 } aoe_mine_result;
@@ -426,9 +435,10 @@ typedef struct aoe_mine_result {
 AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
 /* Mines hard negatives: for each row of the files, finds the candidates with the highest cosine to the query by exact search. A
  * text that is the query or a positive of a row is never a negative of this query, not even for another row with the same
- * query. Texts with equal tokens, prompt and truncation included, are one text. Needs memory for the vectors of all distinct
- * texts and a few MB. The result does not depend on the number of threads. In a static model, a query without known words has
- * no negative. Errors: AOE_EFORMAT (file, line and column; no positive), AOE_ECANCELLED, and the errors of aoe_embed. */
+ * query. Two texts count as one text if their tokens are equal after the prompt is added and the texts are truncated. Needs
+ * memory for the vectors of all distinct texts and a few MB. The result does not depend on the number of threads. In a static
+ * model, a query without known words has no negative. Errors: AOE_EFORMAT (file, line and column; no positive), AOE_ECANCELLED,
+ * and the errors of aoe_embed. */
 AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *AOE_NULLABLE o, aoe_mine_result *result,
                      aoe_error *AOE_NULLABLE err);
 
@@ -436,12 +446,13 @@ AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *AOE_NULLABLE o, ao
 
 enum { AOE_ISSUES_TRAIN, AOE_ISSUES_VALIDATION, AOE_ISSUES_TEST, AOE_ISSUES_SPLITS };
 
-/* Choice of negatives for a duplicate. Negatives are issues of the same repository and split that belong to another cluster of
- * duplicates. */
+/* Choice of negatives for a duplicate, which is an issue that was closed as a duplicate of another issue, its original. Issues
+ * that are duplicates of each other, directly or through other issues, form a cluster. Negatives are issues of the repository
+ * and split of the duplicate that belong to another cluster. */
 typedef enum aoe_issue_negatives {
     AOE_ISSUE_NEGATIVES_RANDOM, /* random issues */
     AOE_ISSUE_NEGATIVES_LABEL,  /* issues that share a label, preferably a rare one */
-    AOE_ISSUE_NEGATIVES_NEAR    /* issues with the most similar titles (cosine of word vectors that weight rare words) */
+    AOE_ISSUE_NEGATIVES_NEAR    /* issues with the most similar titles (cosine of TF-IDF vectors) */
 } aoe_issue_negatives;
 
 /* Parts that are removed from the bodies of issues, except in code blocks. */
@@ -449,7 +460,7 @@ enum {
     AOE_ISSUE_CLEAN_COMMENTS = 1, /* HTML comments */
     AOE_ISSUE_CLEAN_IMAGES = 2,   /* ![](...) and <img> */
     AOE_ISSUE_CLEAN_TEMPLATES = 4 /* text of issue templates: lines that occur in at least 5 issues and in at least 5% of the
-                                     chosen issues of a repository, checkboxes, and headings without text */
+                                     written issues of a repository, checkboxes, and headings without text */
 };
 
 typedef struct aoe_github_progress {
@@ -476,9 +487,9 @@ typedef struct aoe_github_options {
     int refresh;      /* 1: request cached responses again, conditionally where possible; default 0 */
     int offline;      /* 1: send no requests; responses missing in the cache are counted; default 0 */
     size_t limit;     /* read only this many of the oldest issues of a repository; 0 (default): all */
-    const char *name[AOE_ISSUES_SPLITS]; /* names of the outputs, whose extensions determine format and compression; NULL
-                                            (default): the split is not written */
-    double ratio[AOE_ISSUES_SPLITS];     /* relative numbers of duplicates in the splits; default 12, 1, 1, as in the paper */
+    const char *name[AOE_ISSUES_SPLITS]; /* file names of the outputs; their extensions determine the format and the
+                                            compression; NULL (default): the split is not written */
+    double ratio[AOE_ISSUES_SPLITS]; /* relative numbers of duplicates in the splits; default 12, 1, 1, as in the AnglE paper */
     aoe_example_kind kind; /* PAIRS (default): columns text1, text2, label; a row has a duplicate and either its original (label
                               1) or a negative (label 0). TRIPLETS: columns query, positive, negative */
     int ids; /* 1: add columns with the names of the issues, for example "owner/name#12". PAIRS: id1, id2. TRIPLETS: query_id,
@@ -504,9 +515,9 @@ typedef struct aoe_github_result {
     size_t missing;                                                    /* repositories that could not be read */
     size_t issues;                                                     /* issues that were read */
     size_t pull_requests;                                              /* pull requests, which were left out */
-    size_t gone;        /* referenced issues that are deleted, are pull requests, or are not accessible */
-    size_t unread;      /* number of incomplete lists of comments and events, and of referenced issues that the server failed to
-                           return. They yield no pairs */
+    size_t gone;   /* referenced issues that are deleted, are pull requests, or are not accessible */
+    size_t unread; /* number of lists of comments or events that could not be read completely, plus number of referenced issues
+                      that the server failed to return */
     size_t transferred; /* referenced issues that were moved to another repository */
     size_t marked;      /* issues closed or labeled as duplicates */
     size_t unknown;     /* marked issues whose original is unknown */
@@ -532,7 +543,7 @@ AOE_API void aoe_github_options_defaults(aoe_github_options *o);
  * file. */
 AOE_API int aoe_github_issues(const aoe_github_options *AOE_NULLABLE o, aoe_github_result *result, aoe_error *AOE_NULLABLE err);
 /* Returns the repositories of a preset: [*n] static strings "owner/name". Returns NULL if the preset is unknown. The preset
- * "angle" contains the 55 repositories of the paper (appendix A.1). */
+ * "angle" contains the 55 repositories of the AnglE paper (appendix A.1). */
 AOE_API const char *const *aoe_github_preset(const char *name, size_t *n);
 
 #ifdef __cplusplus

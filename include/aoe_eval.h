@@ -25,11 +25,12 @@ typedef enum aoe_sts_row { AOE_STS_FILE, AOE_STS_SUBSET, AOE_STS_FOLDER, AOE_STS
 typedef struct aoe_sts_result {
     aoe_sts_row row; /* AOE_STS_FILE: a table. AOE_STS_SUBSET: one subset of a SentEval folder. AOE_STS_FOLDER: all subsets of a
                         SentEval folder. AOE_STS_ALL: all inputs */
-    const char *name;            /* name of the file, subset or folder; borrowed for the call */
-    size_t pairs;                /* scored pairs */
-    size_t skipped;              /* number of lines without a gold score, of gold files without texts, and of bad rows */
-    size_t empty;                /* empty texts */
-    size_t truncated;            /* texts truncated to the maximum length */
+    const char *name; /* name of the file, subset or folder; borrowed for the call */
+    size_t pairs;     /* scored pairs */
+    size_t skipped;   /* number of rows that are not scored: bad rows and rows that label_map drops; SentEval folders: lines
+                         without a gold score, bad lines and gold files without a file of texts */
+    size_t empty;     /* empty texts */
+    size_t truncated; /* texts truncated to the maximum length */
     double spearman, pearson;    /* correlation of cosine and gold score, in [-1, 1] */
     const double *cosine, *gold; /* [pairs] one value per pair; borrowed for the call of an aoe_sts_fn; NULL in aoe_eval_pairs
                                   */
@@ -105,11 +106,13 @@ typedef struct aoe_suite_result {
     size_t parts;     /* AOE_SUITE_SET: number of subsets (1 for STS-B and SICK-R); AOE_SUITE_AVERAGE: number of sets */
     size_t pairs;     /* scored pairs */
     size_t published_pairs; /* AOE_SUITE_SET, AOE_SUITE_SUBSET: number of pairs in the published data set */
-    size_t skipped;         /* number of lines without a gold score, of unused subsets and gold files, and of bad rows */
-    size_t empty;           /* empty texts */
-    size_t truncated;       /* texts truncated to the maximum length */
+    size_t skipped; /* number of lines without a gold score, bad rows, subsets that the set does not use, and gold files without
+                       a file of texts */
+    size_t empty;   /* empty texts */
+    size_t truncated; /* texts truncated to the maximum length */
     double spearman[AOE_SETTING_COUNT],
-        pearson[AOE_SETTING_COUNT]; /* in [-1, 1], indexed by aoe_setting; equal if `parts` is 1 */
+        pearson[AOE_SETTING_COUNT]; /* correlation of cosine and gold score for each aoe_setting, in [-1, 1]; the settings have
+                                       equal values if `parts` is 1 */
 } aoe_suite_result;
 
 typedef void (*aoe_suite_fn)(void *user, const aoe_suite_result *result);
@@ -194,8 +197,8 @@ AOE_API int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t 
                               const aoe_triplet_options *AOE_NULLABLE o, aoe_triplet_fn report, void *AOE_NULLABLE user,
                               aoe_error *AOE_NULLABLE err);
 
-/* Which texts of a group are queries. AOE_QUERY_RANDOM: one random text. AOE_QUERY_FIRST: the first text. AOE_QUERY_ALL: every
- * text. */
+/* Choice of the queries among the texts of a group. AOE_QUERY_RANDOM: one random text. AOE_QUERY_FIRST: the first text.
+ * AOE_QUERY_ALL: every text. */
 typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL } aoe_query_choice;
 
 enum { AOE_RECALL_MAX = 8 };
@@ -207,7 +210,7 @@ typedef struct aoe_retrieval_options {
     size_t recall_at[AOE_RECALL_MAX]; /* [n_recall] values of k for recall@k; default 1, 5, 10 */
     size_t n_recall;
     size_t top;             /* value of k for MRR@k and nDCG@k; default 10 */
-    aoe_query_choice query; /* groups: which texts are queries; default AOE_QUERY_RANDOM */
+    aoe_query_choice query; /* groups: choice of the queries; default AOE_QUERY_RANDOM */
     uint64_t seed;          /* seed of AOE_QUERY_RANDOM; default 42 */
     int count_query;        /* groups: 1: the query itself is also a relevant text that can be found; default 0 */
     aoe_embedder *
@@ -264,8 +267,7 @@ typedef struct aoe_t_test_result {
     size_t n;    /* number of values */
     double mean; /* mean of x, or of the differences x[i] - y[i]; NaN if n is 0 */
     double sd;   /* sample standard deviation (divisor n - 1). If n < 2, sd, t, df and p are NaN */
-    double t;    /* t statistic, mean / (sd / sqrt(n)); 0 if all differences are 0; infinite if all differences have one other
-                    value */
+    double t;    /* t statistic, mean / (sd / sqrt(n)); 0 if all differences are 0; infinite if they are equal and not 0 */
     double df;   /* degrees of freedom, n - 1 */
     double p;    /* two-sided p-value; 1 if all differences are 0 */
 } aoe_t_test_result;

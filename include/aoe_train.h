@@ -25,8 +25,8 @@ extern "C" {
 
 /* ------------------------------------------------------------ loss functions */
 
-/* Formula of the angle score of two vectors x and y, read as complex vectors z and w. docs/objectives.md contains both formulas
- * and their gradients. */
+/* Formula of the angle score of two vectors x and y, read as complex vectors z and w: the first half of the components are the
+ * real parts, the second half the imaginary parts. docs/objectives.md contains both formulas and their gradients. */
 typedef enum aoe_angle_form {
     AOE_ANGLE_REFERENCE, /* | sum_k Re + Im of z_k conj(w_k) | / (|x||y|), as in the reference implementation */
     AOE_ANGLE_PHASE      /* -(sum_k m_k |arg(z_k conj(w_k))|) / (sum_k m_k) in radians, where m_k = |z_k||w_k| */
@@ -42,7 +42,8 @@ typedef struct aoe_objective_options {
     int isp;                   /* 1 (default): detect identical sentence pairs (ISP) among in-batch negatives; 0: do not */
     aoe_angle_form angle_form; /* default AOE_ANGLE_REFERENCE */
     double ibn_threshold;      /* lowest label of a positive pair for in-batch negatives; default 1.0. In aoe_train_options, the
-                                  default is AOE_AUTO: lowest + 0.8 (highest - lowest) label of the file */
+                                  default is AOE_AUTO: lowest + 0.8 (highest - lowest), computed from the lowest and the highest
+                                  label of the training file */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
@@ -71,11 +72,13 @@ AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const flo
  * 3 (query, positive, negative). v: [arity B, D] vectors; the order is q0 p0 q1 p1 ... for arity 2, and q0 p0 n0 q1 p1 n1 ...
  * for arity 3. grad: [arity B, D], overwritten with the gradient of `total` with respect to v. C(p) is the mean cross entropy
  * over the queries: the candidates of q_i are all positives, the correct one is p_i, and the scores are cosine / tau_ibn. C(p,
- * n) has all positives and all negatives as candidates, and hard_negative is added to the score of q_i and n_i. The total
- * depends on arity: arity 2: total = w_ibn contrastive, contrastive = C(p); the other weights are ignored arity 3: total =
- * contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2; cosine and angle are the terms
- * of aoe_objective over all pairs (q_i, p_i) with label 1 and (q_i, n_i) with label 0 isp and ibn_threshold are ignored. All
- * arithmetic is in double. Errors: those of aoe_objective; AOE_EARG (arity is neither 2 nor 3). */
+ * n) has all positives and all negatives as candidates, and hard_negative is added to the score of q_i and n_i. The fields of
+ * *result depend on arity:
+ * - arity 2: contrastive = C(p), total = w_ibn contrastive. The other weights are ignored.
+ * - arity 3: contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2, total = contrastive + w_cosine cosine + w_angle angle. cosine and
+ *   angle are the terms of aoe_objective over all pairs (q_i, p_i) with label 1 and (q_i, n_i) with label 0.
+ * The options isp and ibn_threshold are ignored. All arithmetic is in double. Errors: those of aoe_objective; AOE_EARG (arity
+ * is neither 2 nor 3). */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
                             float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Returns the angle score of one pair before it is divided by the temperature. x, y: [D]. Returns NaN if D is odd. */
@@ -116,7 +119,8 @@ typedef struct aoe_memory_plan {
     size_t weights;     /* memory-mapped weights */
     size_t packed;      /* copies of weights in the layout of the kernels */
     size_t activations; /* activations of one batch */
-    /* training of n_texts / 2 pairs; with aoe_train_options.cache_chunk, plan for the texts of a chunk */
+    /* The following fields are for training with n_texts / 2 pairs per batch. If aoe_train_options.cache_chunk is set, n_texts
+     * must be the number of texts in a chunk. */
     size_t frozen;             /* adapters: frozen weights, memory-mapped or converted; otherwise 0 */
     size_t parameters;         /* float32 values of the trained parameters */
     size_t gradients;          /* float32 gradients */
@@ -216,7 +220,8 @@ AOE_API void aoe_training_args_defaults(aoe_training_args *o);
 /* Loss of distillation from a teacher model; docs/objectives.md contains the formulas. */
 typedef enum aoe_distill {
     AOE_DISTILL_COSINE, /* squared difference of the cosines of student and teacher for each pair of texts of an example */
-    AOE_DISTILL_KL      /* KL divergence of the softmax over the components; student and teacher must have equal dimensions */
+    AOE_DISTILL_KL /* KL divergence of the softmax over the components of the teacher's and the student's vectors, which must
+                      have equal dimensions */
 } aoe_distill;
 
 /* A training file. The default method trains pairs with the cosine, in-batch negatives and angle losses, positives with the
@@ -241,12 +246,13 @@ AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
 typedef enum aoe_method {
     AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triplets: aoe_contrastive; all fields */
     AOE_METHOD_COSENT,               /* pairs, triplets: only the cosine loss; tau_cosine */
-    AOE_METHOD_SBERT_CLASSIFICATION, /* pairs: softmax classifier over u, v, |u - v|; labels are classes */
+    AOE_METHOD_SBERT_CLASSIFICATION, /* pairs: softmax classifier over (u, v, |u - v|), where u and v are the vectors of the two
+                                        texts; labels are classes */
     AOE_METHOD_SBERT_REGRESSION,     /* pairs: mean squared difference of cosine and label / label_max */
     AOE_METHOD_SIMCSE_UNSUP,         /* texts of any file; each text is its own positive, under another dropout mask; tau_ibn */
     AOE_METHOD_SIMCSE_SUP,           /* triplets, positives, pairs with label >= ibn_threshold; tau_ibn, hard_negative */
-    AOE_METHOD_CONTRASTIVE, /* data as for SIMCSE_SUP, but no projection; the loss is aoe_contrastive without the cosine and
-                               angle terms; tau_ibn, hard_negative, w_ibn, w_cln */
+    AOE_METHOD_CONTRASTIVE, /* kinds of examples as for SIMCSE_SUP, but without the dense layer (no_projection); the loss is
+                               aoe_contrastive without the cosine and angle terms; tau_ibn, hard_negative, w_ibn, w_cln */
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -260,8 +266,7 @@ typedef struct aoe_train_options {
                                    are in random order */
     size_t n_data;
     aoe_method method;               /* default AOE_METHOD_ANGLE */
-    aoe_objective_options objective; /* weights and temperatures of the losses; objective.ibn_threshold is AOE_AUTO by default
-                                      */
+    aoe_objective_options objective; /* weights and temperatures of the losses; its ibn_threshold is AOE_AUTO */
     double label_max;     /* SBERT_REGRESSION: label that corresponds to a cosine of 1; AOE_AUTO (default): highest label of the
                              file */
     size_t classes;       /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1 */
@@ -373,10 +378,10 @@ AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,
                         aoe_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Writes a model to `to` whose weights are the mean of the weights of the n models in the directories `from` (model soups,
- * Wortsman et al. 2022); the models must have the same start model. The weights are summed in float64 in the order of `from`,
- * and the mean is rounded once. Settings, tokenizer and other files are copied from from[0]. options.merge and options.base are
- * ignored.
- * Errors: those of aoe_convert; AOE_EARG (configurations or vocabularies differ; a directory contains adapters). */
+ * Wortsman et al. 2022); the models must have been trained from one start model. The weights are summed in float64 in the order
+ * of `from`, and the mean is rounded once. Settings, tokenizer and other files are copied from from[0]. options.merge and
+ * options.base are ignored. Errors: those of aoe_convert; AOE_EARG (configurations or vocabularies differ; a directory contains
+ * adapters). */
 AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to,
                         const aoe_convert_options *AOE_NULLABLE o, aoe_convert_result *AOE_NULLABLE result,
                         aoe_error *AOE_NULLABLE err);
@@ -407,12 +412,13 @@ AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to,
 
 typedef struct aoe_whiten_options {
     size_t struct_size;       /* set by aoe_whiten_options_defaults */
-    const char *const *texts; /* [n_texts] .txt files or tables. All lines and all texts are used; labels are ignored */
+    const char *const *texts; /* [n_texts] .txt files or tables. Every line of a .txt file and every text of a table is used;
+                                 labels are ignored */
     size_t n_texts;
     aoe_table_options table; /* columns: "text=NAME"; label_map and allow_empty are ignored */
-    size_t dims; /* number of components to keep, which are those with the largest variance; AOE_AUTO (default): all components
-                    with a variance above 0 */
-    size_t batch_tokens;             /* tokens per batch; default 4096 */
+    size_t dims;         /* number of components to keep, in order of decreasing variance; AOE_AUTO (default): all components
+                            with a variance above 0 */
+    size_t batch_tokens; /* tokens per batch; default 4096 */
     aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
     int force;                       /* 1: replace a model in the output directory */
 } aoe_whiten_options;
@@ -436,10 +442,10 @@ AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const
 
 /* An experiment trains several configurations with several seeds, evaluates the models, and records every run in a
  * directory (docs/experiments.md). aoe_grid ranks configurations. aoe_compare tests whether their scores differ significantly
- * from the scores of one configuration, the baseline. Runs are child processes of the calling process: fork() is called while
- * these functions work, so no
- * thread of the caller may hold a lock that the library needs. To resume an experiment, call the function again with equal
- * options. Finished runs are not repeated, and interrupted runs continue from their newest checkpoint. */
+ * from the scores of one configuration, the baseline. Runs are child processes of the calling process, which are created with
+ * fork(). While these functions run, no other thread of the caller may therefore hold a lock that the library needs, such as
+ * the lock of malloc. To resume an experiment, call the function again with equal options. Finished runs are not repeated, and
+ * interrupted runs continue from their newest checkpoint. */
 
 /* A table of pairs or a SentEval folder on which models are evaluated (Spearman correlation of cosine and gold score). */
 typedef struct aoe_evaluation_file {
@@ -447,9 +453,9 @@ typedef struct aoe_evaluation_file {
     aoe_table_options table; /* from aoe_table_options_defaults */
 } aoe_evaluation_file;
 
-/* A configuration: training options that are compared with the options of other configurations. The experiment sets
- * args.output, args.seed, args.resume, args.force, args.event and the fields of the evaluation for each run; the values of
- * these fields in `train` are ignored. */
+/* A configuration: training options that are compared with the options of other configurations. The experiment sets these
+ * fields of `train` for each run and ignores their values: args.output, args.seed, args.resume, args.force, args.event,
+ * args.event_user, evaluate, evaluate_user, dev_name and dev_fingerprint. */
 typedef struct aoe_configuration {
     const char *name;        /* unique; part of the directory name of each run */
     const char *label;       /* name of the configuration in messages; NULL: `name` */
@@ -506,7 +512,7 @@ typedef struct aoe_experiment_options {
     size_t threads; /* total number of threads of all concurrent runs; AOE_AUTO (default): one per CPU that the process
                        may use */
     size_t memory;  /* maximum memory in bytes for all concurrent runs together. A run that would exceed it waits. AOE_AUTO
-                       (default, 0x7fffffff): free memory */
+                       (default, 0x7fffffff): the free memory of the machine */
     aoe_keep keep;  /* trained models to keep; default AOE_KEEP_BEST for aoe_grid, AOE_KEEP_NONE for aoe_compare */
     aoe_experiment_fn event; /* receives events; NULL (default): none */
     void *event_user;        /* first argument of event */
@@ -527,15 +533,14 @@ typedef struct aoe_grid_row {
 } aoe_grid_row;
 
 typedef struct aoe_grid_result {
-    aoe_grid_row *rows;         /* [n] one per configuration, highest mean first, configurations without a score last */
+    aoe_grid_row *rows;         /* [n] one row per configuration, sorted by descending mean; rows without a score are last */
     size_t n;                   /* number of rows */
     size_t best;                /* index of the row with the highest mean among the rows that have a score for every seed; n if
                                    there is no such row */
-    size_t best_seed;           /* index in options.seeds of the seed
-                                   with the highest score in row `best`
-                                   */
-    const char *best_run_label; /* label of the best run, which is the run with the highest score whose model is on disk; NULL:
-                                   no run. Its configuration can differ from that of row `best` */
+    size_t best_seed;           /* index in options.seeds of the seed with the highest score in row `best` */
+    const char *best_run_label; /* label of the best run; NULL: no model is on disk. The best run is the run with the highest
+                                   score among the runs whose models are on disk. Its configuration can differ from the
+                                   configuration of row `best` */
     size_t best_run_configuration; /* index of the best run's configuration in options.configurations */
     uint64_t best_run_seed;
     double best_run_score;
@@ -569,10 +574,10 @@ typedef enum aoe_verdict {
 
 typedef struct aoe_compare_row {
     size_t file, configuration; /* index in options.files; index in options.configurations */
-    const double *scores;       /* [n_scores] one per seed, NaN: no score; an untrained configuration has one score */
+    const double *scores; /* [n_scores] one score per seed, NaN for a missing score; an untrained configuration has one score */
     size_t n_scores;
     aoe_t_test_result score;      /* n, mean and sd of the scores that are not NaN; sd is NaN for an untrained configuration */
-    aoe_interval mean;            /* bootstrap interval of the mean score over seeds; pairs and seeds are drawn */
+    aoe_interval mean;            /* bootstrap interval of the mean score over seeds; pairs and seeds are resampled */
     aoe_t_test_result difference; /* t test of the differences from the baseline, paired by seed; NaN in the row of the baseline
                                    */
     aoe_interval shift;           /* bootstrap interval of the mean difference from the baseline */
