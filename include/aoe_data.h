@@ -33,9 +33,9 @@ typedef struct aoe_table_options {
     size_t struct_size;  /* set by aoe_table_options_defaults */
     const char *columns; /* columns to read, for example "text1=a,text2=b,label=c"; NULL (default): columns with recognized
                             names */
-    /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" leaves out the rows with this label. The map is
-     * added to the predefined map "entailment=1,contradiction=0,neutral=drop,not_entailment=0". NULL (default): only the
-     * predefined map. */
+    /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" leaves out the rows with this label. The map
+     * extends and overrides the predefined map "entailment=1,contradiction=0,neutral=drop,not_entailment=0". NULL (default):
+     * only the predefined map. */
     const char *label_map;
     int skip_bad_rows; /* 1: skip and count bad rows; 0 (default): functions fail at the first bad row */
     int allow_empty;   /* 1: empty texts are valid (evaluation); 0 (default): a row with an empty text is bad (training) */
@@ -272,8 +272,7 @@ typedef struct aoe_data_stats_options {
     size_t bins;      /* number of bins if there are more than 20 distinct labels; default 10 */
     size_t longer; /* texts that are longer than this length are counted in aoe_data_lengths.longer; 0 (default): not counted */
     /* Sets *n to the number of tokens of a text; called once for each distinct text. Returns 0 to continue. Otherwise it sets
-     * *err and returns an error code; aoe_data_stats then stops and returns this code. NULL (default): tokens are not counted.
-     */
+     * *err and returns an error code; aoe_data_stats then stops and returns it. NULL (default): tokens are not counted. */
     int (*tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
     void *user; /* first argument of tokens */
 } aoe_data_stats_options;

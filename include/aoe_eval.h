@@ -31,9 +31,9 @@ typedef struct aoe_sts_result {
                          without a gold score, bad lines and gold files without a file of texts */
     size_t empty;     /* empty texts */
     size_t truncated; /* texts truncated to the maximum length */
-    double spearman, pearson;    /* correlation of cosine and gold score, in [-1, 1] */
-    const double *cosine, *gold; /* [pairs] one value per pair; borrowed for the call of an aoe_sts_fn; NULL in aoe_eval_pairs
-                                  */
+    double spearman, pearson; /* correlation of cosine and gold score, in [-1, 1] */
+    const double *cosine,
+        *gold; /* [pairs] value of each pair, borrowed for the call of an aoe_sts_fn; NULL in aoe_eval_pairs */
 } aoe_sts_result;
 
 /* Receives the result for one table, subset, folder, or for all inputs. */

@@ -578,8 +578,7 @@ typedef struct aoe_compare_row {
     size_t n_scores;
     aoe_t_test_result score;      /* n, mean and sd of the scores that are not NaN; sd is NaN for an untrained configuration */
     aoe_interval mean;            /* bootstrap interval of the mean score over seeds; pairs and seeds are resampled */
-    aoe_t_test_result difference; /* t test of the differences from the baseline, paired by seed; NaN in the row of the baseline
-                                   */
+    aoe_t_test_result difference; /* t test of the differences from the baseline, paired by seed; NaN for the baseline itself */
     aoe_interval shift;           /* bootstrap interval of the mean difference from the baseline */
     aoe_verdict verdict;
 } aoe_compare_row;
